@@ -1,1 +1,50 @@
+//! The language spoken between the compiler and the runtime.
+//!
+//! Absences first: this crate knows no syntax, no spans (only [`loc::Loc`]), no files and no
+//! engine. It depends on nothing of ours.
+//!
+//! # Rules of the IR
+//!
+//! The validator ([`validate`]) checks this list, in this order.
+//!
+//! 1. **Indices.** Every index in a program (local, block, instruction, global, function, shape,
+//!    FIFO, slot, signature, string) is in range. Blocks of a function are reached from block 0.
+//! 2. **Locals are mutable and typed.** A function has locals of seven machine types
+//!    ([`ty::Ty`]); its parameters are its first locals. There is no SSA form. A local read
+//!    before it is written holds zero.
+//! 3. **Types are exact.** Each instruction names locals of the types it asks for; nothing
+//!    converts by itself. Booleans are `i8`, 0 or 1. Pointers are [`program::Profile::pointer`]:
+//!    `i16` byte addresses on a PE, `i64` on the host. Descriptors ([`dsd::Dsd`]) are packed in
+//!    an `i64`. Colors, queue and task ids are `i16`.
+//! 4. **Aggregates live in memory.** Arrays and structs are globals or stack slots; they are
+//!    passed and returned by address.
+//! 5. **A block ends in one terminator**, which has no effect but the transfer of control.
+//! 6. **Visible acts are instructions of their own.** [`inst::InstData::suspends`] tells which
+//!    may stop the main thread: vector operations with a fabric, register or FIFO operand,
+//!    clock reads, host operations, and calls of functions that contain one
+//!    ([`suspend`]). Loop back edges are suspension points too.
+//! 7. **Memory-only vector operations do not suspend**; their data effect is that of the naive
+//!    loop over [`dsd::op`]'s kernel, in order of the elements.
+//! 8. **Profiles.** Vector, task and descriptor instructions occur in PE programs only, host
+//!    instructions in host programs only.
+//! 9. **Integer arithmetic wraps; division by zero traps; shifts by the width or more give 0
+//!    (or the sign).** Float results that are NaN are the canonical NaN. [`scalar`] is the one
+//!    definition.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod builder;
+pub mod dsd;
+pub mod func;
+pub mod image;
+pub mod inst;
+pub mod loc;
+pub mod mesh;
+pub mod program;
+pub mod scalar;
+pub mod suspend;
+pub mod target;
+pub mod text;
+pub mod ty;
+pub mod validate;

@@ -1,0 +1,121 @@
+//! The only way to build a function; keeps rules 1 and 2 by construction.
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+
+use crate::func::{Block, BlockData, Func, Local, StackSlot, StackSlotData};
+use crate::inst::{InstData, Terminator};
+use crate::loc::Loc;
+use crate::ty::Ty;
+
+/// Builds one function. A block is filled from its creation or [`FuncBuilder::switch_to`] until
+/// it gets its terminator; blocks without one end as unreachable.
+pub struct FuncBuilder {
+    func: Func,
+    current: Block,
+    terminated: Vec<bool>,
+    loc: Loc,
+}
+
+impl FuncBuilder {
+    /// Starts a function; its parameters become the first locals, block 0 is current.
+    pub fn new(name: String, params: &[Ty], ret: Option<Ty>, loc: Loc) -> FuncBuilder {
+        let mut locals = PrimaryMap::new();
+        for &ty in params {
+            locals.push(ty);
+        }
+        let func = Func {
+            name,
+            params: params.len() as u32,
+            ret,
+            locals,
+            stack_slots: PrimaryMap::new(),
+            blocks: PrimaryMap::new(),
+            insts: PrimaryMap::new(),
+            locs: SecondaryMap::new(),
+            loc,
+        };
+        let mut builder =
+            FuncBuilder { func, current: Block::from_u32(0), terminated: Vec::new(), loc };
+        builder.current = builder.block();
+        builder
+    }
+
+    /// Parameter `index`.
+    pub fn param(&self, index: usize) -> Local {
+        debug_assert!(index < self.func.params as usize);
+        Local::from_u32(index as u32)
+    }
+
+    /// A new local.
+    pub fn local(&mut self, ty: Ty) -> Local {
+        self.func.locals.push(ty)
+    }
+
+    /// Type of a local.
+    pub fn ty(&self, local: Local) -> Ty {
+        self.func.locals[local]
+    }
+
+    /// A new stack slot.
+    pub fn stack_slot(&mut self, size: u32, align: u32) -> StackSlot {
+        self.func.stack_slots.push(StackSlotData { size, align })
+    }
+
+    /// A new, empty block.
+    pub fn block(&mut self) -> Block {
+        self.terminated.push(false);
+        self.func.blocks.push(BlockData {
+            insts: Vec::new(),
+            terminator: Terminator::Unreachable,
+            loc: self.loc,
+        })
+    }
+
+    /// Makes a block current.
+    pub fn switch_to(&mut self, block: Block) {
+        self.current = block;
+    }
+
+    /// Whether the current block has its terminator: what follows cannot be reached.
+    pub fn is_terminated(&self) -> bool {
+        self.terminated[self.current.as_u32() as usize]
+    }
+
+    /// Sets the place of what follows.
+    pub fn at(&mut self, loc: Loc) {
+        self.loc = loc;
+    }
+
+    /// Appends an instruction; dropped if the block is terminated.
+    pub fn inst(&mut self, data: InstData) {
+        if self.is_terminated() {
+            return;
+        }
+        let inst = self.func.insts.push(data);
+        self.func.locs[inst] = self.loc;
+        self.func.blocks[self.current].insts.push(inst);
+    }
+
+    /// Ends the current block; without effect if it has ended.
+    pub fn terminate(&mut self, terminator: Terminator) {
+        if self.is_terminated() {
+            return;
+        }
+        self.terminated[self.current.as_u32() as usize] = true;
+        let block = &mut self.func.blocks[self.current];
+        block.terminator = terminator;
+        block.loc = self.loc;
+    }
+
+    /// A new local holding a constant.
+    pub fn constant(&mut self, ty: Ty, bits: u64) -> Local {
+        let dst = self.local(ty);
+        self.inst(InstData::Const { dst, bits: ty.mask(bits) });
+        dst
+    }
+
+    /// The function.
+    pub fn finish(self) -> Func {
+        self.func
+    }
+}

@@ -1,0 +1,1 @@
+//! From a memory descriptor to its sequence of byte addresses.

@@ -1,0 +1,162 @@
+//! The image: everything a run needs, on disk as a `.dfi` file.
+//!
+//! The only format of the project. A file is the magic `DFLI`, a format version (`u32`, little
+//! endian), the length and a checksum of the body, and the body in postcard form. Reading never
+//! panics; what is read is validated before use.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+use serde::{Deserialize, Serialize};
+
+use crate::loc::Loc;
+use crate::mesh::{Color, ColorConfig, Coord, Rect, RectMap};
+use crate::program::{GlobalId, Program};
+use crate::target::TargetId;
+use crate::ty::Ty;
+
+/// Version of the format; images of another version are refused.
+pub const VERSION: u32 = 1;
+
+/// A program of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ProgramId(u32);
+entity_impl!(ProgramId, "program");
+
+/// A linked set of programs with their placement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// Target it was made for.
+    pub target: TargetId,
+    /// Source paths that [`Loc`] indexes.
+    pub files: Vec<String>,
+    /// PE programs.
+    pub programs: PrimaryMap<ProgramId, Program>,
+    /// Memory map of each program.
+    pub memory: PrimaryMap<ProgramId, MemoryMap>,
+    /// Where programs run and what routers do.
+    pub placement: Placement,
+    /// What the host can name; the index is the id that travels.
+    pub exports: Vec<Export>,
+    /// The host block, if the source has one.
+    pub host: Option<Program>,
+    /// Test blocks: name and program.
+    pub tests: Vec<(String, Program)>,
+    /// Values of the layout's params, for reports and `out.json`.
+    pub params: Vec<(String, String)>,
+    /// Input and output queues, reserved ids and the like that memcpy uses; absent without it.
+    pub memcpy: Option<MemcpyInfo>,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The program's rectangle (its `x`, `y` are offsets on the fabric).
+    pub rect: Rect,
+    /// Program of each PE.
+    pub programs: RectMap<ProgramId>,
+    /// Slot values, per program: the PEs in row-major order over the rectangle, each with all
+    /// slots of the program.
+    pub slots: PrimaryMap<ProgramId, Vec<u64>>,
+    /// Distinct router configurations.
+    pub routers: Vec<RouterConfig>,
+    /// Which of `routers` each PE has.
+    pub router_map: RectMap<u32>,
+}
+
+/// All colors of one router, ordered by color.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RouterConfig {
+    /// Configured colors and where they were configured.
+    pub colors: Vec<(Color, ColorConfig, Loc)>,
+}
+
+/// Addresses of a linked program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryMap {
+    /// Address of each global, in id order.
+    pub globals: Vec<(GlobalId, u32)>,
+    /// End of the globals.
+    pub data_end: u32,
+    /// Stack: from `data_end` (aligned to 8) on, in bytes.
+    pub stack: u32,
+    /// Estimated code size in bytes (an assumption of the target's data file).
+    pub code: u32,
+}
+
+/// A name the host can use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Export {
+    /// The name.
+    pub name: String,
+    /// What it is.
+    pub kind: ExportKind,
+    /// Where it was declared.
+    pub loc: Loc,
+}
+
+/// Kinds of exports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExportKind {
+    /// A pointer to elements of a type, as `[*]T`.
+    Pointer { element: ElementType, mutable: bool },
+    /// A scalar.
+    Scalar { element: ElementType, mutable: bool },
+    /// A function.
+    Function { params: Vec<ElementType> },
+}
+
+/// A scalar type with signedness, for the host's checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ElementType {
+    /// Machine type.
+    pub ty: Ty,
+    /// Signed integer.
+    pub signed: bool,
+}
+
+/// The colors memcpy was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemcpyInfo {
+    /// Host-to-mesh streaming colors.
+    pub h2d: Vec<Color>,
+    /// Mesh-to-host streaming colors.
+    pub d2h: Vec<Color>,
+}
+
+/// Why bytes are no image.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// The magic is missing.
+    #[error("not a dflow image")]
+    NotAnImage,
+    /// Made by another version of the tool.
+    #[error("the image has format version {found}, this build reads version {VERSION}: build it again from its sources")]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// Bytes are missing, or changed.
+    #[error("the image is damaged ({0})")]
+    Damaged(String),
+    /// It decodes but breaks a rule.
+    #[error("the image is not valid: {0}")]
+    Invalid(String),
+}
+
+impl Image {
+    /// The image as bytes of a `.dfi` file.
+    pub fn encode(&self) -> Vec<u8> {
+        unimplemented!()
+    }
+
+    /// Reads the bytes of a `.dfi` file and validates what they say.
+    pub fn decode(bytes: &[u8]) -> Result<Image, ImageError> {
+        let _ = bytes;
+        unimplemented!()
+    }
+
+    /// The program of a PE of the rectangle.
+    pub fn program_at(&self, at: Coord) -> Option<ProgramId> {
+        let _ = at;
+        unimplemented!()
+    }
+}

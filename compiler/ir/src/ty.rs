@@ -1,0 +1,79 @@
+//! Machine types of locals and memory accesses.
+
+use serde::{Deserialize, Serialize};
+
+/// A machine type. Signedness is a property of operations, not of types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Ty {
+    /// 8 bits; also booleans (0 or 1).
+    I8,
+    /// 16 bits: the machine's word; also PE pointers, colors, queue and task ids.
+    I16,
+    /// 32 bits: one wavelet payload.
+    I32,
+    /// 64 bits; also packed descriptors and host pointers.
+    I64,
+    /// IEEE half.
+    F16,
+    /// IEEE single.
+    F32,
+    /// IEEE double.
+    F64,
+}
+
+impl Ty {
+    /// All types, in declaration order.
+    pub const ALL: [Ty; 7] = [Ty::I8, Ty::I16, Ty::I32, Ty::I64, Ty::F16, Ty::F32, Ty::F64];
+
+    /// Size in bytes.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Ty::I8 => 1,
+            Ty::I16 | Ty::F16 => 2,
+            Ty::I32 | Ty::F32 => 4,
+            Ty::I64 | Ty::F64 => 8,
+        }
+    }
+
+    /// Size in bits.
+    pub fn bits(self) -> u32 {
+        self.bytes() * 8
+    }
+
+    /// Whether values are floats.
+    pub fn is_float(self) -> bool {
+        matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
+    }
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ty::I8 => "i8",
+            Ty::I16 => "i16",
+            Ty::I32 => "i32",
+            Ty::I64 => "i64",
+            Ty::F16 => "f16",
+            Ty::F32 => "f32",
+            Ty::F64 => "f64",
+        }
+    }
+
+    /// The inverse of [`Ty::name`].
+    pub fn from_name(name: &str) -> Option<Ty> {
+        Ty::ALL.into_iter().find(|ty| ty.name() == name)
+    }
+
+    /// The low [`Ty::bits`] of `raw`, the rest zero: the canonical raw form of a value.
+    pub fn mask(self, raw: u64) -> u64 {
+        match self.bits() {
+            64 => raw,
+            bits => raw & ((1 << bits) - 1),
+        }
+    }
+}
+
+impl std::fmt::Display for Ty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

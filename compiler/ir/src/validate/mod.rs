@@ -1,0 +1,1 @@
+//! Checks the rules of the crate documentation, in their order.
