@@ -1,0 +1,110 @@
+//! Where diagnostics are gathered.
+
+use std::collections::HashMap;
+
+use super::{Code, Diagnostic, Severity};
+use crate::Span;
+
+/// Proof that the user has been told. Only [`Sink::emit`] makes it, so whoever holds one need not, and
+/// must not, report again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported(());
+
+/// Gathers diagnostics in the order they came, each (code, place, message) once.
+#[derive(Clone, Debug, Default)]
+pub struct Sink {
+    diagnostics: Vec<Diagnostic>,
+    known: HashMap<(Code, Option<Span>, String), usize>,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Sink {
+    /// Empty.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps a diagnostic. One that says the same at the same place as an earlier one only adds its PEs
+    /// to the earlier one's count.
+    pub fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
+        let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
+        if let Some(&at) = self.known.get(&key) {
+            self.diagnostics[at].absorb(&diagnostic);
+            return Reported(());
+        }
+        match diagnostic.severity() {
+            Severity::Error => self.errors += 1,
+            Severity::Warning => self.warnings += 1,
+            Severity::Note => {}
+        }
+        self.known.insert(key, self.diagnostics.len());
+        self.diagnostics.push(diagnostic);
+        Reported(())
+    }
+
+    /// Keeps several.
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        for diagnostic in diagnostics {
+            self.emit(diagnostic);
+        }
+    }
+
+    /// What was emitted, in order.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// How many different errors there are.
+    #[must_use]
+    pub fn error_count(&self) -> usize {
+        self.errors
+    }
+
+    /// How many different warnings there are.
+    #[must_use]
+    pub fn warning_count(&self) -> usize {
+        self.warnings
+    }
+
+    /// The proof, if an error has been emitted.
+    ///
+    /// # Errors
+    /// [`Reported`], if there is at least one error.
+    pub fn ok(&self) -> Result<(), Reported> {
+        if self.errors == 0 { Ok(()) } else { Err(Reported(())) }
+    }
+
+    /// Hands over what was gathered.
+    #[must_use]
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FileId, Frame, codes};
+
+    #[test]
+    fn the_same_fault_on_many_pes_is_one_report() {
+        let place = Span::new(FileId(0), 3, 4);
+        let mut sink = Sink::new();
+        for x in 0..12 {
+            sink.emit(Diagnostic::new(codes::NOT_COMPTIME, "no", place).frame(Frame::Instance {
+                file: FileId(1),
+                span: place,
+                first_pe: Some((x, 1)),
+                count: 1,
+            }));
+        }
+        assert_eq!(sink.error_count(), 1);
+        let Frame::Instance { first_pe, count, .. } = sink.diagnostics()[0].trace()[0] else {
+            panic!("an instance frame was put in");
+        };
+        assert_eq!((first_pe, count), (Some((0, 1)), 12));
+    }
+}
