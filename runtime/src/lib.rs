@@ -1,1 +1,8 @@
+//! The machine: runs images.
+//!
+//! Absences first: the runtime knows no source text, no syntax and no library; it never prints,
+//! reads no environment and opens no file. `unsafe` lives in `jit/{context,helpers,code}.rs`.
 
+#![deny(unsafe_code)]
+
+pub mod exec;

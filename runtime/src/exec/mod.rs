@@ -1,0 +1,158 @@
+//! Running code of a PE's main thread, up to the next act that others can see.
+//!
+//! A code engine (interpreter or generated code) runs a *segment*: everything from where the
+//! main thread stands to its next visible act ([`Stop`]). The segment's memory effects happen
+//! at once, at its first issue slot; its cycles are then spent slot by slot by the scheduler,
+//! which applies the recorded flag operations at their offsets and finally performs the stop.
+//! Invariants: a segment's result depends on the PE's own state only; both engines give the
+//! same segment bit for bit (cycles, flags, stop, memory, frames).
+
+use dflow_ir::dsd::op::DsdOp;
+use dflow_ir::func::Local;
+use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::loc::Loc;
+use dflow_ir::program::FuncId;
+
+/// Where a run of code begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// At the start of a task's function, with raw argument values.
+    Start { func: FuncId, args: &'a [u64] },
+    /// After the visible act that stopped it; `value` goes to the act's destination, if it has
+    /// one (whether a vector operation ran to its end, the clock, nothing).
+    Resume { value: u64 },
+}
+
+/// Cycles a main thread may run before it must yield at the next loop back edge
+/// (spec/time.md). Part of the semantics: the same for every engine.
+pub const SEGMENT_BUDGET: u32 = 1024;
+
+/// What running code gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// Issue slots that the segment takes.
+    pub cycles: u32,
+    /// Flag operations: slot offset from the segment's start, what, and the id.
+    pub flags: Vec<(u32, FlagOp, u16)>,
+    /// Why it stopped.
+    pub stop: Stop,
+}
+
+/// The visible act that ended a segment.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stop {
+    /// The task's function has returned.
+    Return,
+    /// A vector operation that others can see starts.
+    Vector(Box<VectorStart>),
+    /// A clock register access.
+    Clock(ClockOp),
+    /// The budget is used up inside a loop; resume after one slot.
+    Yield,
+    /// A host operation (host programs): index of the function and instruction, and raw
+    /// arguments; results are given by the resume.
+    Host(HostCall),
+    /// The program did something forbidden.
+    Trap(CodeTrap),
+}
+
+/// A host operation asked for by a host program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostCall {
+    /// Function that holds the instruction.
+    pub func: FuncId,
+    /// The instruction (its `HostOp` says what is asked).
+    pub inst: dflow_ir::func::Inst,
+    /// Raw argument values.
+    pub args: Vec<u64>,
+    /// Where the results go (locals of the suspended function).
+    pub dsts: Vec<Local>,
+}
+
+/// A trap raised by code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeTrap {
+    /// What happened.
+    pub kind: CodeTrapKind,
+    /// Where in the source.
+    pub loc: Loc,
+}
+
+/// What code can do wrong by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodeTrapKind {
+    /// An access at this byte address, outside the PE's memory.
+    OutsideMemory { address: u64, bytes: u32 },
+    /// Integer division by zero.
+    DivideByZero,
+    /// `@assert` failed; its message.
+    Assertion(String),
+    /// A call through something that is no function of that signature.
+    BadCall { pointer: u64 },
+    /// The stack would run into the data.
+    StackOverflow,
+    /// A vector operation on a register, FIFO or descriptor that does not fit it; says why.
+    BadVector(&'static str),
+    /// Control reached a place it cannot reach.
+    Unreachable,
+}
+
+/// A vector operation ready to go: operands resolved, length known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VectorStart {
+    /// Row of the operation table.
+    pub op: DsdOp,
+    /// Destination.
+    pub dest: Stream,
+    /// Sources in written order; unused ones are [`Stream::None`].
+    pub sources: [Stream; 3],
+    /// Elements to do; `None` is without end.
+    pub length: Option<u32>,
+    /// Runs as a microthread.
+    pub asynchronous: bool,
+    /// Microthread it occupies (asynchronous operations).
+    pub microthread: u8,
+    /// Local task activated on completion.
+    pub activate: Option<u8>,
+    /// Unblocked on completion.
+    pub unblock: Option<Unblock>,
+    /// Issue priority.
+    pub priority: Priority,
+    /// What a control wavelet on the input does.
+    pub on_control: OnControl,
+    /// Where in the source.
+    pub loc: Loc,
+}
+
+/// Where the elements of an operand come from or go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stream {
+    /// No operand.
+    None,
+    /// Memory, walked by a cursor.
+    Memory(MemoryStream),
+    /// An input queue: one wavelet per element.
+    Input { queue: u8, color: u8 },
+    /// An output queue: one wavelet per element. `index` fills the upper half of 16-bit elements.
+    Output { queue: u8, color: u8, control: bool, index: u16, advance_switch: bool },
+    /// A FIFO: push as destination, pop as source.
+    Fifo { fifo: u8 },
+    /// A scalar, raw.
+    Scalar(u32),
+    /// Memory at one address: reduction accumulator and last value.
+    Pointer { address: u16 },
+}
+
+/// A walk over memory, and the register it came from (written back at the end if it saves its
+/// address).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemoryStream {
+    /// Packed descriptor at the start.
+    pub dsd: dflow_ir::dsd::Dsd,
+    /// Element size in bytes.
+    pub element: u8,
+    /// Elements done so far.
+    pub done: u32,
+    /// Register that is moved past what was covered.
+    pub save: Option<dflow_ir::dsd::DsrRef>,
+}
