@@ -114,8 +114,49 @@ impl FuncBuilder {
         dst
     }
 
-    /// The function.
+    /// The function, without blocks that nothing reaches, its blocks in creation order and its
+    /// instructions numbered in block order.
     pub fn finish(self) -> Func {
-        self.func
+        let Func { name, params, ret, locals, stack_slots, blocks, insts, locs, loc } = self.func;
+        let reached = reached_blocks(&blocks);
+        let mut number = SecondaryMap::<Block, Block>::with_default(Block::from_u32(0));
+        let kept = blocks.keys().filter(|&block| reached[block]);
+        kept.enumerate().for_each(|(index, block)| number[block] = Block::from_u32(index as u32));
+        let mut func = Func {
+            name,
+            params,
+            ret,
+            locals,
+            stack_slots,
+            blocks: PrimaryMap::with_capacity(blocks.len()),
+            insts: PrimaryMap::with_capacity(insts.len()),
+            locs: SecondaryMap::new(),
+            loc,
+        };
+        let mut taken: SecondaryMap<_, _> = SecondaryMap::new();
+        insts.into_iter().for_each(|(inst, data)| taken[inst] = Some(data));
+        for (_, mut data) in blocks.into_iter().filter(|(block, _)| reached[*block]) {
+            for inst in &mut data.insts {
+                let Some(moved) = taken[*inst].take() else { continue };
+                let renumbered = func.insts.push(moved);
+                func.locs[renumbered] = locs[*inst];
+                *inst = renumbered;
+            }
+            data.terminator.map_blocks(|target| number[target]);
+            func.blocks.push(data);
+        }
+        func
     }
+}
+
+/// Which blocks control can reach from block 0.
+fn reached_blocks(blocks: &PrimaryMap<Block, BlockData>) -> SecondaryMap<Block, bool> {
+    let mut reached = SecondaryMap::new();
+    let mut work = vec![Block::from_u32(0)];
+    while let Some(block) = work.pop() {
+        if !std::mem::replace(&mut reached[block], true) {
+            blocks[block].terminator.visit_successors(|target| work.push(target));
+        }
+    }
+    reached
 }

@@ -94,6 +94,7 @@ pub struct Export {
 }
 
 /// Kinds of exports.
+#[expect(missing_docs, reason = "the line above each form explains its fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExportKind {
     /// A pointer to elements of a type, as `[*]T`.
@@ -129,7 +130,9 @@ pub enum ImageError {
     #[error("not a dflow image")]
     NotAnImage,
     /// Made by another version of the tool.
-    #[error("the image has format version {found}, this build reads version {VERSION}: build it again from its sources")]
+    #[error(
+        "the image has format version {found}, this build reads version {VERSION}: build it again from its sources"
+    )]
     Version {
         /// The version found.
         found: u32,

@@ -9,6 +9,7 @@ use crate::program::{FifoId, FuncId, GlobalId, HostOp, ShapeId, SigId, SlotId};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
 
 /// One instruction. Destinations come first.
+#[expect(missing_docs, reason = "the line above each form explains its fields")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum InstData {
     /// `dst = bits`, the raw form of the local's type.
@@ -59,7 +60,13 @@ pub enum InstData {
     /// A vector operation (rules 6 and 7).
     Vector(Box<VectorInst>),
     /// Loads a descriptor and its settings into a register.
-    LoadDsr { dsr: DsrRef, dsd: Local, options: VectorOptions, save_address: bool, single_step: bool },
+    LoadDsr {
+        dsr: DsrRef,
+        dsd: Local,
+        options: VectorOptions,
+        save_address: bool,
+        single_step: bool,
+    },
     /// Sets the length of one side of a FIFO (`i16`).
     SetFifoLength { fifo: FifoId, write_side: bool, length: Local },
     /// Activates, blocks or unblocks; `id` is an `i16` task id, or channel (color or queue).
@@ -75,6 +82,7 @@ pub enum InstData {
 }
 
 /// What ends a block.
+#[expect(missing_docs, reason = "the line above each form explains its fields")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Terminator {
     /// Continue at a block.
@@ -258,4 +266,3 @@ impl InstData {
         }
     }
 }
-

@@ -41,6 +41,7 @@ pub mod image;
 pub mod inst;
 pub mod loc;
 pub mod mesh;
+pub mod operands;
 pub mod program;
 pub mod scalar;
 pub mod suspend;

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// A place: index into [`crate::image::Image::files`], line and column, both from 1.
 /// Line 0 means "no place" (synthesised code).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Loc {
     /// Index of the file.
     pub file: u32,

@@ -97,6 +97,30 @@ pub struct Program {
     pub entry: Option<FuncId>,
 }
 
+impl Program {
+    /// A program that holds nothing yet.
+    pub fn empty(name: String, profile: Profile) -> Program {
+        Program {
+            name,
+            profile,
+            slots: PrimaryMap::new(),
+            globals: PrimaryMap::new(),
+            shapes: PrimaryMap::new(),
+            fifos: PrimaryMap::new(),
+            funcs: PrimaryMap::new(),
+            signatures: PrimaryMap::new(),
+            tasks: Vec::new(),
+            queues: Vec::new(),
+            initial_flags: Vec::new(),
+            initial_dsrs: Vec::new(),
+            colors: Vec::new(),
+            host_links: Vec::new(),
+            exports: Vec::new(),
+            entry: None,
+        }
+    }
+}
+
 /// A global variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Global {
@@ -268,6 +292,7 @@ pub struct ExportBinding {
 
 /// What a host program can ask for (host profile). Slices are a pointer and a length (`i64`
 /// each); rectangles are x, y, width, height (`i64` each).
+#[expect(missing_docs, reason = "the line above each form explains its fields")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum HostOp {
     /// `(ptr, len) = input(name)`, elements of `ty`. Sub-operation `HasInput` asks first.

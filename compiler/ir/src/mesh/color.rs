@@ -81,7 +81,9 @@ impl Port {
 }
 
 /// A set of ports: bit `p` for `Port::ALL[p]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct PortSet(pub u8);
 
 impl PortSet {
@@ -116,7 +118,9 @@ impl PortSet {
 }
 
 /// Receive and transmit ports of a color at a router.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Route {
     /// Ports it is taken from.
     pub rx: PortSet,
@@ -180,6 +184,7 @@ pub enum PopMode {
 }
 
 /// Rule by which a router drops wavelets before the ramp.
+#[expect(missing_docs, reason = "the line above each form explains its fields")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Filter {
     /// Data wavelets with an index (high half) in the range pass.
@@ -187,7 +192,15 @@ pub enum Filter {
     /// The first `max + 1` of every `limit + 1` wavelets pass.
     Counter { data: bool, control: bool, initial: u16, limit: u16, max: u16, filter_control: bool },
     /// As `Counter`; the second limit replaces the first once, then all pass.
-    Sparse { data: bool, control: bool, initial: u16, limit: u16, limit2: Option<u16>, max: u16, filter_control: bool },
+    Sparse {
+        data: bool,
+        control: bool,
+        initial: u16,
+        limit: u16,
+        limit2: Option<u16>,
+        max: u16,
+        filter_control: bool,
+    },
 }
 
 impl ColorConfig {
