@@ -1,0 +1,54 @@
+//! What all phases share: sources, the sink, interned names, options. No logic.
+
+use dflow_ir::target::TargetId;
+use dflow_syntax::{Diagnostic, Interner, Reported, Sink, SourceMap};
+
+use crate::world::World;
+
+/// State of one compilation.
+pub struct Session<'w> {
+    /// The door to files.
+    pub world: &'w dyn World,
+    /// Every text read.
+    pub sources: SourceMap,
+    /// Identifiers.
+    pub names: Interner,
+    /// Diagnostics.
+    pub sink: Sink,
+    /// What the caller chose.
+    pub options: Options,
+}
+
+/// What a compilation can be told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Target.
+    pub target: TargetId,
+    /// `--set name=value`: params of the layout file, as text.
+    pub params: Vec<(String, String)>,
+    /// Steps that comptime evaluation may take in all.
+    pub comptime_steps: u64,
+    /// Calls that may be nested at comptime.
+    pub comptime_depth: u32,
+    /// Also compile test blocks.
+    pub tests: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            target: TargetId::Wse2,
+            params: Vec::new(),
+            comptime_steps: 2_000_000_000,
+            comptime_depth: 512,
+            tests: false,
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Tells the user.
+    pub fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
+        self.sink.emit(diagnostic)
+    }
+}

@@ -1,0 +1,356 @@
+//! Programs after checking: every comptime-known part is a constant, untaken comptime branches
+//! are gone, every operation is exact about its machine types.
+//!
+//! Invariants: nothing here can be wrong for the user any more, so lowering cannot fail.
+//! Aggregates are handled by address; functions that return one take a hidden first parameter
+//! with the address of the result. Signedness is in the operators.
+
+use dflow_ir::dsd::op::DsdOp;
+use dflow_ir::dsd::{Dsd, DsrRef, FabricDsd};
+use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::mesh::{Color, ColorConfig};
+use dflow_ir::program::{Fifo, HostLink, HostOp, Profile, Shape, TaskKind};
+use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
+use dflow_ir::ty::Ty;
+use dflow_syntax::Span;
+
+/// Index of a global of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GlobalIdx(pub u32);
+
+/// Index of a function of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FuncIdx(pub u32);
+
+/// Index of a local of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LocalIdx(pub u32);
+
+/// Index of a per-PE constant of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SlotIdx(pub u32);
+
+/// A jump target within a function: a loop or labelled block. Unique within the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LabelIdx(pub u32);
+
+/// A checked program. Field for field what [`dflow_ir::program::Program`] holds, with bodies as
+/// trees.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Tile or file name.
+    pub name: String,
+    /// Where it runs.
+    pub profile: Profile,
+    /// Types of the per-PE constants.
+    pub slots: Vec<Ty>,
+    /// Global variables.
+    pub globals: Vec<Global>,
+    /// Shapes of mem4d descriptors.
+    pub shapes: Vec<Shape>,
+    /// FIFOs; their buffer is a [`GlobalIdx`] as number.
+    pub fifos: Vec<Fifo>,
+    /// Functions reached from tasks, exports and the entry.
+    pub funcs: Vec<Func>,
+    /// Bound tasks.
+    pub tasks: Vec<TaskBinding>,
+    /// Queues bound to colors.
+    pub queues: Vec<QueueBinding>,
+    /// Flags set before the start, in order.
+    pub initial_flags: Vec<(FlagOp, u8, Span)>,
+    /// Registers loaded before the start.
+    pub initial_dsrs: Vec<InitialDsr>,
+    /// Colors configured by the program itself.
+    pub colors: Vec<(Color, ColorConfig, Span)>,
+    /// Links joined to the host.
+    pub host_links: Vec<HostLink>,
+    /// Bound exports.
+    pub exports: Vec<ExportBinding>,
+    /// Entry of a host program.
+    pub entry: Option<FuncIdx>,
+}
+
+/// A global variable.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// `module.name` or `name`.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// Initial bytes; zeros follow.
+    pub init: Vec<u8>,
+    /// Addresses added into pointer-sized fields: byte offset and symbol.
+    pub relocs: Vec<(u32, Symbol)>,
+    /// Per-PE constants written at byte offsets.
+    pub slots: Vec<(u32, SlotIdx)>,
+    /// `export`.
+    pub exported: bool,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// Something with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Symbol {
+    /// A global.
+    Global(GlobalIdx),
+    /// A function.
+    Func(FuncIdx),
+}
+
+/// A task binding.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskBinding {
+    /// How it starts.
+    pub kind: TaskKind,
+    /// Task id, color or queue (see [`dflow_ir::program::TaskBinding::id`]).
+    pub id: u8,
+    /// The function.
+    pub func: FuncIdx,
+    /// The binding.
+    pub span: Span,
+}
+
+/// A queue binding.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueBinding {
+    /// Input or output queue.
+    pub input: bool,
+    /// Queue id.
+    pub queue: u8,
+    /// Color.
+    pub color: Color,
+    /// The binding.
+    pub span: Span,
+}
+
+/// A register load before the start.
+#[derive(Clone, Debug)]
+pub struct InitialDsr {
+    /// The register.
+    pub dsr: DsrRef,
+    /// Descriptor; a memory base is relative to `symbol`.
+    pub dsd: Dsd,
+    /// Whose address is added.
+    pub symbol: Option<GlobalIdx>,
+    /// Settings.
+    pub options: Options,
+}
+
+/// An export bound to a symbol.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportBinding {
+    /// Index into the plan's exports.
+    pub export: u32,
+    /// What it names.
+    pub symbol: Symbol,
+    /// The binding.
+    pub span: Span,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Func {
+    /// `module.name` or `name`.
+    pub name: String,
+    /// Parameters: the first locals, all scalar.
+    pub params: u32,
+    /// Result.
+    pub ret: Option<Ty>,
+    /// Locals.
+    pub locals: Vec<Local>,
+    /// Number of labels used.
+    pub labels: u32,
+    /// Code.
+    pub body: Vec<Stmt>,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// A local variable.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// Name for dumps; temporaries have none.
+    pub name: Option<String>,
+    /// Scalar, or memory of a size and alignment.
+    pub kind: LocalKind,
+}
+
+/// Where a local lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalKind {
+    /// In an IR local.
+    Scalar(Ty),
+    /// On the stack: aggregates, and scalars whose address is taken. Zero at function entry.
+    Memory {
+        /// Bytes.
+        size: u32,
+        /// Bytes, a power of two.
+        align: u32,
+    },
+}
+
+/// A statement and its place.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// What.
+    pub kind: StmtKind,
+    /// Where.
+    pub span: Span,
+}
+
+/// The statements.
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// Evaluates and drops (calls, vector operations; `ty` may be `None`).
+    Expr(Expr),
+    /// Writes a scalar local.
+    Set(LocalIdx, Expr),
+    /// Writes `value` to memory at `address + offset`.
+    Store { address: Expr, offset: i32, value: Expr },
+    /// Copies `bytes` bytes between addresses (may overlap).
+    Copy { dest: Expr, source: Expr, bytes: u32 },
+    /// Stores `value` `count` times from `dest` on.
+    Fill { dest: Expr, value: Expr, count: u32 },
+    /// Two ways.
+    If { cond: Expr, then: Vec<Stmt>, otherwise: Vec<Stmt> },
+    /// `while (cond) : (step) body`; `continue` goes to the step.
+    While { label: LabelIdx, cond: Expr, step: Vec<Stmt>, body: Vec<Stmt> },
+    /// A block that `break` leaves.
+    Block { label: LabelIdx, body: Vec<Stmt> },
+    /// Cases with raw values.
+    Switch { value: Expr, cases: Vec<(Vec<u64>, Vec<Stmt>)>, otherwise: Vec<Stmt> },
+    /// Leaves a loop or block.
+    Break(LabelIdx),
+    /// To the step of a loop.
+    Continue(LabelIdx),
+    /// Leaves the function.
+    Return(Option<Expr>),
+    /// Activates, blocks, unblocks.
+    Flag { op: FlagOp, id: Expr },
+    /// Loads a register.
+    LoadDsr { dsr: DsrRef, dsd: Expr, options: Options },
+    /// Length of one side of a FIFO.
+    SetFifoLength { fifo: u32, write_side: bool, length: Expr },
+    /// Clock control (not `Read`).
+    Clock(ClockOp),
+    /// Traps unless true.
+    Assert { cond: Expr, message: String },
+    /// A host operation with any number of results.
+    Host { op: HostOp, dests: Vec<LocalIdx>, args: Vec<Expr> },
+}
+
+/// An expression: always scalar (or without value, for calls).
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What.
+    pub kind: Box<ExprKind>,
+    /// Machine type; `None` for calls without result.
+    pub ty: Option<Ty>,
+    /// Where.
+    pub span: Span,
+}
+
+/// The expressions.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// Raw bits.
+    Const(u64),
+    /// A per-PE constant.
+    Slot(SlotIdx),
+    /// A scalar local.
+    Local(LocalIdx),
+    /// Memory at `address + offset`.
+    Load { address: Expr, offset: i32 },
+    /// Address of a global.
+    GlobalAddress { global: GlobalIdx, offset: i32 },
+    /// Address of a memory local.
+    LocalAddress { local: LocalIdx, offset: i32 },
+    /// Code pointer.
+    FuncAddress(FuncIdx),
+    /// One operand.
+    Unary(UnaryOp, Expr),
+    /// Two operands of one type.
+    Binary(BinaryOp, Expr, Expr),
+    /// To `ty`.
+    Convert(Convert, Expr),
+    /// A direct call.
+    Call { func: FuncIdx, args: Vec<Expr> },
+    /// A call through a pointer.
+    CallIndirect { callee: Expr, params: Vec<Ty>, args: Vec<Expr> },
+    /// A mem1d descriptor: base address, extent, stride (elements).
+    Mem1d { base: Expr, extent: Expr, stride: Expr, indexed: bool },
+    /// A mem4d descriptor: base address, index into the program's shapes.
+    Mem4d { base: Expr, shape: u32, indexed: bool },
+    /// A fabric descriptor.
+    Fabric { desc: FabricDsd, extent: Expr },
+    /// A descriptor with its base moved by bytes.
+    MoveBase { dsd: Expr, delta: Expr },
+    /// With another base.
+    SetBase { dsd: Expr, base: Expr },
+    /// With another extent.
+    SetExtent { dsd: Expr, extent: Expr },
+    /// With another stride.
+    SetStride { dsd: Expr, stride: Expr },
+    /// A vector operation; its value is whether it ran to its end.
+    Vector(Box<Vector>),
+    /// The next pseudo-random word.
+    Random,
+    /// The cycle counter, `i64`.
+    ClockRead,
+}
+
+/// A vector operation.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// The row.
+    pub op: DsdOp,
+    /// Destination.
+    pub dest: Operand,
+    /// Sources in written order.
+    pub sources: Vec<Operand>,
+    /// Settings.
+    pub options: Options,
+}
+
+/// An operand of a vector operation.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// A memory descriptor.
+    Memory(Expr),
+    /// A fabric descriptor.
+    Fabric(Expr),
+    /// A register.
+    Dsr(DsrRef),
+    /// A FIFO.
+    Fifo(u32),
+    /// A scalar.
+    Scalar(Expr),
+    /// A pointer to one element.
+    Pointer(Expr),
+}
+
+/// Settings of a vector operation or register load.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Runs as a microthread.
+    pub asynchronous: bool,
+    /// Activated on completion.
+    pub activate: Option<u8>,
+    /// Unblocked on completion.
+    pub unblock: Option<Unblock>,
+    /// Microthread id.
+    pub microthread: Option<u8>,
+    /// Issue priority.
+    pub priority: Priority,
+    /// `.index`.
+    pub index: Option<Expr>,
+    /// Control wavelets on the input.
+    pub on_control: OnControl,
+    /// Register loads: the base moves past what an operation covered.
+    pub save_address: bool,
+    /// Register loads: for `@map`.
+    pub single_step: bool,
+}
