@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 /// A PE's place: `x` is the column, `y` the row, (0, 0) the north-west corner of the program's
 /// rectangle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Coord {
     /// Column.
     pub x: u16,
@@ -19,7 +21,9 @@ pub struct Coord {
 }
 
 /// A rectangle of PEs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Rect {
     /// First column.
     pub x: u16,

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// What travels: 32 bits and the control bit (the color is where it travels).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Wavelet {
     /// Payload; the upper half may be an index.
     pub payload: u32,
