@@ -1,0 +1,212 @@
+//! The rows, sorted by name.
+//!
+//! Names, operand forms and widths are those of the language guide; `spec/dsd-ops.md` is made
+//! from here. To add an operation: one row, and at most one kernel.
+
+use super::OpShape::{
+    self, Binary, Carry, Convert, Move, MulAdd, Normalize, Reduce, Scale, Shift, Unary,
+};
+use super::kernels as k;
+use super::{Form, OpRow, RowState};
+use crate::ty::Ty::{self, F16, F32, I16, I32};
+
+const BINARY: &[Form] = &[Form::Dss, Form::Dks, Form::Dsk];
+const REDUCE: &[Form] = &[Form::Dss, Form::Dks, Form::Dsk, Form::Pks];
+const UNARY: &[Form] = &[Form::Ds, Form::Dk];
+const MOVE: &[Form] = &[Form::Ds, Form::Ps, Form::Dk];
+
+const SHIFT_COUNT: RowState =
+    RowState::Assumed("counts of 16 or more, read as unsigned, shift everything out");
+const ZERO_COUNT: RowState = RowState::Assumed("0 has 16 zeros");
+const FUSED: RowState = RowState::Assumed("one rounding (fused)");
+const MAX_RULES: RowState = RowState::Assumed("a number wins over NaN, +0 over -0");
+const NORMAL_FORM: RowState = RowState::NotYet("no public text says what the normalised form is");
+const SCALING: RowState = RowState::Assumed("one rounding, also into subnormals");
+const TO_INTEGER: RowState = RowState::Assumed("to nearest, ties to even; saturates; NaN gives 0");
+const FROM_INTEGER: RowState = RowState::Assumed("the integer is signed");
+
+type Kernel = fn([u32; 3], &mut u32) -> u32;
+
+/// A documented row on elements of one type; the rest is said by the methods below.
+const fn row(
+    name: &'static str,
+    shape: OpShape,
+    forms: &'static [Form],
+    ty: Ty,
+    width: [u8; 2],
+    kernel: Kernel,
+    doc: &'static str,
+) -> OpRow {
+    let integer = matches!(ty, I16 | I32);
+    OpRow {
+        name,
+        shape,
+        forms,
+        dest: ty,
+        sources: [ty; 3],
+        integer,
+        width,
+        kernel,
+        state: RowState::Full,
+        doc,
+    }
+}
+
+impl OpRow {
+    /// With other element types of the sources.
+    const fn from(self, sources: [Ty; 3]) -> OpRow {
+        let integer = self.integer || matches!((self.shape, sources[0]), (Convert, I16));
+        OpRow { sources, integer, ..self }
+    }
+
+    const fn state(self, state: RowState) -> OpRow {
+        OpRow { state, ..self }
+    }
+}
+
+/// All operations, sorted by name.
+pub static TABLE: &[OpRow] = &[
+    row("add16", Binary, BINARY, I16, [4, 8], k::add16, "dest[i] = a[i] + b[i], wrapping"),
+    row(
+        "addc16",
+        Carry,
+        BINARY,
+        I16,
+        [1, 8],
+        k::addc16,
+        "dest[i] = a[i] + b[i] + carry of element i - 1",
+    )
+    .state(RowState::Assumed("the carry starts at 0 in each operation")),
+    row("and16", Binary, BINARY, I16, [4, 8], k::and16, "dest[i] = a[i] & b[i]"),
+    row("clz", Unary, UNARY, I16, [1, 1], k::clz, "dest[i] = number of leading zeros of a[i]")
+        .state(ZERO_COUNT),
+    row("ctz", Unary, UNARY, I16, [1, 1], k::ctz, "dest[i] = number of trailing zeros of a[i]")
+        .state(ZERO_COUNT),
+    row("fabsh", Unary, UNARY, F16, [4, 8], k::fabsh, "dest[i] = |a[i]|"),
+    row("fabss", Unary, UNARY, F32, [2, 4], k::fabss, "dest[i] = |a[i]|"),
+    row("faddh", Reduce, REDUCE, F16, [4, 8], k::faddh, "dest[i] = a[i] + b[i]"),
+    row(
+        "faddhs",
+        Reduce,
+        REDUCE,
+        F32,
+        [2, 4],
+        k::faddhs,
+        "dest[i] = a[i] + b[i], a single and b half",
+    )
+    .from([F32, F16, F16])
+    .state(RowState::Assumed("of two vectors the first is the wide one")),
+    row("fadds", Reduce, REDUCE, F32, [2, 4], k::fadds, "dest[i] = a[i] + b[i]"),
+    row("fh2s", Convert, UNARY, F32, [1, 4], k::fh2s, "dest[i] = a[i] as a single")
+        .from([F16, F16, F16]),
+    row(
+        "fh2xp16",
+        Convert,
+        &[Form::Ds, Form::Dk, Form::Pk],
+        I16,
+        [1, 8],
+        k::fh2xp16,
+        "dest[i] = a[i] as a signed integer",
+    )
+    .from([F16, F16, F16])
+    .state(TO_INTEGER),
+    row("fmach", MulAdd, &[Form::Dssk], F16, [4, 8], k::fmach, "dest[i] = a[i] + b[i] * k")
+        .state(FUSED),
+    row(
+        "fmachs",
+        MulAdd,
+        &[Form::Dssk],
+        F32,
+        [2, 4],
+        k::fmachs,
+        "dest[i] = a[i] + b[i] * k, a single, b and k half",
+    )
+    .from([F32, F16, F16])
+    .state(RowState::Assumed("the product is exact")),
+    row("fmacs", MulAdd, &[Form::Dssk], F32, [1, 1], k::fmacs, "dest[i] = a[i] + b[i] * k")
+        .state(FUSED),
+    row("fmaxh", Reduce, REDUCE, F16, [1, 8], k::fmaxh, "dest[i] = larger of a[i] and b[i]")
+        .state(MAX_RULES),
+    row("fmaxs", Reduce, REDUCE, F32, [1, 4], k::fmaxs, "dest[i] = larger of a[i] and b[i]")
+        .state(MAX_RULES),
+    row("fmovh", Move, MOVE, F16, [4, 8], k::word, "dest[i] = a[i]"),
+    row("fmovs", Move, MOVE, F32, [2, 4], k::double_word, "dest[i] = a[i]"),
+    row("fmulh", Reduce, REDUCE, F16, [4, 8], k::fmulh, "dest[i] = a[i] * b[i]"),
+    row("fmuls", Reduce, REDUCE, F32, [1, 1], k::fmuls, "dest[i] = a[i] * b[i]"),
+    row("fnegh", Unary, UNARY, F16, [4, 8], k::fnegh, "dest[i] = -a[i]"),
+    row("fnegs", Unary, UNARY, F32, [2, 4], k::fnegs, "dest[i] = -a[i]"),
+    row("fnormh", Normalize, &[Form::Pk], F16, [4, 8], k::word, "*p = k, normalised")
+        .state(NORMAL_FORM),
+    row("fnorms", Normalize, &[Form::Pk], F32, [2, 4], k::double_word, "*p = k, normalised")
+        .state(NORMAL_FORM),
+    row(
+        "fs2h",
+        Convert,
+        UNARY,
+        F16,
+        [1, 4],
+        k::fs2h,
+        "dest[i] = a[i] as a half, to nearest, ties to even",
+    )
+    .from([F32, F32, F32]),
+    row(
+        "fs2xp16",
+        Convert,
+        &[Form::Ds, Form::Dk, Form::Pk],
+        I16,
+        [1, 4],
+        k::fs2xp16,
+        "dest[i] = a[i] as a signed integer",
+    )
+    .from([F32, F32, F32])
+    .state(TO_INTEGER),
+    row("fscaleh", Scale, &[Form::Pki], F16, [4, 8], k::fscaleh, "*p = k * 2^i")
+        .from([F16, I16, I16])
+        .state(SCALING),
+    row("fscales", Scale, &[Form::Pki], F32, [2, 4], k::fscales, "*p = k * 2^i")
+        .from([F32, I16, I16])
+        .state(SCALING),
+    row("fsubh", Reduce, REDUCE, F16, [4, 8], k::fsubh, "dest[i] = a[i] - b[i]"),
+    row("fsubs", Reduce, REDUCE, F32, [2, 4], k::fsubs, "dest[i] = a[i] - b[i]"),
+    row("mov16", Move, MOVE, I16, [4, 8], k::word, "dest[i] = a[i]"),
+    row("mov32", Move, MOVE, I32, [2, 4], k::double_word, "dest[i] = a[i]"),
+    row("or16", Binary, BINARY, I16, [4, 8], k::or16, "dest[i] = a[i] | b[i]"),
+    row("popcnt", Unary, UNARY, I16, [1, 1], k::popcnt, "dest[i] = number of ones of a[i]"),
+    row("sar16", Shift, BINARY, I16, [1, 4], k::sar16, "dest[i] = a[i] >> b[i], sign extended")
+        .state(SHIFT_COUNT),
+    row("sll16", Shift, BINARY, I16, [1, 4], k::sll16, "dest[i] = a[i] << b[i]").state(SHIFT_COUNT),
+    row("slr16", Shift, BINARY, I16, [1, 4], k::slr16, "dest[i] = a[i] >> b[i], zero extended")
+        .state(SHIFT_COUNT),
+    row(
+        "sub16",
+        Binary,
+        &[Form::Dss, Form::Dsk],
+        I16,
+        [4, 8],
+        k::sub16,
+        "dest[i] = a[i] - b[i], wrapping",
+    ),
+    row("xor16", Binary, BINARY, I16, [4, 8], k::xor16, "dest[i] = a[i] ^ b[i]"),
+    row(
+        "xp162fh",
+        Convert,
+        UNARY,
+        F16,
+        [1, 8],
+        k::xp162fh,
+        "dest[i] = a[i], a signed integer, as a float",
+    )
+    .from([I16, I16, I16])
+    .state(FROM_INTEGER),
+    row(
+        "xp162fs",
+        Convert,
+        UNARY,
+        F32,
+        [1, 4],
+        k::xp162fs,
+        "dest[i] = a[i], a signed integer, as a float",
+    )
+    .from([I16, I16, I16])
+    .state(FROM_INTEGER),
+];

@@ -1,0 +1,153 @@
+//! The table is consistent, its kernels are total, and the manual page is up to date.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::target::TargetId;
+
+fn run(name: &str, sources: [u32; 3]) -> u32 {
+    DsdOp::by_name(name).expect("an operation").row().apply(sources, &mut 0)
+}
+
+fn single(value: f32) -> u32 {
+    value.to_bits()
+}
+
+fn half(value: f32) -> u32 {
+    u32::from(half::f16::from_f32(value).to_bits())
+}
+
+#[test]
+fn names_are_sorted_and_found() {
+    assert!(TABLE.is_sorted_by(|a, b| a.name < b.name));
+    assert_eq!(TABLE.len(), 42);
+    for op in DsdOp::all() {
+        assert_eq!(DsdOp::by_name(op.row().name), Some(op));
+        assert_eq!(op.to_string(), op.row().name);
+    }
+    assert_eq!(DsdOp::by_name("fadd"), None);
+    assert!(DsdOp(200).get().is_none());
+}
+
+#[test]
+fn rows_are_consistent() {
+    for row in TABLE {
+        let arity = row.shape.arity();
+        assert!(!row.forms.is_empty(), "{}", row.name);
+        assert!(row.forms.iter().all(|form| form.arity() == arity), "{}", row.name);
+        assert!(row.width.iter().all(|width| matches!(width, 1 | 2 | 4 | 8)), "{}", row.name);
+        let types = row.source_types().iter().chain([&row.dest]);
+        assert!(types.clone().all(|ty| matches!(ty.bytes(), 2 | 4)), "{}", row.name);
+        assert_eq!(
+            row.integer,
+            types.clone().any(|ty| !ty.is_float()) && row.shape != OpShape::Scale
+        );
+        // The formula names as many sources as there are.
+        let names = ["a", "b", "k"].iter().filter(|name| mentions(row.doc, name)).count();
+        let scalars = usize::from(row.shape == OpShape::Scale);
+        assert_eq!(names + scalars, arity, "{}: {}", row.name, row.doc);
+    }
+}
+
+fn mentions(doc: &str, name: &str) -> bool {
+    let formula = doc.split(", a single").next().unwrap_or(doc);
+    formula.contains(&format!("{name}[i]"))
+        || name == "k" && formula.split(' ').any(|word| word.trim_matches(',') == "k")
+}
+
+#[test]
+fn rates_follow_the_memory_ports() {
+    let rate = |name: &str, id, memory| {
+        DsdOp::by_name(name).expect("an operation").row().elements_per_slot(Target::get(id), memory)
+    };
+    let (none, one, two) = ([false; 3], [true, false, false], [true, true, false]);
+    for (name, memory, wse2, wse3) in [
+        ("mov16", one, 4, 8),
+        ("faddh", two, 4, 4),
+        ("faddh", one, 4, 8),
+        ("fadds", two, 2, 2),
+        ("fadds", none, 2, 4),
+        ("fmovs", one, 2, 4),
+        ("fmacs", two, 1, 1),
+        ("fmachs", two, 2, 2),
+        ("fmaxs", two, 1, 2),
+    ] {
+        assert_eq!(rate(name, TargetId::Wse2, memory), wse2, "{name}");
+        assert_eq!(rate(name, TargetId::Wse3, memory), wse3, "{name}");
+    }
+}
+
+#[test]
+fn meanings() {
+    assert_eq!(run("add16", [0xffff, 2, 0]), 1);
+    assert_eq!(run("sub16", [1, 2, 0]), 0xffff);
+    assert_eq!(run("sar16", [0x8000, 99, 0]), 0xffff);
+    assert_eq!(run("sll16", [1, 16, 0]), 0);
+    assert_eq!(run("mov16", [0x1234_5678, 0, 0]), 0x5678);
+    assert_eq!(run("mov32", [0x1234_5678, 0, 0]), 0x1234_5678);
+    assert_eq!(run("clz", [1, 0, 0]), 15);
+    assert_eq!(run("popcnt", [0x1_00ff, 0, 0]), 8);
+    assert_eq!(run("fmacs", [single(1.0), single(2.0), single(3.0)]), single(7.0));
+    assert_eq!(run("fmach", [half(1.0), half(2.0), half(3.0)]), half(7.0));
+    assert_eq!(run("fmachs", [single(1.0), half(2.0), half(3.0)]), single(7.0));
+    assert_eq!(run("faddhs", [single(1e6), half(0.5), 0]), single(1_000_000.5));
+    assert_eq!(run("fsubs", [single(1.0), single(3.0), 0]), single(-2.0));
+    assert_eq!(run("fmaxs", [single(f32::NEG_INFINITY), single(-3.0), 0]), single(-3.0));
+    assert_eq!(run("fs2h", [single(65520.0), 0, 0]), 0x7c00);
+    assert_eq!(run("fh2s", [half(-0.1), 0, 0]), single(half::f16::from_f32(-0.1).to_f32()));
+    assert_eq!(run("fs2xp16", [single(2.5), 0, 0]), 2);
+    assert_eq!(run("fs2xp16", [single(-1e9), 0, 0]), 0x8000);
+    assert_eq!(run("xp162fs", [0xffff, 0, 0]), single(-1.0));
+    assert_eq!(run("fscales", [single(1.5), 0xffff, 0]), single(0.75));
+    assert_eq!(run("fnegs", [0x7f80_0001, 0, 0]), 0xff80_0001);
+}
+
+#[test]
+fn carries_go_from_element_to_element() {
+    let row = DsdOp::by_name("addc16").expect("an operation").row();
+    let mut carry = 0;
+    let sum: Vec<u32> = [(0xffff, 1), (0xffff, 0), (1, 1)]
+        .into_iter()
+        .map(|(a, b)| row.apply([a, b, 0], &mut carry))
+        .collect();
+    assert_eq!((sum, carry), (vec![0, 0, 3], 0));
+}
+
+#[test]
+fn only_the_mixed_sum_exchanges_operands() {
+    for row in TABLE {
+        for &form in row.forms {
+            assert_eq!(row.swapped(form), row.name == "faddhs" && form == Form::Dks);
+        }
+    }
+    let row = DsdOp::by_name("faddhs").expect("an operation").row();
+    assert_eq!(row.written_types(Form::Dks)[..2], [Ty::F16, Ty::F32]);
+    assert_eq!(row.written_types(Form::Pks)[..2], [Ty::F32, Ty::F16]);
+}
+
+proptest! {
+    #[test]
+    fn kernels_are_total(sources: [u32; 3], carry: u32) {
+        for row in TABLE {
+            let mut state = carry;
+            let result = row.apply(sources, &mut state);
+            prop_assert_eq!(u64::from(result), row.dest.mask(result.into()), "{}", row.name);
+            // Bits above an element do not matter.
+            let mut masked = sources;
+            for (raw, ty) in masked.iter_mut().zip(row.sources) {
+                *raw = ty.mask((*raw).into()) as u32;
+            }
+            prop_assert_eq!(result, row.apply(masked, &mut carry.clone()), "{}", row.name);
+        }
+    }
+}
+
+#[test]
+fn the_manual_page_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/dsd-ops.md");
+    if std::env::var_os("UPDATE_SPEC").is_some() {
+        std::fs::write(path, manual()).expect("spec/dsd-ops.md can be written");
+    }
+    let page = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(page == manual(), "spec/dsd-ops.md is stale: UPDATE_SPEC=1 cargo test -p dflow-ir");
+}
