@@ -5,4 +5,10 @@
 
 #![deny(unsafe_code)]
 
+pub mod config;
 pub mod exec;
+pub mod load;
+pub mod machine;
+pub mod outcome;
+pub mod stats;
+pub mod trap;

@@ -1,0 +1,31 @@
+//! Counters of a run. They are the same for every engine, code engine and number of threads.
+
+/// What has happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Words that reached an input queue or the host.
+    pub delivered: u64,
+    /// Words taken over a link between routers.
+    pub hops: u64,
+    /// Issue slots used by threads of cores.
+    pub slots: u64,
+    /// Tasks started.
+    pub tasks: u64,
+    /// Control wavelets whose entry point no task is bound to, dropped.
+    pub dropped_controls: u64,
+    /// PEs that had any state made.
+    pub touched: u64,
+}
+
+impl Stats {
+    /// Adds the counters of another part of the machine.
+    pub(crate) fn add(&mut self, other: &Stats) {
+        let Stats { delivered, hops, slots, tasks, dropped_controls, touched } = other;
+        self.delivered += delivered;
+        self.hops += hops;
+        self.slots += slots;
+        self.tasks += tasks;
+        self.dropped_controls += dropped_controls;
+        self.touched += touched;
+    }
+}

@@ -1,0 +1,111 @@
+//! Traps: what a program may not do, as a table of kinds, and where it was done.
+//!
+//! A trap is a result of a run, not an error of the emulator. Of several traps the one with the
+//! least (cycle, row, column) counts, whatever engine or number of threads.
+
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, Coord, Port};
+
+use crate::exec::CodeTrapKind;
+
+/// A trap: the act, and who did it where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trap {
+    /// What happened.
+    pub kind: TrapKind,
+    /// On which PE.
+    pub pe: Coord,
+    /// Program of the PE, if it has one.
+    pub program: Option<String>,
+    /// Task that ran, if one did.
+    pub task: Option<String>,
+    /// Source place, if known (line 0 otherwise).
+    pub loc: Loc,
+    /// In which cycle.
+    pub cycle: u64,
+    /// On which color, if one is concerned.
+    pub color: Option<Color>,
+}
+
+/// What a program may not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrapKind {
+    /// Raised by the code itself.
+    Code(CodeTrapKind),
+    /// A word came to a router that has no route for its color.
+    NoRoute { from: Port },
+    /// A word left the program's rectangle where nothing is joined to the host.
+    LeftTheMesh { port: Port },
+    /// An operation began on a queue that another operation still uses.
+    QueueBusy { input: bool, queue: u8, other: Loc },
+    /// An operation names a queue that is not there or carries another color.
+    BadQueue { input: bool, queue: u8 },
+    /// A task that is not bound was activated.
+    UnboundTask { id: u16 },
+    /// A flag operation on an id that does not exist.
+    BadId { id: u16 },
+    /// A control wavelet carries a command that routers do not support yet.
+    Teardown,
+}
+
+impl std::fmt::Display for TrapKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TrapKind::Code(kind) => write_code(kind, f),
+            TrapKind::NoRoute { from } => {
+                write!(
+                    f,
+                    "a wavelet came in from {} on a color that has no route here",
+                    from.name()
+                )
+            }
+            TrapKind::LeftTheMesh { port } => {
+                write!(f, "a wavelet left the program's rectangle to the {}", port.name())
+            }
+            TrapKind::QueueBusy { input, queue, .. } => {
+                let kind = if *input { "input" } else { "output" };
+                write!(f, "{kind} queue {queue} is still used by another operation")
+            }
+            TrapKind::BadQueue { input, queue } => {
+                let kind = if *input { "input" } else { "output" };
+                write!(f, "{kind} queue {queue} does not exist or is bound to another color")
+            }
+            TrapKind::UnboundTask { id } => {
+                write!(f, "task id {id} was activated but no task is bound to it")
+            }
+            TrapKind::BadId { id } => write!(f, "there is no task, channel or microthread {id}"),
+            TrapKind::Teardown => {
+                f.write_str("a teardown command was sent, which is not supported yet")
+            }
+        }
+    }
+}
+
+fn write_code(kind: &CodeTrapKind, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    match kind {
+        CodeTrapKind::OutsideMemory { address, bytes } => {
+            write!(f, "access of {bytes} bytes at address {address:#x}, outside the PE's memory")
+        }
+        CodeTrapKind::DivideByZero => f.write_str("integer division by zero"),
+        CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
+        CodeTrapKind::BadCall { pointer } => {
+            write!(f, "call through {pointer:#x}, which is no function of this type")
+        }
+        CodeTrapKind::StackOverflow => f.write_str("stack overflow"),
+        CodeTrapKind::BadVector(why) => write!(f, "bad vector operation: {why}"),
+        CodeTrapKind::Unreachable => f.write_str("unreachable code was reached"),
+    }
+}
+
+impl std::fmt::Display for Trap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on PE ({}, {})", self.kind, self.pe.x, self.pe.y)?;
+        if let Some(color) = self.color {
+            write!(f, ", color {}", color.index())?;
+        }
+        if let Some(task) = &self.task {
+            write!(f, ", task `{task}`")?;
+        }
+        write!(f, ", cycle {}", self.cycle)
+    }
+}
