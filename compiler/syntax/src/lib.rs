@@ -10,10 +10,13 @@
 
 pub mod ast;
 pub mod diagnostic;
+pub mod lexer;
+mod literal;
 mod parse;
 mod source;
 mod span;
 mod symbol;
+mod token;
 
 pub use diagnostic::{Code, Diagnostic, Frame, Label, Reported, Severity, Sink, codes};
 pub use parse::{Parsed, parse};
