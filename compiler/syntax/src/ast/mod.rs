@@ -12,12 +12,14 @@
 pub mod expr;
 pub mod item;
 pub mod stmt;
+pub mod walk;
 
 pub use expr::{
     BinaryOp, EnumElem, Expr, FieldDecl, FieldInit, Param, ParamTy, Prong, StructKind, UnaryOp,
 };
 pub use item::{FnDecl, Item, ItemKind, Storage, TestDecl, TileDecl, VarDecl, VarKind};
 pub use stmt::{Block, Capture, Stmt};
+pub use walk::Child;
 
 use crate::{FileId, Span, Symbol};
 
@@ -123,6 +125,14 @@ impl File {
         self.stmts.push(stmt);
         self.stmt_spans.push(span);
         id
+    }
+
+    /// Forgets what was added after there were so many.
+    pub(crate) fn truncate(&mut self, exprs: usize, stmts: usize) {
+        self.exprs.truncate(exprs);
+        self.expr_spans.truncate(exprs);
+        self.stmts.truncate(stmts);
+        self.stmt_spans.truncate(stmts);
     }
 }
 
