@@ -54,7 +54,7 @@ pub fn parse(file: FileId, text: &str, dialect: Dialect, interner: &mut Interner
     let builder = Builder::new(file, text, dialect, interner);
     let mut reader = Reader { text, tokens: &tokens, dialect, builder, reread: 0, stopped: false };
     let mut pieces = pieces.into_iter();
-    let items = reader.items(&mut pieces, 0);
+    let items = reader.items(&mut pieces, false);
     let (mut tree, found) = reader.builder.finish();
     tree.items = items;
     diagnostics.extend(found);
@@ -73,12 +73,12 @@ struct Reader<'t> {
 
 impl Reader<'_> {
     /// Items up to the end of the file, or of the tile block that was opened.
-    fn items(&mut self, pieces: &mut impl Iterator<Item = Piece>, tile_start: u32) -> Vec<Item> {
+    fn items(&mut self, pieces: &mut impl Iterator<Item = Piece>, in_tile: bool) -> Vec<Item> {
         let mut items = Vec::new();
         while let Some(piece) = pieces.next() {
             match piece {
                 Piece::Item { start, end } => {
-                    let item = self.item(&self.tokens[start..end], tile_start > 0);
+                    let item = self.item(&self.tokens[start..end], in_tile);
                     items.push(item);
                 }
                 Piece::Tile { start, name } => {
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 !matches!(piece, Piece::TileEnd { .. })
             });
             inner.extend(&mut until_end);
-            self.items(&mut inner.into_iter(), word.start + 1)
+            self.items(&mut inner.into_iter(), true)
         };
         let span = self.builder.span(word.start, end);
         Item { kind: ItemKind::Tile(TileDecl { name, items }), span }

@@ -9,11 +9,13 @@
 //! - Names are not resolved and nothing is checked beyond the grammar. A part that could not be read is an
 //!   `Error` node, and a diagnostic has been given for it.
 
+pub mod dump;
 pub mod expr;
 pub mod item;
 pub mod stmt;
 pub mod walk;
 
+pub use dump::dump;
 pub use expr::{
     BinaryOp, EnumElem, Expr, FieldDecl, FieldInit, Param, ParamTy, Prong, StructKind, UnaryOp,
 };

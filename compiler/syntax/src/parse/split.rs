@@ -187,11 +187,19 @@ impl Cutter<'_> {
         match token {
             Token::Fn | Token::Task => named && after_operand,
             Token::Export | Token::Param | Token::Var => after_operand,
-            Token::Const | Token::Inline => named && after_operand || next == Some(Token::Fn),
+            Token::Const => named && after_operand && !self.ends_pointer(at),
+            Token::Inline => next == Some(Token::Fn) && after_operand,
             Token::Extern => after_operand && !matches!(next, Some(Token::Struct | Token::Union)),
             Token::Comptime => after_operand && before != Some(Token::RParen),
             Token::Ident => after_operand && self.contextual(at).is_some(),
             _ => false,
         }
+    }
+
+    /// Whether `[*]` or `[]` stands before `at`: a `const` there belongs to a type.
+    fn ends_pointer(&self, at: usize) -> bool {
+        let before = |distance: usize| at.checked_sub(distance).and_then(|index| self.token(index));
+        before(1) == Some(Token::RBracket)
+            && matches!(before(2), Some(Token::Star | Token::LBracket))
     }
 }
