@@ -80,9 +80,12 @@ pub(crate) fn number(text: &str) -> Result<Number, Fault> {
             return integer(digits, radix, name).map_err(|(code, m)| fault(code, &m));
         }
     }
-    if lower.contains('.') || (lower.contains('e') && lower.starts_with(|c: char| c.is_ascii_digit()))
+    if lower.contains('.')
+        || (lower.contains('e') && lower.starts_with(|c: char| c.is_ascii_digit()))
     {
-        return decimal_float(&lower).map(Number::Float).map_err(|m| fault(codes::INVALID_FLOAT, m));
+        return decimal_float(&lower)
+            .map(Number::Float)
+            .map_err(|m| fault(codes::INVALID_FLOAT, m));
     }
     integer(&lower, 10, "decimal").map_err(|(code, m)| fault(code, &m))
 }
@@ -94,9 +97,9 @@ fn integer(digits: &str, radix: u32, name: &str) -> Result<Number, (Code, String
     if let Some(bad) = digits.chars().find(|c| !c.is_digit(radix)) {
         return Err((codes::INVALID_NUMBER, format!("`{bad}` is no {name} digit")));
     }
-    u128::from_str_radix(digits, radix).map(Number::Int).map_err(|_| {
-        (codes::INTEGER_TOO_LARGE, "this integer has more than 128 bits".to_owned())
-    })
+    u128::from_str_radix(digits, radix)
+        .map(Number::Int)
+        .map_err(|_| (codes::INTEGER_TOO_LARGE, "this integer has more than 128 bits".to_owned()))
 }
 
 fn decimal_float(text: &str) -> Result<f64, &'static str> {
@@ -233,9 +236,8 @@ fn escape(text: &str) -> (usize, Result<(), &'static str>) {
         _ => return (kind.len_utf8(), Err("there is no such escape sequence")),
     };
     let found = text[1..].bytes().take(digits).take_while(u8::is_ascii_hexdigit).count();
-    let valid = u32::from_str_radix(&text[1..1 + found], 16).is_ok_and(|code| {
-        found == digits && (kind == 'x' || char::from_u32(code).is_some())
-    });
+    let valid = u32::from_str_radix(&text[1..1 + found], 16)
+        .is_ok_and(|code| found == digits && (kind == 'x' || char::from_u32(code).is_some()));
     let message = match kind {
         'x' => "`\\x` needs two hexadecimal digits",
         'u' => "`\\u` needs four hexadecimal digits of a character",

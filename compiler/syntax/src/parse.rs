@@ -14,6 +14,10 @@ lalrpop_util::lalrpop_mod!(
     #[allow(
         clippy::all,
         clippy::pedantic,
+        clippy::allow_attributes_without_reason,
+        clippy::too_many_lines,
+        clippy::uninlined_format_args,
+        clippy::match_wildcard_for_single_variants,
         unused,
         unreachable_pub,
         elided_lifetimes_in_paths,
@@ -143,7 +147,8 @@ impl Reader<'_> {
             };
             self.builder.reset(mark);
             self.reread += tokens.len();
-            let place = message::Place { text: self.text, file: self.builder.tree.id, tokens: &tokens };
+            let place =
+                message::Place { text: self.text, file: self.builder.tree.id, tokens: &tokens };
             let cascade = tokens.get(failure.at).is_some_and(|t| t.token == Token::Poison);
             let fix = if cascade {
                 None
@@ -180,7 +185,8 @@ impl Reader<'_> {
         let span = self.builder.span(word.start, word.end);
         let message = format!("`{name}` blocks are understood only in `.dfl` files");
         self.builder.diagnostics.push(
-            Diagnostic::new(codes::DFL_ONLY, message, span).help("rename the file to end in `.dfl`"),
+            Diagnostic::new(codes::DFL_ONLY, message, span)
+                .help("rename the file to end in `.dfl`"),
         );
     }
 

@@ -139,11 +139,12 @@ mod random {
 
     /// Words that meet one another in every order.
     const WORDS: &[&str] = &[
-        "fn", "task", "f", "x", "void", "u16", "(", ")", "{", "}", "[", "]", ";", ",", ":", ".", ".*",
-        "=", "+=", "+", "-", "*", "&", "|", "<", "==", "->", "=>", "if", "else", "for", "while",
-        "switch", "return", "break", "continue", "const", "var", "param", "comptime", "layout", "tile",
-        "host", "test", "\"s\"", "'c'", "1", "2.5", "@zeros", "struct", "enum", "export", "extern",
-        "inline", "..", "?", "++", "\n", "anytype", "align", "asm", "defer", "$",
+        "fn", "task", "f", "x", "void", "u16", "(", ")", "{", "}", "[", "]", ";", ",", ":", ".",
+        ".*", "=", "+=", "+", "-", "*", "&", "|", "<", "==", "->", "=>", "if", "else", "for",
+        "while", "switch", "return", "break", "continue", "const", "var", "param", "comptime",
+        "layout", "tile", "host", "test", "\"s\"", "'c'", "1", "2.5", "@zeros", "struct", "enum",
+        "export", "extern", "inline", "..", "?", "++", "\n", "anytype", "align", "asm", "defer",
+        "$",
     ];
 
     fn soup() -> impl Strategy<Value = String> {
@@ -167,9 +168,9 @@ mod random {
     fn survives(text: &str) {
         for path in ["a.csl", "a.dfl"] {
             let (sources, interner, parsed) = read(path, text);
-            ast::dump(&parsed.file, &interner);
+            let _tree = ast::dump(&parsed.file, &interner);
             for diagnostic in &parsed.diagnostics {
-                human(&sources, diagnostic, Color::Always);
+                let _text = human(&sources, diagnostic, Color::Always);
                 let span = diagnostic.span().expect("every fault has a place");
                 assert!(text.get(span.range()).is_some(), "{span:?} is no place of the text");
             }

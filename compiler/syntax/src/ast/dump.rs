@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{
-    Block, Capture, Child, Expr, File, FnDecl, Ident, Item, ItemKind, Param, ParamTy, Stmt, Storage,
-    StructKind, TestDecl, TileDecl, VarDecl, VarKind,
+    Block, Capture, Child, Expr, File, FnDecl, Ident, Item, ItemKind, Param, ParamTy, Stmt,
+    Storage, StructKind, TestDecl, TileDecl, VarDecl, VarKind,
 };
 use crate::{Interner, Symbol};
 
@@ -74,8 +74,11 @@ impl Printer<'_> {
         let word = if *is_task { "task" } else { "fn" };
         let inline = if *inline { "inline " } else { "" };
         let params_text = self.params(params);
-        let head =
-            format!("{}{inline}{word} {}({params_text})", storage_word(*storage), self.name(name.name));
+        let head = format!(
+            "{}{inline}{word} {}({params_text})",
+            storage_word(*storage),
+            self.name(name.name)
+        );
         self.line(indent, "", &head);
         for param in params {
             param.for_each_child(&mut |role, child| self.child(role, child, indent + 1));
@@ -118,7 +121,9 @@ impl Printer<'_> {
             Expr::Str(bytes) => format!("string \"{}\"", bytes.escape_ascii()),
             Expr::Bool(value) => format!("{value}"),
             Expr::Name(name) => format!("name {}", self.name(*name)),
-            Expr::Builtin { name, name_span: _, args: _ } => format!("builtin @{}", self.name(*name)),
+            Expr::Builtin { name, name_span: _, args: _ } => {
+                format!("builtin @{}", self.name(*name))
+            }
             Expr::Call { callee: _, args: _ } => "call".into(),
             Expr::Field { base: _, name } => format!("field .{}", self.name(name.name)),
             Expr::Deref(_) => "deref".into(),
@@ -187,9 +192,8 @@ impl Printer<'_> {
             Stmt::Break { label, value: _ } => format!("break{}", self.label(*label)),
             Stmt::Continue { label } => format!("continue{}", self.label(*label)),
             Stmt::For { label, inline, iter: _, elem, index, body: _ } => {
-                let index = index.map_or_else(String::new, |index| {
-                    format!(", {}", self.capture(index))
-                });
+                let index =
+                    index.map_or_else(String::new, |index| format!(", {}", self.capture(index)));
                 let word = if *inline { "inline for" } else { "for" };
                 format!("{word}{} |{}{index}|", self.label(*label), self.capture(*elem))
             }

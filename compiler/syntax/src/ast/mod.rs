@@ -26,7 +26,7 @@ pub use walk::Child;
 use crate::{FileId, Span, Symbol};
 
 /// How many levels a tree has at most. Deeper nesting is refused with `nesting-too-deep`.
-pub const MAX_DEPTH: u32 = 1024;
+pub const MAX_DEPTH: u32 = 512;
 
 /// Index of an expression in its [`File`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

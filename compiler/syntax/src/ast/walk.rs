@@ -131,8 +131,17 @@ impl Block {
 impl VarDecl {
     /// Calls `visit` with type, attributes and value, as far as they are there.
     pub fn for_each_child(&self, visit: &mut impl FnMut(&'static str, Child)) {
-        let Self { storage: _, comptime: _, kind: _, name: _, ty, align, linksection, linkname, init } =
-            self;
+        let Self {
+            storage: _,
+            comptime: _,
+            kind: _,
+            name: _,
+            ty,
+            align,
+            linksection,
+            linkname,
+            init,
+        } = self;
         let parts = [
             ("type", ty),
             ("align", align),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Diagnostic, Frame, Label, Severity};
 use crate::{FileId, SourceMap, Span};
 
-/// A snippet of a longer line would fill the screen: such places are named, not shown.
+/// A longer line would fill the screen: places in it are named, not shown.
 const MAX_SNIPPET_LINE: u32 = 400;
 /// Of a longer trace the middle is left out.
 const MAX_FRAMES: usize = 12;
@@ -101,7 +101,7 @@ fn to_codespan(sources: &SourceMap, diagnostic: &Diagnostic) -> cs::Diagnostic<F
         } else {
             let place = sources.place(label.span);
             let words = if label.message.is_empty() { "here" } else { &label.message };
-            notes.push(format!("at {place}: {words} (the line is too long to show)"));
+            notes.push(format!("at {place}: {words} (the line cannot be shown)"));
         }
     }
     notes.extend(diagnostic.help_texts().iter().map(|help| format!("help: {help}")));
@@ -117,7 +117,11 @@ fn can_show(sources: &SourceMap, span: Span) -> bool {
     let fits = |offset: u32| {
         let line = sources.line_index(span.file, offset);
         let start = sources.line_start(span.file, line);
-        sources.line_start(span.file, line + 1) - start <= MAX_SNIPPET_LINE
+        let end = sources.line_start(span.file, line + 1);
+        // Control characters would reach the terminal as they are.
+        let plain = |byte: &u8| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\r' | b'\n');
+        end - start <= MAX_SNIPPET_LINE
+            && text.as_bytes()[start as usize..end as usize].iter().all(plain)
     };
     text.get(span.range()).is_some() && fits(span.start) && fits(span.end)
 }

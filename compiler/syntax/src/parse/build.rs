@@ -254,7 +254,8 @@ impl<'t> Builder<'t> {
         }
         self.too_deep = true;
         let message = format!("this is more than {MAX_DEPTH} levels deep");
-        let end = span.start + (self.text[span.range()].lines().next().map_or(0, str::len) as u32).min(60);
+        let end = span.start
+            + (self.text[span.range()].lines().next().map_or(0, str::len) as u32).min(60);
         let shown = Span { end: self.char_boundary(end), ..span };
         self.report(
             Diagnostic::new(codes::NESTING_TOO_DEEP, message, shown)
@@ -352,7 +353,8 @@ impl<'t> Builder<'t> {
             let first = self.tree.expr_span(first);
             let span = self.span(l, r);
             self.report(
-                Diagnostic::new(codes::UNEXPECTED_TOKEN, message, span).secondary(first, "first here"),
+                Diagnostic::new(codes::UNEXPECTED_TOKEN, message, span)
+                    .secondary(first, "first here"),
             );
         }
         attrs

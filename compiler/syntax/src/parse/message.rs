@@ -142,14 +142,18 @@ fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
     let here = place.span(at);
     let before = place.before(at);
     let (message, help, fix) = match place.token(at)? {
-        Token::Arrow if before == Some(Token::RParen) => {
-            ("a result type stands without an arrow", "write `fn f(x: u16) u16 {`", Some(Fix::Delete))
-        }
+        Token::Arrow if before == Some(Token::RParen) => (
+            "a result type stands without an arrow",
+            "write `fn f(x: u16) u16 {`",
+            Some(Fix::Delete),
+        ),
         Token::Question if before.is_some_and(Token::ends_operand) => {
             ("there is no `?:` operator", "write `if (condition) a else b`", None)
         }
         Token::Question => ("there are no optional types", "use a flag beside the value", None),
-        Token::PlusPlus if matches!(place.token(at + 1), Some(Token::Semicolon | Token::RParen)) => {
+        Token::PlusPlus
+            if matches!(place.token(at + 1), Some(Token::Semicolon | Token::RParen)) =>
+        {
             ("there is no `++` operator", "write `x += 1`", None)
         }
         Token::PlusPlus => (
@@ -162,7 +166,11 @@ fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
         Token::DotDot => {
             let bracket = place.open_bracket(at).and_then(|open| place.token(open));
             if bracket == Some(Token::LBracket) {
-                ("there are no slices of arrays", "make a descriptor with `@get_dsd`, or use a loop", None)
+                (
+                    "there are no slices of arrays",
+                    "make a descriptor with `@get_dsd`, or use a loop",
+                    None,
+                )
             } else {
                 ("there are no `..` ranges", "write `@range(u16, n)`", None)
             }
@@ -174,17 +182,34 @@ fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
 
 /// Keywords of other languages: identifiers here, and what follows them makes no sense.
 fn foreign_word(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Option<Fix>)> {
-    let help_for = |index: usize| match place.tokens.get(index)?.token {
+    let help_for = |index: usize| match place.token(index)? {
         Token::Ident => foreign_help(place.word(index)),
         _ => None,
     };
-    let (index, help) = match (at.checked_sub(1), help_for(at)) {
-        (_, Some(help)) => (at, help),
-        (Some(before), None) => (before, help_for(before)?),
-        (None, None) => return None,
+    // Such a word is taken for an operator or keyword only if it stands where one would.
+    let beside = !place.on_new_line(at);
+    let (index, help) = match help_for(at) {
+        Some(help) if at == 0 || beside => (at, help),
+        _ if beside && begins_operand(place.token(at)?) => (at.checked_sub(1)?, help_for(at - 1)?),
+        _ => return None,
     };
     let message = format!("there is no `{}`", place.word(index));
     Some((habit(place.span(index), &message, help), None))
+}
+
+fn begins_operand(token: Token) -> bool {
+    token.is_keyword()
+        || matches!(
+            token,
+            Token::Ident
+                | Token::Builtin
+                | Token::Number
+                | Token::String
+                | Token::Char
+                | Token::LBrace
+                | Token::Dot
+                | Token::Bang
+        )
 }
 
 fn foreign_help(word: &str) -> Option<&'static str> {
@@ -216,18 +241,24 @@ fn special(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
     let before = place.before(at);
     let make = |message: &str| Diagnostic::new(codes::UNEXPECTED_TOKEN, message, here);
     let diagnostic = match (before, found) {
+        (None, Some(Token::Ident)) if block_help(place.word(at)).is_some() => {
+            let word = place.word(at);
+            make(&format!("this is no `{word}` block")).help(block_help(word).unwrap_or_default())
+        }
         (None, Some(_)) => make(&format!("expected a declaration, found {}", name_at(place, at)))
             .help("statements stand in functions, tasks and blocks"),
         (_, Some(Token::LBrace)) if before == Some(Token::RParen) && is_signature(failure) => {
             let fix = Some(Fix::Insert(Token::Poison));
-            return Some((make("a result type is missing here").help("write `void` for none"), fix));
+            return Some((
+                make("a result type is missing here").help("write `void` for none"),
+                fix,
+            ));
         }
         (Some(word @ (Token::If | Token::While | Token::For | Token::Switch)), Some(_))
             if failure.only("(") =>
         {
             let word = word.text().unwrap_or_default();
-            make(&format!("what `{word}` tests or walks over stands in parentheses"))
-                .help(format!("write `{word} (…)`"))
+            make(&format!("expected `(` after `{word}`")).help(format!("write `{word} (…)`"))
         }
         (Some(Token::RParen), Some(_)) if failure.only("|") => {
             make("this loop does not name its element").help("write `for (values) |value| { … }`")
@@ -235,18 +266,32 @@ fn special(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
         (Some(Token::Builtin), _) => {
             make(&format!("the builtin `{}` can only be called", place.word_before(at)))
         }
-        (_, Some(Token::Assign)) if failure.may("==") && !failure.may("=") => {
-            make("an assignment is no expression").help("write `==` to compare")
-        }
         (_, Some(Token::Assign | Token::Colon)) if failure.may("}") && is_literal(place, at) => {
             let name = place.word_before(at);
             make("a field of a struct literal begins with a dot")
                 .help(format!("write `.{name} = …`"))
         }
+        (_, Some(Token::Assign | Token::Colon | Token::Arrow)) if failure.may("=>") => {
+            make("the values of a case are followed by `=>`")
+        }
+        (_, Some(Token::Assign)) if failure.may("==") && !failure.may("=") => {
+            make("an assignment is no expression").help("write `==` to compare")
+        }
         (_, None) => return end_of_item(place, failure),
         _ => return None,
     };
     Some((diagnostic, None))
+}
+
+/// How an item is written that begins with a contextual word.
+fn block_help(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "layout" => "write `layout { … }`",
+        "tile" => "write `tile name { … }`",
+        "host" => "write `host { … }`",
+        "test" => "write `test \"what it promises\" { … }`",
+        _ => return None,
+    })
 }
 
 fn is_signature(failure: &Failure) -> bool {
@@ -340,23 +385,61 @@ fn name_at(place: &Place<'_>, at: usize) -> String {
 }
 
 const OPERATORS: [&str; 18] = [
-    "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "and", "or",
+    "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "==", "!=", "<", "<=", ">", ">=", "and",
+    "or",
 ];
-const ASSIGNMENTS: [&str; 11] =
-    ["=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="];
+const ASSIGNMENTS: [&str; 11] = ["=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "|=", "^="];
 const OPERAND_STARTS: [&str; 26] = [
-    "identifier", "builtin", "number", "string", "character", "true", "false", "(", "[", "*", "-", "!",
-    "~", "&", ".", "|", "{", "if", "switch", "comptime", "fn", "task", "asm", "extern", "packed", "enum",
+    "identifier",
+    "builtin",
+    "number",
+    "string",
+    "character",
+    "true",
+    "false",
+    "(",
+    "[",
+    "*",
+    "-",
+    "!",
+    "~",
+    "&",
+    ".",
+    "|",
+    "{",
+    "if",
+    "switch",
+    "comptime",
+    "fn",
+    "task",
+    "asm",
+    "extern",
+    "packed",
+    "enum",
 ];
 const STATEMENT_STARTS: [&str; 11] = [
     "const", "var", "param", "return", "break", "continue", "for", "while", "inline", "export", ";",
 ];
 const TYPE_STARTS: [&str; 12] = [
-    "identifier", "builtin", "[", "*", "(", "fn", "task", "struct", "union", "enum", "extern", "packed",
+    "identifier",
+    "builtin",
+    "[",
+    "*",
+    "(",
+    "fn",
+    "task",
+    "struct",
+    "union",
+    "enum",
+    "extern",
+    "packed",
 ];
 
 /// What could have stood there: at most four names, the helpful ones first.
 fn expected_names(failure: &Failure) -> Vec<String> {
+    if failure.all(&["identifier", "while", "else", "align"]) {
+        return vec!["a name".to_owned()];
+    }
     let mut left: Vec<&str> = failure.expected.iter().map(String::as_str).collect();
     left.retain(|name| *name != "poison");
     let mut names: Vec<String> = Vec::new();
@@ -371,14 +454,14 @@ fn expected_names(failure: &Failure) -> Vec<String> {
         group("an expression", &[&OPERAND_STARTS, &structs], &mut left);
     } else if failure.all(&["identifier", "struct"]) {
         group("a type", &[&TYPE_STARTS], &mut left);
-    } else if failure.all(&["identifier", "while", "else"]) {
-        left.clear();
-        names.push("a name".to_owned());
-        return names;
     }
     let after_operand = failure.all(&["+", "=="]);
     if after_operand {
         left.retain(|word| !OPERATORS.contains(word) && !ASSIGNMENTS.contains(word));
+        left.retain(|word| *word != ":");
+    }
+    if failure.all(&[".", "(", "["]) {
+        // What may follow a name always.
         left.retain(|word| ![".", ".*", "(", "[", "{"].contains(word));
     }
     let rank = |word: &str| [";", ",", ")", "]", "}", ":", "="].iter().position(|w| *w == word);

@@ -40,9 +40,9 @@ pub(crate) fn apply(text: &str, tokens: &mut Vec<Lexeme>, at: usize, fix: Option
 
 /// Whether the token before the fault was put in for an earlier fault: once is enough.
 fn already_inserted(tokens: &[Lexeme], at: usize) -> bool {
-    at.checked_sub(1).and_then(|before| tokens.get(before)).is_none_or(|before| {
-        before.start == before.end
-    })
+    at.checked_sub(1)
+        .and_then(|before| tokens.get(before))
+        .is_none_or(|before| before.start == before.end)
 }
 
 /// The tokens of the innermost statement around `at`; of one further out, if `outer`, than the statement
@@ -69,8 +69,12 @@ fn statement_around(
     for depth in blocks {
         let range = statement_in_block(text, tokens, open[depth], at);
         // Turning one poison into itself would change nothing.
-        let only_poison = range.len() == 1 && tokens[range.start].token == Token::Poison;
-        if !range.is_empty() && !only_poison && !(outer && range.len() <= 1) {
+        let changes = match range.len() {
+            0 => false,
+            1 => !outer && tokens[range.start].token != Token::Poison,
+            _ => true,
+        };
+        if changes {
             return Some(range);
         }
     }
@@ -96,7 +100,9 @@ fn holds_statements(tokens: &[Lexeme], open: &[usize]) -> bool {
         | Token::Assign
         | Token::Poison => true,
         Token::Bar => !is_tensor_bar(tokens, brace - 1),
-        Token::RParen => !matches!(word_before_parens(tokens, brace - 1), Some(Token::Switch | Token::Enum)),
+        Token::RParen => {
+            !matches!(word_before_parens(tokens, brace - 1), Some(Token::Switch | Token::Enum))
+        }
         _ => false,
     }
 }
@@ -139,20 +145,22 @@ fn statement_in_block(
     at: usize,
 ) -> std::ops::Range<usize> {
     let mut start = brace + 1;
-    let mut depth = 0usize;
+    let mut open: Vec<Token> = Vec::new();
     for (index, lexeme) in tokens.iter().enumerate().skip(brace + 1) {
         let token = lexeme.token;
         if token.opens() {
-            depth += 1;
+            open.push(token);
             continue;
         }
-        if token.closes().is_some() {
-            if depth == 0 {
-                return start..index;
-            }
-            depth -= 1;
+        if matches!(token, Token::Semicolon | Token::RBrace) {
+            // Neither stands inside of parentheses: those were never closed.
+            let kept = open.iter().rposition(|o| *o == Token::LBrace).map_or(0, |at| at + 1);
+            open.truncate(kept);
         }
-        let ends = depth == 0
+        if token.closes().is_some() && open.pop().is_none() && token == Token::RBrace {
+            return start..index;
+        }
+        let ends = open.is_empty()
             && match token {
                 Token::Semicolon | Token::Poison => true,
                 Token::RBrace => statement_may_begin(text, tokens, index),

@@ -29,18 +29,18 @@ pub(crate) fn split(text: &str, tokens: &mut [Lexeme]) -> Vec<Piece> {
     cutter.pieces
 }
 
+/// Whether every brace has its partner. Other brackets do not matter: they never hold an item.
 fn is_balanced(tokens: &[Lexeme]) -> bool {
-    let mut open = Vec::new();
+    let mut depth = 0usize;
     for Lexeme { token, .. } in tokens {
-        if token.opens() {
-            open.push(*token);
-        } else if let Some(partner) = token.closes()
-            && open.pop() != Some(partner)
-        {
-            return false;
+        match (token, depth) {
+            (Token::LBrace, _) => depth += 1,
+            (Token::RBrace, 0) => return false,
+            (Token::RBrace, _) => depth -= 1,
+            _ => {}
         }
     }
-    open.is_empty()
+    depth == 0
 }
 
 struct Cutter<'t> {
@@ -110,10 +110,8 @@ impl Cutter<'_> {
     /// One past the last token of the item that begins at `start`.
     fn item_end(&mut self, start: usize) -> usize {
         let word = self.leading_word(start);
-        let ends_at_brace = !matches!(
-            self.token(word),
-            Some(Token::Const | Token::Var | Token::Param)
-        );
+        let ends_at_brace =
+            !matches!(self.token(word), Some(Token::Const | Token::Var | Token::Param));
         let mut open: Vec<usize> = Vec::new();
         let mut at = word + 1;
         if self.token(word).is_some_and(Token::opens) {
@@ -123,7 +121,14 @@ impl Cutter<'_> {
             if self.begins_item(at, open.len()) {
                 break;
             }
-            if token.opens() {
+            if token == Token::Semicolon {
+                // It does not stand inside of parentheses: those were never closed.
+                let brace = open.iter().rposition(|&o| self.tokens[o].token == Token::LBrace);
+                open.truncate(brace.map_or(0, |depth| depth + 1));
+                if open.is_empty() {
+                    return at + 1;
+                }
+            } else if token.opens() {
                 open.push(at);
             } else if let Some(partner) = token.closes() {
                 if open.is_empty() {
@@ -140,8 +145,6 @@ impl Cutter<'_> {
                         return at + 1;
                     }
                 }
-            } else if token == Token::Semicolon && open.is_empty() {
-                return at + 1;
             }
             at += 1;
         }
@@ -177,7 +180,7 @@ impl Cutter<'_> {
                 matches!(before, Some(Token::Semicolon | Token::RBrace | Token::LBrace));
             return match token {
                 Token::Fn | Token::Task => named && before != Some(Token::Inline),
-                Token::Export | Token::Param => true,
+                Token::Export => matches!(next, Some(Token::Fn | Token::Var | Token::Const)),
                 Token::Inline => matches!(next, Some(Token::Fn)),
                 Token::Ident => statement && self.contextual(at).is_some(),
                 _ => false,
