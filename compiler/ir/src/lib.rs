@@ -35,6 +35,7 @@
 #![warn(missing_docs)]
 
 pub mod builder;
+pub mod cost;
 pub mod dsd;
 pub mod func;
 pub mod image;

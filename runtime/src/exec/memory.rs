@@ -1,0 +1,118 @@
+//! A PE's (or the host program's) memory: a slab of the linked size that grows on demand.
+//!
+//! Invariants: no access leaves `limit`; bytes never touched read as zero; the slab's length
+//! never exceeds `limit`.
+
+use super::CodeTrapKind;
+
+/// Byte-addressed memory, little endian.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    bytes: Vec<u8>,
+    limit: u64,
+}
+
+impl Memory {
+    /// Memory of `limit` bytes at most; nothing is allocated yet.
+    pub fn new(limit: u64) -> Memory {
+        Memory { bytes: Vec::new(), limit }
+    }
+
+    /// The allocated slab.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The allocated slab.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Size in bytes that the slab may grow to.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Takes `image` as the slab's first bytes and makes it `len` bytes long (at most the limit).
+    pub(crate) fn start(&mut self, image: &[u8], len: usize) {
+        let len = len.min(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        self.bytes = Vec::with_capacity(len);
+        self.bytes.extend_from_slice(&image[..image.len().min(len)]);
+        self.bytes.resize(len, 0);
+    }
+
+    /// Makes `addr..addr + bytes` part of the slab.
+    ///
+    /// # Errors
+    /// The range leaves the memory.
+    pub fn ensure(&mut self, addr: u64, bytes: u64) -> Result<(), CodeTrapKind> {
+        let end = addr.checked_add(bytes).filter(|&end| end <= self.limit);
+        let Some(end) = end.and_then(|end| usize::try_from(end).ok()) else {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            return Err(CodeTrapKind::OutsideMemory { address: addr, bytes });
+        };
+        if end > self.bytes.len() {
+            self.bytes.resize(end, 0);
+        }
+        Ok(())
+    }
+
+    /// A range of bytes, allocated if need be.
+    ///
+    /// # Errors
+    /// The range leaves the memory.
+    pub fn range(&mut self, addr: u64, bytes: u64) -> Result<&mut [u8], CodeTrapKind> {
+        self.ensure(addr, bytes)?;
+        Ok(&mut self.bytes[addr as usize..(addr + bytes) as usize])
+    }
+
+    /// Reads `bytes` (1, 2, 4 or 8) as an integer.
+    ///
+    /// # Errors
+    /// The range leaves the memory.
+    pub fn load(&mut self, addr: u64, bytes: u32) -> Result<u64, CodeTrapKind> {
+        let mut raw = [0; 8];
+        raw[..bytes as usize].copy_from_slice(self.range(addr, u64::from(bytes))?);
+        Ok(u64::from_le_bytes(raw))
+    }
+
+    /// Writes the low `bytes` (1, 2, 4 or 8) of `value`.
+    ///
+    /// # Errors
+    /// The range leaves the memory.
+    pub fn store(&mut self, addr: u64, bytes: u32, value: u64) -> Result<(), CodeTrapKind> {
+        let range = self.range(addr, u64::from(bytes))?;
+        range.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+        Ok(())
+    }
+
+    /// Copies bytes; the ranges may overlap. Nothing happens for zero bytes.
+    ///
+    /// # Errors
+    /// A range leaves the memory (the source is looked at first).
+    pub fn copy(&mut self, dst: u64, src: u64, bytes: u64) -> Result<(), CodeTrapKind> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.ensure(src, bytes)?;
+        self.ensure(dst, bytes)?;
+        self.bytes.copy_within(src as usize..(src + bytes) as usize, dst as usize);
+        Ok(())
+    }
+
+    /// Stores the low `size` bytes of `value` `count` times.
+    ///
+    /// # Errors
+    /// The range leaves the memory.
+    pub fn fill(&mut self, dst: u64, size: u32, value: u64, count: u32) -> Result<(), CodeTrapKind> {
+        if count == 0 {
+            return Ok(());
+        }
+        let raw = value.to_le_bytes();
+        let range = self.range(dst, u64::from(size) * u64::from(count))?;
+        for chunk in range.chunks_exact_mut(size as usize) {
+            chunk.copy_from_slice(&raw[..size as usize]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,360 @@
+//! A linked program, ready to run on any number of PEs.
+//!
+//! Invariants: made from a validated program; immutable; everything an engine asks per
+//! instruction (cost, resume index, frame layout) is computed here once.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cranelift_entity::{PrimaryMap, SecondaryMap};
+use dflow_ir::cost;
+use dflow_ir::dsd::DsrRef;
+use dflow_ir::func::{Block, Func, Inst};
+use dflow_ir::image::MemoryMap;
+use dflow_ir::inst::{InstData, Operand};
+use dflow_ir::program::{FuncId, GlobalId, Profile, Program, SigId, SlotId, Symbol};
+use dflow_ir::suspend::{FuncSuspension, PointAt, Suspension};
+use dflow_ir::target::Target;
+use dflow_ir::ty::Ty;
+use indexmap::IndexSet;
+
+use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
+
+/// Most bytes a host program's memory may grow to, unless told otherwise.
+pub const HOST_MEMORY: u64 = 4 << 30;
+
+/// Stack of a host program, in bytes.
+const HOST_STACK: u32 = 1 << 20;
+
+/// A place inside a function: an instruction of a block, or (one past the last) its terminator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeAt {
+    /// The block.
+    pub block: Block,
+    /// Index into the block's instructions.
+    pub index: u32,
+}
+
+/// Layout and costs of one function.
+#[derive(Debug)]
+pub struct FuncPlan {
+    /// Words of its frame: header, then one per local.
+    pub frame_words: u32,
+    /// Bytes of its stack slots together.
+    pub stack_bytes: u32,
+    /// Alignment of its stack area.
+    pub stack_align: u32,
+    /// Byte offset of each stack slot in that area.
+    pub slot_offsets: Vec<u32>,
+    /// Whether it may suspend.
+    pub may_suspend: bool,
+    /// Resume index of each instruction, 0 if it is no suspension point.
+    pub resume_inst: SecondaryMap<Inst, u32>,
+    /// Resume index of each block's end, 0 likewise.
+    pub resume_end: SecondaryMap<Block, u32>,
+    /// Place of each resume index, from 1.
+    pub places: Vec<CodeAt>,
+    /// Issue slots of each instruction, without a vector operation's elements.
+    pub inst_cost: SecondaryMap<Inst, u32>,
+    /// Issue slots of each terminator.
+    pub end_cost: SecondaryMap<Block, u32>,
+    /// Number of its signature among all of the program: equal signatures, equal numbers.
+    pub signature: u32,
+}
+
+/// A program with its addresses, frame layouts and costs.
+#[derive(Debug)]
+pub struct LoadedProgram {
+    id: u64,
+    program: Program,
+    target: &'static Target,
+    suspension: Suspension,
+    funcs: PrimaryMap<FuncId, FuncPlan>,
+    call_signatures: PrimaryMap<SigId, u32>,
+    globals: PrimaryMap<GlobalId, u32>,
+    image: Vec<u8>,
+    slot_patches: Vec<(u32, u32, SlotId)>,
+    stack: (u64, u64),
+    memory_limit: u64,
+    initial_dsrs: Vec<(DsrRef, Dsr)>,
+    uses_dsrs: bool,
+}
+
+impl LoadedProgram {
+    /// Links a validated PE program at the addresses of its memory map.
+    pub fn new(program: Program, memory: &MemoryMap, target: &'static Target) -> LoadedProgram {
+        let mut globals = PrimaryMap::with_capacity(program.globals.len());
+        for id in program.globals.keys() {
+            let place = memory.globals.iter().find(|(global, _)| *global == id);
+            globals.push(place.map_or(0, |&(_, address)| address));
+        }
+        let limit = u64::from(target.memory);
+        LoadedProgram::build(program, globals, memory.data_end, memory.stack, limit, target)
+    }
+
+    /// Lays out and links a validated host program.
+    pub fn host(program: Program, target: &'static Target) -> LoadedProgram {
+        let mut globals = PrimaryMap::with_capacity(program.globals.len());
+        let mut end = 64u32;
+        for global in program.globals.values() {
+            end = end.next_multiple_of(global.align.clamp(1, 1 << 16));
+            globals.push(end);
+            end = end.saturating_add(global.size);
+        }
+        LoadedProgram::build(program, globals, end, HOST_STACK, HOST_MEMORY, target)
+    }
+
+    fn build(
+        program: Program,
+        globals: PrimaryMap<GlobalId, u32>,
+        data_end: u32,
+        stack: u32,
+        memory_limit: u64,
+        target: &'static Target,
+    ) -> LoadedProgram {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let suspension = Suspension::analyze(&program);
+        let mut signatures = IndexSet::new();
+        let funcs = program
+            .funcs
+            .iter()
+            .map(|(id, func)| {
+                let number = signatures.insert_full(func.signature()).0 as u32;
+                FuncPlan::new(func, suspension.may_suspend[id], &suspension.funcs[id], number, target)
+            })
+            .collect();
+        let call_signatures = program
+            .signatures
+            .values()
+            .map(|signature| signatures.insert_full(signature.clone()).0 as u32)
+            .collect();
+        let stack_start = u64::from(data_end.next_multiple_of(8));
+        LoadedProgram {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            image: initial_image(&program, &globals, data_end),
+            slot_patches: slot_patches(&program, &globals),
+            initial_dsrs: initial_dsrs(&program, &globals),
+            uses_dsrs: uses_dsrs(&program),
+            stack: (stack_start, stack_start + u64::from(stack)),
+            program,
+            target,
+            suspension,
+            funcs,
+            call_signatures,
+            globals,
+            memory_limit,
+        }
+    }
+
+    /// The same program with another bound on its memory (host programs).
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: u64) -> LoadedProgram {
+        self.memory_limit = bytes;
+        self
+    }
+
+    /// A number that no other loaded program of this process has.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The IR.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// The target it runs on.
+    pub fn target(&self) -> &'static Target {
+        self.target
+    }
+
+    /// Where it may suspend.
+    pub fn suspension(&self) -> &Suspension {
+        &self.suspension
+    }
+
+    /// Layout and costs of a function.
+    pub fn plan(&self, func: FuncId) -> &FuncPlan {
+        &self.funcs[func]
+    }
+
+    /// Number of a call signature, to be compared with [`FuncPlan::signature`].
+    pub fn call_signature(&self, sig: SigId) -> u32 {
+        self.call_signatures[sig]
+    }
+
+    /// Byte address of a global.
+    pub fn address(&self, global: GlobalId) -> u32 {
+        self.globals[global]
+    }
+
+    /// The type of pointers.
+    pub fn pointer(&self) -> Ty {
+        self.program.profile.pointer()
+    }
+
+    /// First byte of the stack and the byte after its last.
+    pub fn stack(&self) -> (u64, u64) {
+        self.stack
+    }
+
+    /// Bytes that memory may grow to.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit
+    }
+
+    /// Bytes of memory that a started PE has.
+    pub fn slab_bytes(&self) -> usize {
+        self.stack.1 as usize
+    }
+
+    pub(crate) fn image(&self) -> &[u8] {
+        &self.image
+    }
+
+    pub(crate) fn slot_patches(&self) -> &[(u32, u32, SlotId)] {
+        &self.slot_patches
+    }
+
+    pub(crate) fn initial_dsrs(&self) -> &[(DsrRef, Dsr)] {
+        &self.initial_dsrs
+    }
+
+    pub(crate) fn uses_dsrs(&self) -> bool {
+        self.uses_dsrs
+    }
+
+    /// The function behind a code pointer, if it has the signature that the call expects.
+    pub(crate) fn callee(&self, pointer: u64, sig: SigId) -> Option<FuncId> {
+        let index = u32::try_from(pointer.checked_sub(1)?).ok()?;
+        let func = FuncId::from_u32(index);
+        let plan = self.funcs.get(func)?;
+        (plan.signature == self.call_signatures[sig]).then_some(func)
+    }
+}
+
+impl FuncPlan {
+    fn new(
+        func: &Func,
+        may_suspend: bool,
+        suspension: &FuncSuspension,
+        signature: u32,
+        target: &Target,
+    ) -> FuncPlan {
+        let mut plan = FuncPlan {
+            frame_words: (FRAME_HEADER + func.locals.len() as u32).max(FRAME_MIN),
+            stack_bytes: 0,
+            stack_align: 1,
+            slot_offsets: Vec::with_capacity(func.stack_slots.len()),
+            may_suspend,
+            resume_inst: SecondaryMap::new(),
+            resume_end: SecondaryMap::new(),
+            places: Vec::with_capacity(suspension.points.len()),
+            inst_cost: SecondaryMap::new(),
+            end_cost: SecondaryMap::new(),
+            signature,
+        };
+        for slot in func.stack_slots.values() {
+            let offset = plan.stack_bytes.next_multiple_of(slot.align.max(1));
+            plan.slot_offsets.push(offset);
+            plan.stack_bytes = offset.saturating_add(slot.size);
+            plan.stack_align = plan.stack_align.max(slot.align);
+        }
+        let mut places = SecondaryMap::new();
+        for (block, data) in &func.blocks {
+            for (index, &inst) in data.insts.iter().enumerate() {
+                places[inst] = Some(CodeAt { block, index: index as u32 });
+                plan.inst_cost[inst] = cost::inst(&func.insts[inst], func, target);
+            }
+            plan.end_cost[block] = cost::terminator(block, &data.terminator, target);
+        }
+        for (point, index) in suspension.points.iter().zip(1..) {
+            let at = match point.at {
+                PointAt::Inst(inst) => {
+                    plan.resume_inst[inst] = index;
+                    places[inst].unwrap_or(CodeAt { block: func.entry(), index: 0 })
+                }
+                PointAt::BackEdge(block) => {
+                    plan.resume_end[block] = index;
+                    CodeAt { block, index: func.blocks[block].insts.len() as u32 }
+                }
+            };
+            plan.places.push(at);
+        }
+        plan
+    }
+}
+
+/// Globals with their relocations applied; slot fields hold zero.
+fn initial_image(
+    program: &Program,
+    globals: &PrimaryMap<GlobalId, u32>,
+    data_end: u32,
+) -> Vec<u8> {
+    let mut image = vec![0; data_end as usize];
+    let pointer = program.profile.pointer().bytes() as usize;
+    for (id, global) in &program.globals {
+        let at = globals[id] as usize;
+        let len = global.init.len().min(global.size as usize);
+        if let Some(field) = image.get_mut(at..at + len) {
+            field.copy_from_slice(&global.init[..len]);
+        }
+        for reloc in &global.relocs {
+            let value = match reloc.symbol {
+                Symbol::Global(target) => u64::from(globals[target]),
+                Symbol::Func(func) => u64::from(func.as_u32()) + 1,
+            };
+            let start = at + reloc.offset as usize;
+            if let Some(field) = image.get_mut(start..start + pointer) {
+                let mut raw = [0; 8];
+                raw[..pointer].copy_from_slice(field);
+                let sum = u64::from_le_bytes(raw).wrapping_add(value);
+                field.copy_from_slice(&sum.to_le_bytes()[..pointer]);
+            }
+        }
+    }
+    image
+}
+
+/// Address, size and slot of each field that differs between PEs.
+fn slot_patches(
+    program: &Program,
+    globals: &PrimaryMap<GlobalId, u32>,
+) -> Vec<(u32, u32, SlotId)> {
+    let mut patches = Vec::new();
+    for (id, global) in &program.globals {
+        for &(offset, slot) in &global.slots {
+            patches.push((globals[id] + offset, program.slots[slot].bytes(), slot));
+        }
+    }
+    patches
+}
+
+fn initial_dsrs(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(DsrRef, Dsr)> {
+    let load = |initial: &dflow_ir::program::InitialDsr| {
+        let address = initial.symbol.map_or(0, |global| globals[global] as u16);
+        let dsr = Dsr {
+            dsd: initial.dsd.with_base(initial.dsd.base().wrapping_add(address)),
+            options: initial.options,
+            index: None,
+            save_address: initial.save_address,
+            single_step: initial.single_step,
+        };
+        let fabric = initial.symbol.is_none();
+        (initial.dsr, if fabric { Dsr { dsd: initial.dsd, ..dsr } } else { dsr })
+    };
+    program.initial_dsrs.iter().map(load).collect()
+}
+
+/// Whether any instruction names a register; PEs of other programs keep no register files.
+fn uses_dsrs(program: &Program) -> bool {
+    let names_one = |inst: &InstData| match inst {
+        InstData::LoadDsr { .. } => true,
+        InstData::Vector(vector) => {
+            let is_dsr = |operand: &Operand| matches!(operand, Operand::Dsr(_));
+            is_dsr(&vector.dest) || vector.sources.iter().any(is_dsr)
+        }
+        _ => false,
+    };
+    program.profile == Profile::Pe
+        && program.funcs.values().any(|func| func.insts.values().any(names_one))
+}
