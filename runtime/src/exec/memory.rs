@@ -104,7 +104,13 @@ impl Memory {
     ///
     /// # Errors
     /// The range leaves the memory.
-    pub fn fill(&mut self, dst: u64, size: u32, value: u64, count: u32) -> Result<(), CodeTrapKind> {
+    pub fn fill(
+        &mut self,
+        dst: u64,
+        size: u32,
+        value: u64,
+        count: u32,
+    ) -> Result<(), CodeTrapKind> {
         if count == 0 {
             return Ok(());
         }

@@ -13,6 +13,32 @@ use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
 
+pub mod fifo;
+pub mod interp;
+pub mod memory;
+pub mod program;
+pub mod state;
+pub mod vector;
+
+pub use program::LoadedProgram;
+pub use state::{PeState, finish_host_call};
+pub use vector::{FifoCheck, Stepped, VectorState};
+
+/// Runs segments of one program on any PE. Engines are interchangeable, also between two
+/// segments of one main thread.
+pub trait CodeEngine: Send + Sync {
+    /// Runs from `entry` to the next visible act; the segment is written into `out`, whose
+    /// buffers are used again. `slots` are the PE's slot values, as many as the program has.
+    fn run(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        slots: &[u64],
+        entry: Entry<'_>,
+        out: &mut Segment,
+    );
+}
+
 /// Where a run of code begins.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
@@ -27,6 +53,9 @@ pub enum Entry<'a> {
 /// (spec/time.md). Part of the semantics: the same for every engine.
 pub const SEGMENT_BUDGET: u32 = 1024;
 
+/// Cycles a segment may take in all; only calls without end get there (loops yield).
+pub const SEGMENT_LIMIT: u32 = 1 << 26;
+
 /// What running code gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
@@ -36,6 +65,21 @@ pub struct Segment {
     pub flags: Vec<(u32, FlagOp, u16)>,
     /// Why it stopped.
     pub stop: Stop,
+}
+
+impl Default for Segment {
+    fn default() -> Segment {
+        Segment { cycles: 0, flags: Vec::new(), stop: Stop::Return }
+    }
+}
+
+impl Segment {
+    /// Empties it for another run; buffers stay.
+    pub(crate) fn clear(&mut self) {
+        self.cycles = 0;
+        self.flags.clear();
+        self.stop = Stop::Return;
+    }
 }
 
 /// The visible act that ended a segment.
@@ -95,6 +139,8 @@ pub enum CodeTrapKind {
     BadVector(&'static str),
     /// Control reached a place it cannot reach.
     Unreachable,
+    /// Calls went on for [`SEGMENT_LIMIT`] cycles without a visible act.
+    SegmentTooLong,
 }
 
 /// A vector operation ready to go: operands resolved, length known.

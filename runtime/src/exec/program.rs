@@ -119,7 +119,13 @@ impl LoadedProgram {
             .iter()
             .map(|(id, func)| {
                 let number = signatures.insert_full(func.signature()).0 as u32;
-                FuncPlan::new(func, suspension.may_suspend[id], &suspension.funcs[id], number, target)
+                FuncPlan::new(
+                    func,
+                    suspension.may_suspend[id],
+                    &suspension.funcs[id],
+                    number,
+                    target,
+                )
             })
             .collect();
         let call_signatures = program
@@ -285,11 +291,7 @@ impl FuncPlan {
 }
 
 /// Globals with their relocations applied; slot fields hold zero.
-fn initial_image(
-    program: &Program,
-    globals: &PrimaryMap<GlobalId, u32>,
-    data_end: u32,
-) -> Vec<u8> {
+fn initial_image(program: &Program, globals: &PrimaryMap<GlobalId, u32>, data_end: u32) -> Vec<u8> {
     let mut image = vec![0; data_end as usize];
     let pointer = program.profile.pointer().bytes() as usize;
     for (id, global) in &program.globals {
@@ -316,10 +318,7 @@ fn initial_image(
 }
 
 /// Address, size and slot of each field that differs between PEs.
-fn slot_patches(
-    program: &Program,
-    globals: &PrimaryMap<GlobalId, u32>,
-) -> Vec<(u32, u32, SlotId)> {
+fn slot_patches(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(u32, u32, SlotId)> {
     let mut patches = Vec::new();
     for (id, global) in &program.globals {
         for &(offset, slot) in &global.slots {

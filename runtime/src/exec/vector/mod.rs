@@ -1,0 +1,84 @@
+//! Vector operations: from an instruction and a PE's state to done, or to something that runs.
+//!
+//! Invariants: an operation whose operands all lie in memory is done at once and equals the
+//! naive loop over the row's kernel; any other becomes a [`VectorStart`], without an effect on
+//! memory until its elements are stepped.
+
+mod fast;
+mod resolve;
+mod running;
+mod walk;
+mod whole;
+
+pub use running::{FifoCheck, Stepped, VectorState};
+
+use dflow_ir::inst::VectorInst;
+use dflow_ir::loc::Loc;
+
+use super::program::LoadedProgram;
+use super::state::PeState;
+use super::{CodeTrapKind, Stream, VectorStart};
+
+/// Values of a vector instruction's locals, raw; zero where there is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VectorArgs {
+    /// Of the destination.
+    pub(crate) dest: u64,
+    /// Of the sources.
+    pub(crate) sources: [u64; 3],
+    /// Of `.index`.
+    pub(crate) index: u64,
+}
+
+impl VectorArgs {
+    /// Reads the locals that the instruction names.
+    pub(crate) fn read(
+        inst: &VectorInst,
+        mut local: impl FnMut(dflow_ir::func::Local) -> u64,
+    ) -> VectorArgs {
+        let mut args = VectorArgs::default();
+        if let Some(dest) = inst.dest.local() {
+            args.dest = local(dest);
+        }
+        for (value, source) in args.sources.iter_mut().zip(&inst.sources) {
+            if let Some(source) = source.local() {
+                *value = local(source);
+            }
+        }
+        if let Some(index) = inst.options.index {
+            args.index = local(index);
+        }
+        args
+    }
+}
+
+/// What issuing a vector operation gave.
+pub(crate) enum Issued {
+    /// It is done and took this many slots beyond its start-up; it ran to its end.
+    Done { slots: u32 },
+    /// Others can see it.
+    Starts(Box<VectorStart>),
+}
+
+/// Issues a vector operation. The start-up cost is the instruction's static cost.
+pub(crate) fn issue(
+    program: &LoadedProgram,
+    state: &mut PeState,
+    inst: &VectorInst,
+    args: &VectorArgs,
+    loc: Loc,
+) -> Result<Issued, CodeTrapKind> {
+    let start = resolve::resolve(program, state, inst, args, loc)?;
+    let waits = |stream: &Stream| match stream {
+        Stream::Input { .. } | Stream::Output { .. } | Stream::Fifo { .. } => true,
+        Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => false,
+    };
+    if start.asynchronous || waits(&start.dest) || start.sources.iter().any(waits) {
+        return Ok(Issued::Starts(Box::new(start)));
+    }
+    let slots = whole::run(program, state, &start)?;
+    Ok(Issued::Done { slots })
+}
+
+#[cfg(test)]
+mod tests;

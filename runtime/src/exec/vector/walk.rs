@@ -1,0 +1,69 @@
+//! Walking a memory descriptor element by element.
+//!
+//! Invariants: addresses wrap at 16 bits; the outermost dimension has no end of its own (the
+//! operation's length decides), so walking past the extent goes on with the same stride.
+
+use dflow_ir::dsd::{Dsd, DsdKind};
+
+use crate::exec::program::LoadedProgram;
+
+/// A cursor over the byte addresses of a descriptor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Walk {
+    address: u16,
+    /// Byte step per dimension, outermost first.
+    steps: [u16; 4],
+    extents: [u16; 4],
+    counts: [u16; 4],
+    dims: u8,
+}
+
+impl Walk {
+    /// A walk from the descriptor's base, with elements of `bytes` bytes.
+    pub(super) fn new(program: &LoadedProgram, dsd: Dsd, bytes: u8) -> Walk {
+        let mut walk = Walk { address: dsd.base(), dims: 1, ..Walk::default() };
+        let step = |stride: i16| (stride as u16).wrapping_mul(u16::from(bytes));
+        if dsd.kind() == DsdKind::Mem4d {
+            let dims = program.program().shapes.get(dsd.shape()).map_or(&[][..], |s| &s.dims);
+            walk.dims = dims.len().clamp(1, 4) as u8;
+            for (at, &(extent, stride)) in dims.iter().take(4).enumerate() {
+                walk.steps[at] = step(stride);
+                walk.extents[at] = extent;
+            }
+        } else {
+            walk.steps[0] = step(dsd.stride());
+        }
+        walk
+    }
+
+    /// Address of the next element.
+    pub(super) fn address(&self) -> u16 {
+        self.address
+    }
+
+    /// Byte step, if every step is the same.
+    pub(super) fn linear(&self) -> Option<i16> {
+        (self.dims == 1).then_some(self.steps[0] as i16)
+    }
+
+    /// To the next element: the innermost dimension first.
+    pub(super) fn advance(&mut self) {
+        let mut dim = usize::from(self.dims) - 1;
+        self.address = self.address.wrapping_add(self.steps[dim]);
+        while dim > 0 {
+            self.counts[dim] += 1;
+            if self.counts[dim] < self.extents[dim] {
+                return;
+            }
+            let back = self.steps[dim].wrapping_mul(self.counts[dim]);
+            self.counts[dim] = 0;
+            dim -= 1;
+            self.address = self.address.wrapping_sub(back).wrapping_add(self.steps[dim]);
+        }
+    }
+
+    /// `count` elements on (linear walks).
+    pub(super) fn skip(&mut self, count: u16) {
+        self.address = self.address.wrapping_add(self.steps[0].wrapping_mul(count));
+    }
+}
