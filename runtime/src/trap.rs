@@ -94,6 +94,7 @@ fn write_code(kind: &CodeTrapKind, f: &mut std::fmt::Formatter<'_>) -> std::fmt:
         CodeTrapKind::StackOverflow => f.write_str("stack overflow"),
         CodeTrapKind::BadVector(why) => write!(f, "bad vector operation: {why}"),
         CodeTrapKind::Unreachable => f.write_str("unreachable code was reached"),
+        CodeTrapKind::SegmentTooLong => f.write_str("calls went on without end"),
     }
 }
 
