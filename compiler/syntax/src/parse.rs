@@ -6,6 +6,7 @@
 //! next statement nor the next item. The number of faults and the work spent on repairs are bounded.
 
 pub(crate) mod build;
+mod build_expr;
 mod message;
 mod repair;
 mod split;
@@ -55,8 +56,10 @@ pub fn parse(file: FileId, text: &str, dialect: Dialect, interner: &mut Interner
     }
     let mut tokens = lexed.tokens;
     let pieces = split::split(text, &mut tokens);
+    let bad_words = diagnostics.iter().filter_map(|d| d.span()).map(|span| span.start).collect();
     let builder = Builder::new(file, text, dialect, interner);
-    let mut reader = Reader { text, tokens: &tokens, dialect, builder, reread: 0, stopped: false };
+    let mut reader =
+        Reader { text, tokens: &tokens, bad_words, dialect, builder, reread: 0, stopped: false };
     let mut pieces = pieces.into_iter();
     let items = reader.items(&mut pieces, false);
     let (mut tree, found) = reader.builder.finish();
@@ -69,6 +72,8 @@ pub fn parse(file: FileId, text: &str, dialect: Dialect, interner: &mut Interner
 struct Reader<'t> {
     text: &'t str,
     tokens: &'t [Lexeme],
+    /// Where the lexer has found faults, in order.
+    bad_words: Vec<u32>,
     dialect: Dialect,
     builder: Builder<'t>,
     reread: usize,
@@ -154,7 +159,9 @@ impl Reader<'_> {
                 None
             } else {
                 let (diagnostic, fix) = message::explain(&place, &failure);
-                faults.push(diagnostic);
+                if !self.is_explained(&tokens, failure.at) {
+                    faults.push(diagnostic);
+                }
                 fix
             };
             let full = self.builder.diagnostics.len() + faults.len() >= MAX_DIAGNOSTICS;
@@ -167,6 +174,15 @@ impl Reader<'_> {
             self.builder.diagnostics.extend(faults);
             return Item { kind: ItemKind::Error, span: self.builder.span(first.start, last.end) };
         }
+    }
+
+    /// Whether a fault of the lexer just before a token is the reason that it stands wrong.
+    fn is_explained(&self, tokens: &[Lexeme], at: usize) -> bool {
+        let start = at.checked_sub(1).map_or(0, |before| tokens[before].start);
+        let last = tokens.last().map_or(0, |lexeme| lexeme.end);
+        let end = tokens.get(at).map_or(last, |lexeme| lexeme.start);
+        let next = self.bad_words.partition_point(|&word| word < start);
+        self.bad_words.get(next).is_some_and(|&word| word <= end && at > 0)
     }
 
     fn attempt(&mut self, tokens: &[Lexeme]) -> Result<Item, message::Failure> {

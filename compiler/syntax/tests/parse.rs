@@ -133,6 +133,42 @@ fn an_empty_text_is_an_empty_tree() {
     }
 }
 
+/// The pages about errors of words and grammar show a text with the error, and one without.
+#[test]
+fn pages_show_their_error() {
+    let pages = [
+        "unexpected-character",
+        "unclosed-string",
+        "invalid-escape",
+        "invalid-character-literal",
+        "invalid-number",
+        "integer-too-large",
+        "invalid-float",
+        "unexpected-token",
+        "missing-semicolon",
+        "unclosed-bracket",
+        "dfl-only",
+        "zig-habit",
+        "chained-comparison",
+    ];
+    for id in pages {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = folder.join(format!("../../spec/diagnostics/{id}.md"));
+        let page = std::fs::read_to_string(path).expect("a page");
+        let mut examples =
+            page.split("```csl\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+        let wrap = |text: &str| match text.split_whitespace().next() {
+            Some("if") => format!("fn f() void {{\n{text}}}"),
+            _ => text.to_owned(),
+        };
+        let (bad, good) = (examples.next().map(wrap), examples.next().map(wrap));
+        let bad = codes(&bad.expect("a bad example"));
+        assert!(!bad.is_empty() && bad.iter().all(|code| *code == id), "{id}: {bad:?}");
+        let good = good.expect("a good example");
+        assert_eq!(messages("a.dfl", &good), "", "{id}");
+    }
+}
+
 mod random {
     use super::*;
     use proptest::prelude::*;
