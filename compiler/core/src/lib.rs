@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod lower;
 mod plan;
 mod session;
 mod typed;
