@@ -5,7 +5,10 @@
 
 #![forbid(unsafe_code)]
 
+mod dump;
+mod link;
 mod lower;
+mod place;
 mod plan;
 mod session;
 mod typed;

@@ -1,0 +1,121 @@
+//! The memory map of each program: data, stack, an estimate of the code.
+
+use cranelift_entity::PrimaryMap;
+use dflow_ir::image::{MemoryMap, ProgramId};
+use dflow_ir::program::Program;
+use dflow_ir::target::Target;
+use dflow_syntax::{Diagnostic, codes};
+
+use super::{Tile, stack};
+use crate::dump::grouped;
+use crate::session::Session;
+
+/// First address of data. Not 0, so that no object has the address of a null pointer.
+pub(super) const FIRST_ADDRESS: u64 = 16;
+
+/// Bytes of stack, if memory allows.
+pub(super) const DEFAULT_STACK: u64 = 2048;
+
+/// Bytes of stack that a program gets at least.
+pub(super) const LEAST_STACK: u64 = 256;
+
+/// How many of the largest symbols an overflow names.
+const NAMED_SYMBOLS: usize = 5;
+
+/// The next multiple of `align`, at least 1.
+pub(super) fn align_up(address: u64, align: u64) -> u64 {
+    address.next_multiple_of(align.max(1))
+}
+
+/// Maps every program; one that does not fit is reported.
+pub(super) fn maps(
+    cx: &mut Session<'_>,
+    tiles: &PrimaryMap<ProgramId, Tile<'_>>,
+    target: &Target,
+) -> PrimaryMap<ProgramId, MemoryMap> {
+    let mut maps = PrimaryMap::with_capacity(tiles.len());
+    for tile in tiles.values() {
+        let sizes = Sizes::of(tile.ir, target);
+        if sizes.total() > u64::from(target.memory) {
+            report(cx, tile, &sizes, target);
+        }
+        maps.push(map(tile.ir, &sizes));
+    }
+    maps
+}
+
+/// What a program needs, in bytes. Wide enough for any program that can be written.
+struct Sizes {
+    data_end: u64,
+    stack: u64,
+    code: u64,
+}
+
+impl Sizes {
+    fn of(program: &Program, target: &Target) -> Sizes {
+        let data_end = addresses(program).1;
+        let funcs = program.funcs.values();
+        let insts: usize = funcs.map(|func| func.insts.len() + func.blocks.len()).sum();
+        let code = insts as u64 * u64::from(target.timing.code_bytes);
+        let free = u64::from(target.memory).saturating_sub(align_up(data_end, 8) + code);
+        let least = align_up(stack::depth(program).max(LEAST_STACK), 8);
+        // Memory that data need is not kept from them for a stack that nobody needs.
+        let stack = least.max(DEFAULT_STACK.min(free / 8 * 8));
+        Sizes { data_end, stack, code }
+    }
+
+    fn total(&self) -> u64 {
+        align_up(self.data_end, 8) + self.stack + self.code
+    }
+}
+
+/// Address of each global in order of declaration, and the end of the last.
+fn addresses(program: &Program) -> (Vec<u64>, u64) {
+    let mut end = FIRST_ADDRESS;
+    let mut starts = Vec::with_capacity(program.globals.len());
+    for global in program.globals.values() {
+        let start = align_up(end, u64::from(global.align));
+        starts.push(start);
+        end = start + u64::from(global.size);
+    }
+    (starts, end)
+}
+
+fn map(program: &Program, sizes: &Sizes) -> MemoryMap {
+    let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
+    let (starts, _) = addresses(program);
+    let globals = program.globals.keys().zip(starts);
+    MemoryMap {
+        globals: globals.map(|(global, start)| (global, narrow(start))).collect(),
+        data_end: narrow(sizes.data_end),
+        stack: narrow(sizes.stack),
+        code: narrow(sizes.code),
+    }
+}
+
+fn report(cx: &mut Session<'_>, tile: &Tile<'_>, sizes: &Sizes, target: &Target) {
+    let memory = u64::from(target.memory);
+    let mut largest: Vec<_> = tile.typed.globals.iter().collect();
+    largest.sort_by_key(|global| std::cmp::Reverse(global.size));
+    let symbol = |global: &crate::typed::Global| {
+        format!("`{}`: {} bytes", global.name, grouped(u64::from(global.size)))
+    };
+    let message = format!(
+        "`{}` does not fit: {} bytes of data, {} of stack and about {} of code are {} more than the {} of a PE",
+        tile.ir.name,
+        grouped(sizes.data_end),
+        grouped(sizes.stack),
+        grouped(sizes.code),
+        grouped(sizes.total() - memory),
+        grouped(memory),
+    );
+    let place = largest.first().map_or(tile.span, |global| global.span);
+    let mut diagnostic = Diagnostic::new(codes::OUT_OF_MEMORY, message, place);
+    if let Some(first) = largest.first() {
+        diagnostic = diagnostic.label(symbol(first));
+    }
+    for global in largest.iter().skip(1).take(NAMED_SYMBOLS - 1).filter(|global| global.size > 0) {
+        diagnostic = diagnostic.secondary(global.span, symbol(global));
+    }
+    cx.emit(diagnostic.frame(tile.pes.frame(place, tile.span)));
+}

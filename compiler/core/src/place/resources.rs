@@ -1,0 +1,143 @@
+//! Task ids and queues of each program, against the target and one another.
+
+use std::collections::BTreeMap;
+
+use cranelift_entity::PrimaryMap;
+use dflow_ir::image::ProgramId;
+use dflow_ir::mesh::Color;
+use dflow_ir::program::TaskKind;
+use dflow_ir::target::Target;
+use dflow_syntax::{Diagnostic, codes};
+
+use super::Tile;
+use crate::session::Session;
+use crate::typed::{QueueBinding, TaskBinding};
+
+/// Entry points of control wavelets have six bits.
+const CONTROL_IDS: u8 = 64;
+
+/// Judges every program.
+pub(super) fn check(
+    cx: &mut Session<'_>,
+    tiles: &PrimaryMap<ProgramId, Tile<'_>>,
+    target: &Target,
+) {
+    for tile in tiles.values() {
+        check_tasks(cx, tile, target);
+        check_queues(cx, tile, target);
+    }
+}
+
+fn check_tasks(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
+    let mut bound: BTreeMap<u8, &TaskBinding> = BTreeMap::new();
+    for task in &tile.typed.tasks {
+        check_task_id(cx, tile, task, target);
+        match bound.get(&task.id) {
+            Some(first) => task_clash(cx, tile, first, task),
+            None => {
+                bound.insert(task.id, task);
+            }
+        }
+    }
+}
+
+fn check_task_id(cx: &mut Session<'_>, tile: &Tile<'_>, task: &TaskBinding, target: &Target) {
+    let ids = match task.kind {
+        TaskKind::Local => target.local_task_first..=target.local_task_last,
+        TaskKind::Data if target.data_task_by_queue => 0..=last(target.input_queues.len()),
+        TaskKind::Data => 0..=last(Color::COUNT),
+        TaskKind::Control => 0..=CONTROL_IDS - 1,
+    };
+    if ids.contains(&task.id) {
+        return;
+    }
+    let (name, kind) = (target.id.name(), kind_name(task.kind));
+    let message = format!("{name} has no {kind} task id {}", task.id);
+    let label = format!("{kind} task ids are {} to {}", ids.start(), ids.end());
+    cx.emit(
+        Diagnostic::new(codes::TASK_ID_OUT_OF_RANGE, message, task.span)
+            .label(label)
+            .frame(tile.pes.frame(task.span, tile.span)),
+    );
+}
+
+fn task_clash(cx: &mut Session<'_>, tile: &Tile<'_>, first: &TaskBinding, second: &TaskBinding) {
+    let name = |task: &TaskBinding| {
+        let func = tile.typed.funcs.get(task.func.0 as usize);
+        let name = func.map_or("", |func| func.name.as_str());
+        format!("{} task `{name}`", kind_name(task.kind))
+    };
+    let message = format!("task id {} is bound twice", second.id);
+    let mut diagnostic = Diagnostic::new(codes::TASK_ID_CLASH, message, second.span)
+        .label(format!("second: {}", name(second)))
+        .secondary(first.span, format!("first: {}", name(first)));
+    if first.kind != second.kind {
+        diagnostic =
+            diagnostic.help("data, local and control tasks share one table: use another id");
+    }
+    cx.emit(diagnostic.frame(tile.pes.frame(second.span, tile.span)));
+}
+
+fn kind_name(kind: TaskKind) -> &'static str {
+    match kind {
+        TaskKind::Local => "local",
+        TaskKind::Data => "data",
+        TaskKind::Control => "control",
+    }
+}
+
+fn check_queues(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
+    let mut bound: BTreeMap<(bool, u8), &QueueBinding> = BTreeMap::new();
+    for queue in &tile.typed.queues {
+        check_queue_id(cx, tile, queue, target);
+        match bound.get(&(queue.input, queue.queue)) {
+            Some(first) => queue_clash(cx, tile, first, queue, target),
+            None => {
+                bound.insert((queue.input, queue.queue), queue);
+            }
+        }
+    }
+}
+
+fn check_queue_id(cx: &mut Session<'_>, tile: &Tile<'_>, queue: &QueueBinding, target: &Target) {
+    let queues = if queue.input { &target.input_queues } else { &target.output_queues };
+    if usize::from(queue.queue) < queues.len() {
+        return;
+    }
+    let (name, kind) = (target.id.name(), queue_kind(queue));
+    let message = format!("{name} has no {kind} queue {}", queue.queue);
+    cx.emit(
+        Diagnostic::new(codes::QUEUE_OUT_OF_RANGE, message, queue.span)
+            .label(format!("{kind} queues are 0 to {}", last(queues.len())))
+            .frame(tile.pes.frame(queue.span, tile.span)),
+    );
+}
+
+fn queue_clash(
+    cx: &mut Session<'_>,
+    tile: &Tile<'_>,
+    first: &QueueBinding,
+    second: &QueueBinding,
+    target: &Target,
+) {
+    let message = format!("{} queue {} is initialized twice", queue_kind(second), second.queue);
+    let color = |queue: &QueueBinding| format!("for color {}", queue.color.index());
+    let mut diagnostic = Diagnostic::new(codes::QUEUE_CLASH, message, second.span)
+        .label(format!("second, {}", color(second)))
+        .secondary(first.span, format!("first, {}", color(first)));
+    if !second.input && target.output_queue_bound && first.color != second.color {
+        let name = target.id.name();
+        diagnostic = diagnostic.help(format!(
+            "an output queue of {name} carries one color: give each color its own queue"
+        ));
+    }
+    cx.emit(diagnostic.frame(tile.pes.frame(second.span, tile.span)));
+}
+
+fn queue_kind(queue: &QueueBinding) -> &'static str {
+    if queue.input { "input" } else { "output" }
+}
+
+fn last(n: usize) -> u8 {
+    u8::try_from(n.saturating_sub(1)).unwrap_or(u8::MAX)
+}
