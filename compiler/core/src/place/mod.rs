@@ -36,7 +36,6 @@ use crate::plan::Plan;
 use crate::session::Session;
 use crate::typed;
 
-use fold::Folded;
 use pes::Pes;
 
 /// What placing makes of a plan.
