@@ -2,9 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A routable color, 0..24.
+/// A routable color, 0..24. No other number is read from an image either.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
 pub struct Color(u8);
+
+impl TryFrom<u8> for Color {
+    type Error = &'static str;
+
+    fn try_from(index: u8) -> Result<Color, &'static str> {
+        Color::new(index).ok_or("no such color")
+    }
+}
+
+impl From<Color> for u8 {
+    fn from(color: Color) -> u8 {
+        color.0
+    }
+}
 
 impl Color {
     /// Number of colors.
