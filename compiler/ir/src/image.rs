@@ -12,6 +12,7 @@ use crate::mesh::{Color, ColorConfig, Coord, Rect, RectMap};
 use crate::program::{GlobalId, Program};
 use crate::target::TargetId;
 use crate::ty::Ty;
+use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
 pub const VERSION: u32 = 1;
@@ -145,21 +146,64 @@ pub enum ImageError {
     Invalid(String),
 }
 
+const MAGIC: [u8; 4] = *b"DFLI";
+/// Magic, version, length and checksum of the body.
+const HEADER: usize = 4 + 4 + 8 + 8;
+
 impl Image {
     /// The image as bytes of a `.dfi` file.
     pub fn encode(&self) -> Vec<u8> {
-        unimplemented!()
+        let body = postcard::to_stdvec(self).expect("memory takes all data of known length");
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(checksum(&body).to_le_bytes());
+        bytes.extend(body);
+        bytes
     }
 
     /// Reads the bytes of a `.dfi` file and validates what they say.
     pub fn decode(bytes: &[u8]) -> Result<Image, ImageError> {
-        let _ = bytes;
-        unimplemented!()
+        Image::decode_validated(bytes).map(Validated::into_inner)
+    }
+
+    /// Reads the bytes of a `.dfi` file; the result is the proof that it is valid.
+    pub fn decode_validated(bytes: &[u8]) -> Result<Validated<Image>, ImageError> {
+        let damaged = |what: &str| ImageError::Damaged(what.to_owned());
+        let rest = bytes.strip_prefix(&MAGIC).ok_or(ImageError::NotAnImage)?;
+        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
+        let found = u32::from_le_bytes(*version);
+        if found != VERSION {
+            return Err(ImageError::Version { found });
+        }
+        let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
+        let (sum, body) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
+        if body.len() as u64 != u64::from_le_bytes(*length) {
+            let expected = u64::from_le_bytes(*length);
+            let found = body.len();
+            return Err(ImageError::Damaged(format!("{found} bytes where {expected} should be")));
+        }
+        if checksum(body) != u64::from_le_bytes(*sum) {
+            return Err(damaged("the checksum differs"));
+        }
+        let (image, left) = postcard::take_from_bytes::<Image>(body)
+            .map_err(|error| ImageError::Damaged(error.to_string()))?;
+        if !left.is_empty() {
+            return Err(damaged("bytes are left over"));
+        }
+        validate::image(image).map_err(|error| ImageError::Invalid(error.to_string()))
     }
 
     /// The program of a PE of the rectangle.
     pub fn program_at(&self, at: Coord) -> Option<ProgramId> {
-        let _ = at;
-        unimplemented!()
+        self.placement.programs.get(at).copied()
     }
+}
+
+/// FNV-1a, 64 bits: finds accidents, not attackers (those meet the validator).
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
