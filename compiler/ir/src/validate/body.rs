@@ -2,7 +2,7 @@
 //!
 //! Relies on [`super::index`].
 
-use super::program::{Limits, LimitError};
+use super::program::{LimitError, Limits};
 use super::{FuncError, Place, host, vector};
 use crate::func::{Func, Local, StackSlotData};
 use crate::inst::{ClockOp, InstData, Terminator};
@@ -148,7 +148,6 @@ impl Body<'_> {
         Ok(())
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm per instruction form")]
     fn inst(&self, inst: &InstData) -> Checked {
         match inst {
             InstData::Const { dst, bits } => raw(*bits, self.ty(*dst)),

@@ -25,7 +25,9 @@ pub enum IndexError {
     #[error("there is no block0")]
     NoBlocks,
     /// Instructions are numbered in block order and belong to one block each.
-    #[error("instructions are not numbered in block order: {found} stands where inst{expected} should")]
+    #[error(
+        "instructions are not numbered in block order: {found} stands where inst{expected} should"
+    )]
     Order {
         /// The number expected.
         expected: usize,

@@ -95,7 +95,11 @@ pub(super) fn check(image: &Image, target: &Target) -> Checked {
     self::placement(image, placement, target)?;
     self::exports(exports)?;
     for host in host.iter().chain(tests.iter().map(|(_, program)| program)) {
-        ensure(host.profile == Profile::Host, &host.name, "host and test blocks are host programs")?;
+        ensure(
+            host.profile == Profile::Host,
+            &host.name,
+            "host and test blocks are host programs",
+        )?;
         host_program(host, exports)?;
     }
     memcpy.as_ref().map_or(Ok(()), self::memcpy)?;
@@ -226,7 +230,8 @@ fn router(index: usize, config: &RouterConfig) -> Checked {
     let ordered = colors.windows(2).all(|pair| pair[0].0 < pair[1].0);
     ensure(ordered, format!("router {index}"), "its colors are not in order, each once")?;
     for (color, config, _) in colors {
-        color_config(config).or_else(|rule| ensure(false, format!("router {index}, {color:?}"), rule))?;
+        color_config(config)
+            .or_else(|rule| ensure(false, format!("router {index}, {color:?}"), rule))?;
     }
     Ok(())
 }

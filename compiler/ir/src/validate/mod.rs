@@ -127,7 +127,9 @@ pub fn programs(
 pub fn check_image(image: &Image) -> Result<(), Error> {
     let pe_programs = image.programs.values();
     let host_programs = image.host.iter().chain(image.tests.iter().map(|(_, program)| program));
-    pe_programs.chain(host_programs).try_for_each(|program| check_program(program, image.target))?;
+    pe_programs
+        .chain(host_programs)
+        .try_for_each(|program| check_program(program, image.target))?;
     mesh::check(image, Target::get(image.target))?;
     Ok(())
 }
