@@ -160,3 +160,34 @@ fn reached_blocks(blocks: &PrimaryMap<Block, BlockData>) -> SecondaryMap<Block, 
     }
     reached
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nothing_reaches_is_dropped_and_the_rest_is_numbered_in_block_order() {
+        let mut b = FuncBuilder::new("f".to_owned(), &[], None, Loc::default());
+        let (dead, last) = (b.block(), b.block());
+        b.switch_to(last);
+        b.at(Loc { file: 0, line: 2, column: 1 });
+        b.constant(Ty::I16, 2);
+        b.terminate(Terminator::Return(None));
+        b.switch_to(dead);
+        b.constant(Ty::I16, 3);
+        b.terminate(Terminator::Jump(dead));
+        b.switch_to(Block::from_u32(0));
+        b.at(Loc { file: 0, line: 1, column: 1 });
+        b.constant(Ty::I16, 1);
+        b.terminate(Terminator::Jump(last));
+        b.inst(InstData::Random { dst: Local::from_u32(0) });
+        let func = b.finish();
+        assert_eq!(func.blocks.len(), 2);
+        assert_eq!(func.blocks[func.entry()].terminator, Terminator::Jump(Block::from_u32(1)));
+        let bits: Vec<InstData> = func.insts.values().cloned().collect();
+        let constant = |local, bits| InstData::Const { dst: Local::from_u32(local), bits };
+        assert_eq!(bits, [constant(2, 1), constant(0, 2)]);
+        let lines: Vec<u32> = func.insts.keys().map(|inst| func.locs[inst].line).collect();
+        assert_eq!(lines, [1, 2]);
+    }
+}

@@ -207,3 +207,80 @@ fn checksum(bytes: &[u8]) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::generate;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn reading_what_was_written_gives_the_image(numbers in vec(any::<u32>(), 0..300)) {
+            let image = generate::image(&numbers);
+            prop_assert_eq!(Image::decode(&image.encode()), Ok(image));
+        }
+
+        #[test]
+        fn a_changed_file_is_refused(
+            numbers in vec(any::<u32>(), 0..200),
+            at in any::<prop::sample::Index>(),
+            bit in 0..8,
+        ) {
+            let mut bytes = generate::image(&numbers).encode();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1_u8 << bit;
+            prop_assert!(Image::decode(&bytes).is_err());
+            bytes.truncate(at);
+            prop_assert!(Image::decode(&bytes).is_err());
+        }
+
+        /// What the checksum does not catch: a body made by somebody else.
+        #[test]
+        fn a_changed_body_is_valid_or_refused(
+            numbers in vec(any::<u32>(), 0..200),
+            changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut bytes = generate::image(&numbers).encode();
+            for (at, byte) in changes {
+                let at = HEADER + at.index(bytes.len() - HEADER);
+                bytes[at] = byte;
+            }
+            let sum = checksum(&bytes[HEADER..]);
+            bytes[HEADER - 8..HEADER].copy_from_slice(&sum.to_le_bytes());
+            if let Ok(image) = Image::decode(&bytes) {
+                for program in image.programs.values() {
+                    crate::suspend::Suspension::analyze(program);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_fault_has_its_error() {
+        let bytes = generate::image(&[]).encode();
+        assert_eq!(Image::decode(b""), Err(ImageError::NotAnImage));
+        assert_eq!(Image::decode(b"\x7fELF"), Err(ImageError::NotAnImage));
+        let mut other = bytes.clone();
+        other[4] = 99;
+        assert_eq!(Image::decode(&other), Err(ImageError::Version { found: 99 }));
+        let cut = Image::decode(&bytes[..bytes.len() - 1]);
+        assert!(matches!(cut, Err(ImageError::Damaged(_))), "{cut:?}");
+        let mut invalid = generate::image(&[]);
+        invalid.placement.slots[ProgramId::from_u32(0)].push(0);
+        let invalid = Image::decode(&invalid.encode());
+        assert!(matches!(invalid, Err(ImageError::Invalid(_))), "{invalid:?}");
+    }
+
+    #[test]
+    fn a_pe_has_the_program_of_its_rectangle() {
+        let image = generate::image(&[]);
+        assert_eq!(image.program_at(Coord { x: 0, y: 0 }), Some(ProgramId::from_u32(0)));
+        assert_eq!(image.program_at(Coord { x: 1, y: 0 }), Some(ProgramId::from_u32(1)));
+        assert_eq!(image.program_at(Coord { x: 9, y: 0 }), None);
+    }
+}

@@ -8,7 +8,8 @@
 //! The validator ([`validate`]) checks this list, in this order.
 //!
 //! 1. **Indices.** Every index in a program (local, block, instruction, global, function, shape,
-//!    FIFO, slot, signature, string) is in range. Blocks of a function are reached from block 0.
+//!    FIFO, slot, signature, string) is in range. Blocks of a function are reached from block 0;
+//!    instructions are numbered in block order and stand in one block each.
 //! 2. **Locals are mutable and typed.** A function has locals of seven machine types
 //!    ([`ty::Ty`]); its parameters are its first locals. There is no SSA form. A local read
 //!    before it is written holds zero.
@@ -38,6 +39,8 @@ pub mod builder;
 pub mod cost;
 pub mod dsd;
 pub mod func;
+#[cfg(any(test, feature = "generate"))]
+pub mod generate;
 pub mod image;
 pub mod inst;
 pub mod loc;

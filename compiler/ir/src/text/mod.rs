@@ -27,3 +27,6 @@ pub struct TextError {
     /// What was expected, and what is there.
     pub reason: String,
 }
+
+#[cfg(test)]
+mod tests;

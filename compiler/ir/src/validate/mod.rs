@@ -139,3 +139,6 @@ pub fn image(image: Image) -> Result<Validated<Image>, Error> {
     check_image(&image)?;
     Ok(Validated(image))
 }
+
+#[cfg(test)]
+mod tests;
