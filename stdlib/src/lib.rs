@@ -1,1 +1,84 @@
+//! The standard library: sources of the language's own libraries and of the programs that come
+//! with the tool, embedded as text.
+//!
+//! Absences first: nothing here is executed or parsed, and no other crate knows a library by
+//! name: what a library does, it does in its source.
 
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+/// A library or program, as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// What `@import_module("<name>")` or `dflowc run name` asks for.
+    pub name: &'static str,
+    /// Path for diagnostics; its ending tells the dialect, as for any file.
+    pub path: &'static str,
+    /// The text.
+    pub text: &'static str,
+    /// One line for listings.
+    pub summary: &'static str,
+}
+
+macro_rules! source {
+    ($name:literal, $path:literal, $summary:literal) => {
+        Source {
+            name: $name,
+            path: concat!("stdlib/", $path),
+            text: include_str!(concat!("../", $path)),
+            summary: $summary,
+        }
+    };
+}
+
+/// The libraries, ordered by name.
+pub const LIBRARIES: &[Source] = &[
+    source!("control", "control.csl", "payloads of control wavelets"),
+    source!("directions", "directions.csl", "turning directions"),
+    source!("empty", "empty.csl", "nothing"),
+    source!("layout", "layout.dfl", "a PE's own place"),
+    source!("math", "math.csl", "functions of integers and floats"),
+    source!("memcpy/get_params", "memcpy/get_params.csl", "parameters of <memcpy/memcpy> per column"),
+    source!("memcpy/memcpy", "memcpy/memcpy.dfl", "copies, launches and streams, the mesh's side"),
+    source!("memcpy/memcpy_switches", "memcpy/memcpy_switches.csl", "command lists of control wavelets"),
+    source!("time", "time.dfl", "the cycle counter"),
+];
+
+/// The programs, ordered by name: one row each, a path below `stdlib/`.
+pub const PROGRAMS: &[Source] = &[];
+
+/// The library of a name (as written between `<` and `>`): its path and its text.
+pub fn library(name: &str) -> Option<(&'static str, &'static str)> {
+    LIBRARIES.iter().find(|source| source.name == name).map(|source| (source.path, source.text))
+}
+
+/// The programs that `dflowc run` knows by name.
+pub fn programs() -> &'static [Source] {
+    PROGRAMS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        for list in [LIBRARIES, PROGRAMS] {
+            assert!(list.is_sorted_by(|a, b| a.name < b.name));
+        }
+    }
+
+    #[test]
+    fn a_library_is_found_by_its_name_only() {
+        assert!(library("memcpy/memcpy").is_some_and(|(path, _)| path == "stdlib/memcpy/memcpy.dfl"));
+        assert_eq!(library("memcpy"), None);
+        assert_eq!(library("<math>"), None);
+    }
+
+    #[test]
+    fn every_text_says_what_it_is() {
+        for source in LIBRARIES {
+            assert!(source.text.starts_with(&format!("// <{}>", source.name)), "{}", source.name);
+        }
+    }
+}
