@@ -1,0 +1,47 @@
+//! What a host program sees of the world outside: inputs, outputs, settings, a place to print.
+
+use dflow_ir::ty::Ty;
+
+/// A named input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Elements, little endian, one after the other.
+    pub bytes: Vec<u8>,
+    /// Type of an element, if the source of the bytes says so; otherwise the program decides.
+    pub ty: Option<Ty>,
+}
+
+/// A named output of a run that ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The name given by the program.
+    pub name: String,
+    /// Elements, little endian, one after the other.
+    pub bytes: Vec<u8>,
+    /// Type of an element.
+    pub ty: Ty,
+}
+
+/// The world outside, as the caller provides it.
+pub trait HostEnv {
+    /// Whether an input of this name was given.
+    fn has_input(&self, name: &str) -> bool;
+
+    /// The input of this name.
+    ///
+    /// # Errors
+    /// A sentence that says why it cannot be had.
+    fn input(&mut self, name: &str) -> Result<Input, String>;
+
+    /// The text of a setting (`--set name=text`), if it was given.
+    fn setting(&self, name: &str) -> Option<String>;
+
+    /// Takes an output. Called only after the whole program has ended well.
+    ///
+    /// # Errors
+    /// A sentence that says why it could not be kept.
+    fn output(&mut self, output: Output) -> Result<(), String>;
+
+    /// Shows a line to the user.
+    fn print(&mut self, line: &str);
+}

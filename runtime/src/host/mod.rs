@@ -1,0 +1,80 @@
+//! The host: copies, launches and streams over links, and the programs that ask for them.
+//!
+//! The protocol is `spec/memcpy.md`. Absences first: nothing here touches a PE's state; whatever
+//! reaches the mesh goes through [`Mesh::send`], whatever comes back came over a link. Nothing is
+//! printed, opened or read from the environment: the caller's [`HostEnv`] does that. Invariants:
+//! everything is checked before a word is sent; no value that a program computes can panic the
+//! host; what is done because of something seen in cycle `t` takes effect at `t + HOST_LATENCY`.
+
+mod calls;
+mod env;
+mod error;
+mod format;
+mod math;
+mod program;
+mod session;
+mod stream;
+mod symbols;
+mod wire;
+
+pub use env::{HostEnv, Input, Output};
+pub use error::{Failure, HostError};
+pub use program::{HostOutcome, run_program};
+pub use session::Session;
+pub use stream::{Finished, StreamId};
+pub use symbols::Symbols;
+
+use dflow_ir::mesh::Wavelet;
+
+use crate::config::Limits;
+use crate::machine::{Goal, HostLinkInfo, LinkId, Machine, Running};
+use crate::outcome::RunEnd;
+use crate::stats::Stats;
+
+/// What the host needs of a running machine.
+pub trait Mesh {
+    /// The current cycle.
+    fn now(&self) -> u64;
+
+    /// The links to the host, by [`LinkId`].
+    fn links(&self) -> &[HostLinkInfo];
+
+    /// Appends words to a link into the mesh; they enter from `cycle` on. False if the link leads
+    /// out of the mesh.
+    fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool;
+
+    /// Runs until all goals hold.
+    fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd;
+
+    /// Takes the words that have come over a link.
+    fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)>;
+
+    /// Counters so far.
+    fn stats(&self) -> Stats;
+}
+
+impl Mesh for Machine<Running> {
+    fn now(&self) -> u64 {
+        Machine::now(self)
+    }
+
+    fn links(&self) -> &[HostLinkInfo] {
+        Machine::links(self)
+    }
+
+    fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool {
+        Machine::send(self, link, cycle, words)
+    }
+
+    fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
+        Machine::run(self, goals, limits)
+    }
+
+    fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
+        Machine::received(self, link)
+    }
+
+    fn stats(&self) -> Stats {
+        Machine::stats(self)
+    }
+}

@@ -1,0 +1,422 @@
+//! A machine with its host: copies, launches and streams.
+//!
+//! Invariants: a request is checked whole before its first word is sent; words are counted per
+//! link, so that what has come and what is still to come is always known; commands of a row are
+//! executed in the order of the calls.
+
+use dflow_ir::image::Image;
+use dflow_ir::mesh::{Color, Coord, Port, Rect, Wavelet};
+use dflow_ir::ty::Ty;
+
+use super::stream::{Finished, StreamId, Streams};
+use super::symbols::Symbols;
+use super::wire::{self, COMMANDS, Operation, TO_HOST, TO_MESH, reserved};
+use super::{Failure, HostError, Mesh};
+use crate::config::{HOST_LATENCY, Limits};
+use crate::machine::{Goal, LinkId};
+use crate::outcome::RunEnd;
+
+/// Most 16-bit words of a copy per PE: one more would mean "without end" to a descriptor.
+const MAX_EXTENT: u64 = dflow_ir::dsd::INFINITE as u64 - 1;
+
+/// A running machine and the host that talks to it.
+pub struct Session<M> {
+    mesh: M,
+    symbols: Symbols,
+    limits: Limits,
+    rows: Vec<Row>,
+    streams: Streams,
+    /// Cycle of the last event that the host has waited for.
+    seen: u64,
+    /// First cycle in which the next act takes effect.
+    ready: u64,
+    /// Commands have been sent that no fence or copy has followed.
+    unfenced: bool,
+}
+
+/// Links of a row, as far as they are there, and words that have come over the last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    commands: Option<LinkId>,
+    to_mesh: Option<LinkId>,
+    to_host: Option<LinkId>,
+    come: u64,
+}
+
+impl<M: Mesh> Session<M> {
+    /// The host of a machine that runs `image`.
+    pub fn new(mesh: M, image: &Image, limits: Limits) -> Session<M> {
+        let symbols = Symbols::new(image);
+        let find = |row: u16, number: u8, to_mesh: bool| {
+            link(&mesh, row, reserved(number), to_mesh)
+        };
+        let rows = (0..symbols.rows())
+            .map(|row| Row {
+                commands: find(row, COMMANDS, true),
+                to_mesh: find(row, TO_MESH, true),
+                to_host: find(row, TO_HOST, false),
+                come: 0,
+            })
+            .collect();
+        Session {
+            symbols,
+            limits,
+            rows,
+            streams: Streams::default(),
+            seen: 0,
+            ready: 0,
+            unfenced: false,
+            mesh,
+        }
+    }
+
+    /// What can be named.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// The limits of runs.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The machine.
+    pub fn mesh(&self) -> &M {
+        &self.mesh
+    }
+
+    /// The machine, the session being over.
+    pub fn into_mesh(self) -> M {
+        self.mesh
+    }
+
+    /// Cycle of the last event that the host has waited for.
+    pub fn cycles(&self) -> u64 {
+        self.seen
+    }
+
+    /// Copies elements into the memory behind an exported pointer: `data` holds the same number
+    /// of elements for each PE of the region, row by row. Does not wait.
+    ///
+    /// # Errors
+    /// The request does not fit the symbol, the region or the mesh.
+    pub fn copy_in(
+        &mut self,
+        export: u32,
+        rect: Rect,
+        ty: Ty,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        self.symbols.check_copy(export, rect, ty, true)?;
+        let word = wire::bytes_per_word(ty)?;
+        let per_pe = share(data.len(), rect.area(), ty)?;
+        check_extent(per_pe as u64 / word as u64, per_pe, ty)?;
+        let links = self.links(rect, |row| row.commands.zip(row.to_mesh), TO_MESH)?;
+        if per_pe == 0 {
+            return Ok(());
+        }
+        let operation = if word == 2 { Operation::CopyIn16 } else { Operation::CopyIn32 };
+        let args = [columns(rect), (per_pe / word) as u32];
+        let row_bytes = per_pe * usize::from(rect.width);
+        for ((commands, to_mesh), row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
+            self.send(commands, wire::command(operation, export, &args));
+            let dealt: Vec<Vec<u32>> =
+                row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect();
+            self.send(to_mesh, wire::deal(rect.x, &dealt));
+        }
+        self.unfenced = true;
+        Ok(())
+    }
+
+    /// Copies `count` elements per PE of a region out of the memory behind an exported pointer,
+    /// row by row. Waits for them.
+    ///
+    /// # Errors
+    /// The request does not fit the symbol, the region or the mesh; or the run fails.
+    pub fn copy_out(
+        &mut self,
+        export: u32,
+        rect: Rect,
+        ty: Ty,
+        count: u64,
+    ) -> Result<Vec<u8>, Failure> {
+        self.symbols.check_copy(export, rect, ty, false)?;
+        let halves = count.saturating_mul(u64::from(ty.bytes() / 2));
+        if halves > MAX_EXTENT {
+            return Err(HostError::TooMany { elements: count }.into());
+        }
+        let links = self.links(rect, |row| row.commands.zip(row.to_host), TO_HOST)?;
+        if halves == 0 {
+            return Ok(Vec::new());
+        }
+        for (commands, _) in links {
+            let args = [columns(rect), halves as u32];
+            self.send(commands, wire::command(Operation::CopyOut, export, &args));
+        }
+        self.unfenced = false;
+        let rows = self.gather(rect, halves as usize)?;
+        let bytes = rows.iter().flatten().flatten().flat_map(|half| half.to_le_bytes()).collect();
+        Ok(bytes)
+    }
+
+    /// Calls an exported function on all PEs, with raw argument values, and waits until all have
+    /// answered.
+    ///
+    /// # Errors
+    /// The request does not fit the symbol or the mesh; or the run fails.
+    pub fn launch(&mut self, export: u32, args: &[u64]) -> Result<(), Failure> {
+        self.symbols.check_launch(export, args.len())?;
+        let all = self.symbols.all();
+        let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
+        let words: Vec<u32> = args.iter().map(|&arg| arg as u32).collect();
+        for (commands, _) in links {
+            self.send(commands, wire::command(Operation::Launch, export, &words));
+        }
+        self.fence()
+    }
+
+    /// Waits until every PE has executed all commands so far.
+    ///
+    /// # Errors
+    /// The mesh has no links to the host; or the run fails.
+    pub fn fence(&mut self) -> Result<(), Failure> {
+        let all = self.symbols.all();
+        let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
+        for (commands, _) in links {
+            self.send(commands, wire::command(Operation::Fence, 0, &[]));
+        }
+        self.unfenced = false;
+        self.gather(all, 1).map(|_| ())
+    }
+
+    /// Queues words for a streaming color: `data` holds the same number of elements for each PE
+    /// of the region, row by row. Does not wait.
+    ///
+    /// # Errors
+    /// The request does not fit the color, the region or the mesh.
+    pub fn stream_in(
+        &mut self,
+        color: Color,
+        rect: Rect,
+        ty: Ty,
+        data: &[u8],
+    ) -> Result<(), Failure> {
+        self.symbols.check_stream(color, true)?;
+        self.symbols.check_region(rect)?;
+        let word = wire::bytes_per_word(ty)?;
+        let per_pe = share(data.len(), rect.area(), ty)?;
+        let links = self.stream_links(color, rect, true)?;
+        if per_pe == 0 {
+            return Ok(());
+        }
+        let row_bytes = per_pe * usize::from(rect.width);
+        for (link, row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
+            let dealt: Vec<Vec<u32>> =
+                row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect();
+            self.send(link, wire::deal(rect.x, &dealt));
+        }
+        Ok(())
+    }
+
+    /// Queues the reception of `count` elements in all, an equal share per PE of the region, row
+    /// by row. They are handed over by [`Session::wait`].
+    ///
+    /// # Errors
+    /// The request does not fit the color, the region or the mesh.
+    pub fn stream_out(
+        &mut self,
+        color: Color,
+        rect: Rect,
+        ty: Ty,
+        count: u64,
+    ) -> Result<StreamId, Failure> {
+        self.symbols.check_stream(color, false)?;
+        self.symbols.check_region(rect)?;
+        let word = wire::bytes_per_word(ty)?;
+        if rect.width > 1 && !self.symbols.takes_turns(color) {
+            return Err(HostError::SeveralColumns { color, columns: rect.width }.into());
+        }
+        let pes = rect.area() as u64;
+        if !count.is_multiple_of(pes) {
+            return Err(HostError::Count { elements: count, pes }.into());
+        }
+        let per_row = count / u64::from(rect.height);
+        let words = per_row.saturating_mul(u64::from(ty.bytes()) / word as u64);
+        let links = self.stream_links(color, rect, false)?;
+        Ok(self.streams.expect_words(color, &links, rect.y, word, words))
+    }
+
+    /// Queues the reception, per row of the region, of elements until a row mark, at most
+    /// `capacity` of them. They are handed over by [`Session::wait`].
+    ///
+    /// # Errors
+    /// The request does not fit the color, the region or the mesh.
+    pub fn stream_out_rows(
+        &mut self,
+        color: Color,
+        rect: Rect,
+        ty: Ty,
+        capacity: u64,
+    ) -> Result<StreamId, Failure> {
+        self.symbols.check_stream(color, false)?;
+        self.symbols.check_region(rect)?;
+        let word = wire::bytes_per_word(ty)?;
+        let links = self.stream_links(color, rect, false)?;
+        let words = capacity.saturating_mul(u64::from(ty.bytes()) / word as u64);
+        Ok(self.streams.expect_rows(color, &links, rect.y, word, words, capacity))
+    }
+
+    /// Waits until all queued receptions are complete, and hands them over in the order in which
+    /// they were queued.
+    ///
+    /// # Errors
+    /// The run fails, or a row is longer than there is room for.
+    pub fn wait(&mut self) -> Result<Vec<Finished>, Failure> {
+        loop {
+            for link in self.streams.open_links() {
+                let words = self.mesh.received(link);
+                self.streams.feed(link, words.into_iter().map(|(_, word)| word))?;
+            }
+            let goals = self.streams.goals();
+            if goals.is_empty() {
+                return Ok(self.streams.take());
+            }
+            self.run(&goals)?;
+        }
+    }
+
+    /// Ends the conversation: commands that were sent are executed; without any, the mesh runs
+    /// until nothing moves.
+    ///
+    /// # Errors
+    /// The run fails.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        if self.unfenced {
+            self.fence()
+        } else if self.seen == 0 {
+            self.run(&[])
+        } else {
+            Ok(())
+        }
+    }
+
+    fn send(&mut self, link: LinkId, words: Vec<Wavelet>) {
+        let sent = self.mesh.send(link, self.ready, &mut words.into_iter());
+        debug_assert!(sent, "links into the mesh were chosen");
+    }
+
+    fn run(&mut self, goals: &[Goal]) -> Result<(), Failure> {
+        match self.mesh.run(goals, &self.limits) {
+            RunEnd::Reached { cycle } | RunEnd::Idle { cycle } => {
+                self.seen = self.seen.max(cycle);
+                self.ready = self.seen + HOST_LATENCY;
+                Ok(())
+            }
+            RunEnd::Trap(trap) => Err(Failure::Trap(trap)),
+            RunEnd::Deadlock(deadlock) => Err(Failure::Deadlock(deadlock)),
+            RunEnd::Limit(limit) => Err(Failure::Limit(limit)),
+        }
+    }
+
+    /// Waits for so many words of every PE of a region on the color to the host, and sorts them:
+    /// per row, per column.
+    fn gather(&mut self, rect: Rect, per_pe: usize) -> Result<Vec<Vec<Vec<u16>>>, Failure> {
+        let links = self.links(rect, |row| row.to_host, TO_HOST)?;
+        let per_row = per_pe as u64 * u64::from(rect.width);
+        let mut goals = Vec::with_capacity(links.len());
+        for (row, &link) in self.rows[rows_of(rect)].iter_mut().zip(&links) {
+            row.come += per_row;
+            goals.push(Goal::Words(link, row.come));
+        }
+        self.run(&goals)?;
+        let received = links.iter().zip(rect.y..);
+        received.map(|(&link, row)| self.sort_row(link, row, rect, per_pe)).collect()
+    }
+
+    fn sort_row(
+        &mut self,
+        link: LinkId,
+        row: u16,
+        rect: Rect,
+        per_pe: usize,
+    ) -> Result<Vec<Vec<u16>>, Failure> {
+        let mut columns = vec![Vec::with_capacity(per_pe); usize::from(rect.width)];
+        for (_, word) in self.mesh.received(link) {
+            let column = word.index().checked_sub(rect.x).map(usize::from);
+            let column = column.and_then(|column| columns.get_mut(column));
+            match column.filter(|column| column.len() < per_pe && !word.control) {
+                Some(column) => column.push(word.data()),
+                None => {
+                    return Err(HostError::Unexpected { row, color: reserved(TO_HOST) }.into());
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Links of the rows of a region; `number` is the color to name if one is missing.
+    fn links<T>(
+        &self,
+        rect: Rect,
+        choose: impl Fn(&Row) -> Option<T>,
+        number: u8,
+    ) -> Result<Vec<T>, HostError> {
+        let rows = self.rows[rows_of(rect)].iter().zip(rect.y..);
+        rows.map(|(links, row)| {
+            choose(links).ok_or(HostError::NoLink { row, color: reserved(number) })
+        })
+        .collect()
+    }
+
+    fn stream_links(
+        &self,
+        color: Color,
+        rect: Rect,
+        to_mesh: bool,
+    ) -> Result<Vec<LinkId>, HostError> {
+        (rect.y..rect.y + rect.height)
+            .map(|row| {
+                link(&self.mesh, row, color, to_mesh).ok_or(HostError::NoLink { row, color })
+            })
+            .collect()
+    }
+}
+
+/// The link of a color on the west side of a row; links are ordered by row.
+fn link(mesh: &impl Mesh, row: u16, color: Color, to_mesh: bool) -> Option<LinkId> {
+    let links = mesh.links();
+    let start = links.partition_point(|link| link.at.y < row);
+    let wanted = |link: &crate::machine::HostLinkInfo| {
+        link.at == Coord { x: 0, y: row }
+            && link.port == Port::West
+            && link.color == color
+            && link.to_mesh == to_mesh
+    };
+    let found = links[start..].iter().take_while(|link| link.at.y == row).position(wanted)?;
+    Some(LinkId((start + found) as u32))
+}
+
+fn rows_of(rect: Rect) -> std::ops::Range<usize> {
+    usize::from(rect.y)..usize::from(rect.y) + usize::from(rect.height)
+}
+
+fn columns(rect: Rect) -> u32 {
+    wire::columns(rect.x, rect.x + (rect.width - 1))
+}
+
+/// Bytes per PE when `bytes` are shared equally.
+fn share(bytes: usize, pes: usize, ty: Ty) -> Result<usize, HostError> {
+    let size = ty.bytes() as usize;
+    if bytes.is_multiple_of(size * pes) {
+        Ok(bytes / pes)
+    } else {
+        Err(HostError::Count { elements: (bytes / size) as u64, pes: pes as u64 })
+    }
+}
+
+fn check_extent(words: u64, bytes: usize, ty: Ty) -> Result<(), HostError> {
+    if words > MAX_EXTENT {
+        return Err(HostError::TooMany { elements: bytes as u64 / u64::from(ty.bytes()) });
+    }
+    Ok(())
+}
