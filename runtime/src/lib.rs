@@ -7,6 +7,7 @@
 
 pub mod config;
 pub mod exec;
+pub mod host;
 pub mod load;
 pub mod machine;
 pub mod outcome;

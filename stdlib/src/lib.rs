@@ -38,9 +38,17 @@ pub const LIBRARIES: &[Source] = &[
     source!("empty", "empty.csl", "nothing"),
     source!("layout", "layout.dfl", "a PE's own place"),
     source!("math", "math.csl", "functions of integers and floats"),
-    source!("memcpy/get_params", "memcpy/get_params.csl", "parameters of <memcpy/memcpy> per column"),
+    source!(
+        "memcpy/get_params",
+        "memcpy/get_params.csl",
+        "parameters of <memcpy/memcpy> per column"
+    ),
     source!("memcpy/memcpy", "memcpy/memcpy.dfl", "copies, launches and streams, the mesh's side"),
-    source!("memcpy/memcpy_switches", "memcpy/memcpy_switches.csl", "command lists of control wavelets"),
+    source!(
+        "memcpy/memcpy_switches",
+        "memcpy/memcpy_switches.csl",
+        "command lists of control wavelets"
+    ),
     source!("time", "time.dfl", "the cycle counter"),
 ];
 
@@ -70,7 +78,9 @@ mod tests {
 
     #[test]
     fn a_library_is_found_by_its_name_only() {
-        assert!(library("memcpy/memcpy").is_some_and(|(path, _)| path == "stdlib/memcpy/memcpy.dfl"));
+        assert!(
+            library("memcpy/memcpy").is_some_and(|(path, _)| path == "stdlib/memcpy/memcpy.dfl")
+        );
         assert_eq!(library("memcpy"), None);
         assert_eq!(library("<math>"), None);
     }
@@ -79,6 +89,20 @@ mod tests {
     fn every_text_says_what_it_is() {
         for source in LIBRARIES {
             assert!(source.text.starts_with(&format!("// <{}>", source.name)), "{}", source.name);
+        }
+    }
+
+    #[test]
+    fn every_text_parses() {
+        for source in LIBRARIES.iter().chain(PROGRAMS) {
+            let mut sources = dflow_syntax::SourceMap::new();
+            let file = sources.add(source.path, source.text);
+            let dialect = dflow_syntax::Dialect::of_path(source.path);
+            let parsed =
+                dflow_syntax::parse(file, source.text, dialect, &mut dflow_syntax::Interner::new());
+            let messages: Vec<String> =
+                parsed.diagnostics.iter().map(|d| format!("{d:?}")).collect();
+            assert!(messages.is_empty(), "{}: {messages:#?}", source.path);
         }
     }
 }

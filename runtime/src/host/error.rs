@@ -21,7 +21,7 @@ pub enum HostError {
         color: Color,
     },
     /// No such export.
-    #[error("nothing is exported as `{name}`{}", known(.known))]
+    #[error("nothing is exported as `{name}`{}", list_known(.known))]
     UnknownSymbol {
         /// The name asked for.
         name: String,
@@ -72,7 +72,9 @@ pub enum HostError {
         elements: u64,
     },
     /// A region that is empty or leaves the program's rectangle.
-    #[error("the region at ({x}, {y}) of {width} x {height} PEs is empty or leaves the program's {columns} x {rows} PEs")]
+    #[error(
+        "the region at ({x}, {y}) of {width} x {height} PEs is empty or leaves the program's {columns} x {rows} PEs"
+    )]
     Region {
         /// First column.
         x: i64,
@@ -190,11 +192,12 @@ pub enum HostError {
     Program(&'static str),
 }
 
-fn known(names: &[String]) -> String {
+fn list_known(names: &[String]) -> String {
     match names {
         [] => "; nothing is".to_owned(),
         names => {
-            let quoted: Vec<String> = names.iter().take(8).map(|name| format!("`{name}`")).collect();
+            let quoted: Vec<String> =
+                names.iter().take(8).map(|name| format!("`{name}`")).collect();
             let more = if names.len() > quoted.len() { ", …" } else { "" };
             format!("; there is {}{more}", quoted.join(", "))
         }

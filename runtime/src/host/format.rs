@@ -14,7 +14,8 @@ pub(super) fn format(
     text: impl Fn(u64, u64) -> String,
 ) -> String {
     let mut values = locals.iter().zip(raws);
-    let mut next = || values.next().map_or((Ty::I64, 0), |(&local, &raw)| (func.locals[local], raw));
+    let mut next =
+        || values.next().map_or((Ty::I64, 0), |(&local, &raw)| (func.locals[local], raw));
     let mut out = String::new();
     for (index, piece) in pieces.iter().enumerate() {
         out.push_str(piece);
@@ -64,13 +65,8 @@ mod tests {
         let locals: Vec<Local> = func.locals.keys().collect();
         let raws = [0xffff, 0xffff, u64::from(0.1f32.to_bits()), 1, 7, 3];
         let pieces = ["a ", " b ", " c ", " d ", " e ", "."].map(str::to_owned);
-        let kinds = [
-            HostArg::Signed,
-            HostArg::Unsigned,
-            HostArg::Float,
-            HostArg::Bool,
-            HostArg::Text,
-        ];
+        let kinds =
+            [HostArg::Signed, HostArg::Unsigned, HostArg::Float, HostArg::Bool, HostArg::Text];
         let text = |ptr, len| format!("<{ptr}:{len}>");
         let line = format(&pieces, &kinds, &func, &locals, &raws, text);
         assert_eq!(line, "a -1 b 65535 c 0.1 d true e <7:3>.");

@@ -156,7 +156,10 @@ mod tests {
             let x = from + (to - from) * (f64::from(step) / 20_000.0);
             let (value, wanted) = (apply(function, x), model(x));
             let unit = (wanted.abs() * f64::EPSILON).max(floor);
-            assert!((value - wanted).abs() <= 2.0 * unit, "{function:?}({x}) = {value}, not {wanted}");
+            assert!(
+                (value - wanted).abs() <= 2.0 * unit,
+                "{function:?}({x}) = {value}, not {wanted}"
+            );
         }
     }
 

@@ -98,7 +98,7 @@ pub fn run_program<M: Mesh>(
 }
 
 impl<M: Mesh> Host<'_, M> {
-    fn end(mut self) -> Result<HostOutcome, Failure> {
+    fn end(self) -> Result<HostOutcome, Failure> {
         self.session.finish()?;
         for output in self.outputs {
             let name = output.name.clone();

@@ -47,9 +47,8 @@ impl<M: Mesh> Session<M> {
     /// The host of a machine that runs `image`.
     pub fn new(mesh: M, image: &Image, limits: Limits) -> Session<M> {
         let symbols = Symbols::new(image);
-        let find = |row: u16, number: u8, to_mesh: bool| {
-            link(&mesh, row, reserved(number), to_mesh)
-        };
+        let find =
+            |row: u16, number: u8, to_mesh: bool| link(&mesh, row, reserved(number), to_mesh);
         let rows = (0..symbols.rows())
             .map(|row| Row {
                 commands: find(row, COMMANDS, true),
@@ -100,13 +99,7 @@ impl<M: Mesh> Session<M> {
     ///
     /// # Errors
     /// The request does not fit the symbol, the region or the mesh.
-    pub fn copy_in(
-        &mut self,
-        export: u32,
-        rect: Rect,
-        ty: Ty,
-        data: &[u8],
-    ) -> Result<(), Failure> {
+    pub fn copy_in(&mut self, export: u32, rect: Rect, ty: Ty, data: &[u8]) -> Result<(), Failure> {
         self.symbols.check_copy(export, rect, ty, true)?;
         let word = wire::bytes_per_word(ty)?;
         let per_pe = share(data.len(), rect.area(), ty)?;

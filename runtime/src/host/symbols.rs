@@ -87,7 +87,9 @@ impl Symbols {
     /// It is empty or leaves the rectangle.
     pub fn region(&self, x: i64, y: i64, width: i64, height: i64) -> Result<Rect, HostError> {
         let fits = |start: i64, size: i64, limit: u16| {
-            start >= 0 && size >= 1 && start.checked_add(size).is_some_and(|end| end <= limit.into())
+            start >= 0
+                && size >= 1
+                && start.checked_add(size).is_some_and(|end| end <= limit.into())
         };
         if fits(x, width, self.columns) && fits(y, height, self.rows) {
             Ok(Rect { x: x as u16, y: y as u16, width: width as u16, height: height as u16 })
