@@ -81,7 +81,7 @@ impl Body<'_, '_> {
     }
 
     fn statements(&mut self, depth: u32) {
-        let count = 1 + self.choices.below(8 >> depth);
+        let count = 1 + self.choices.below(24 >> (2 * depth));
         for _ in 0..count {
             if self.choices.is_exhausted() {
                 return;

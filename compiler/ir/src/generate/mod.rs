@@ -71,6 +71,11 @@ impl<'a> Choices<'a> {
         ty.mask(bits)
     }
 
+    /// The numbers left.
+    fn rest(&self) -> &'a [u32] {
+        self.numbers.as_slice()
+    }
+
     fn loc(&mut self) -> Loc {
         match self.below(3) {
             0 => Loc::default(),
@@ -100,11 +105,17 @@ pub fn program(numbers: &[u32]) -> Program {
             loc,
         });
     }
-    for index in 0..choices.below(4) {
+    let count = choices.below(4);
+    // A share of the numbers for each function: none is left without.
+    let rest = choices.rest();
+    let mut shares = rest.chunks(rest.len().div_ceil(count as usize + 1).max(1));
+    for index in 0..count {
+        let mut choices = Choices::new(shares.next().unwrap_or_default());
         let params: Vec<Ty> = (0..choices.below(4)).map(|_| choices.one(&Ty::ALL)).collect();
         let ret = choices.yes().then(|| choices.one(&Ty::ALL));
         push(&mut program, &mut choices, &format!("helper{index}"), &params, ret);
     }
+    let mut choices = Choices::new(shares.next().unwrap_or_default());
     let func = push(&mut program, &mut choices, "main", &[], None);
     program.tasks.push(TaskBinding {
         kind: TaskKind::Local,

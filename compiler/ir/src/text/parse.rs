@@ -1,4 +1,4 @@
-//! Programs from text: the inverse of [`super::print`], line by line.
+//! Programs from text: the inverse of `print.rs`, line by line.
 
 use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 

@@ -1,4 +1,4 @@
-//! Placements and images from text: the inverse of [`super::print_image`].
+//! Placements and images from text: the inverse of `print_image.rs`.
 
 use cranelift_entity::PrimaryMap;
 

@@ -44,9 +44,9 @@ fn constant(ty: Option<Ty>, bits: u64) -> String {
 pub(super) fn comment(func: &Func, inst: &InstData) -> String {
     let InstData::Const { dst, bits } = inst else { return String::new() };
     match func.locals.get(*dst) {
-        Some(Ty::F16) => format!(" ; {}", half::f16::from_bits(*bits as u16)),
-        Some(Ty::F32) => format!(" ; {}", f32::from_bits(*bits as u32)),
-        Some(Ty::F64) => format!(" ; {}", f64::from_bits(*bits)),
+        Some(Ty::F16) => format!(" ; {:?}", half::f16::from_bits(*bits as u16)),
+        Some(Ty::F32) => format!(" ; {:?}", f32::from_bits(*bits as u32)),
+        Some(Ty::F64) => format!(" ; {:?}", f64::from_bits(*bits)),
         Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64) | None => String::new(),
     }
 }

@@ -133,3 +133,38 @@ fn errors_name_the_line_and_what_was_expected() {
     fails("v0 = copy v99999999999", "line 4: expected `v0` or the like, found `v99999999999`");
     fails("v0, v0 = copy v0", "line 4: only host operations have several results");
 }
+
+/// The reference names every word of the closed sets.
+#[test]
+fn the_reference_has_every_word() {
+    fn check<T: names::Word>() {
+        let text = include_str!("../../../../spec/ir.md");
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words: std::collections::BTreeSet<&str> = text.split(|c| !is_word(c)).collect();
+        for word in T::ALL {
+            assert!(words.contains(word.word()), "spec/ir.md lacks {} `{}`", T::WHAT, word.word());
+        }
+    }
+    check::<crate::scalar::UnaryOp>();
+    check::<crate::scalar::BinaryOp>();
+    check::<crate::scalar::Convert>();
+    check::<crate::inst::FlagOp>();
+    check::<crate::inst::ClockOp>();
+    check::<crate::inst::Priority>();
+    check::<crate::program::HostMath>();
+    check::<crate::program::HostArg>();
+    check::<crate::program::TaskKind>();
+    check::<crate::mesh::Port>();
+    check::<crate::mesh::PopMode>();
+}
+
+/// Every example block of the reference that is a whole program or image can be read.
+#[test]
+fn the_examples_of_the_reference_can_be_read() {
+    let text = include_str!("../../../../spec/ir.md").replace("OPTIONS", "async activate=8");
+    let mut blocks = text.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let program = blocks.next().map(parse_program);
+    assert!(matches!(program, Some(Ok(_))), "{program:?}");
+    let image = blocks.next().map(parse_image);
+    assert!(matches!(image, Some(Ok(_))), "{image:?}");
+}

@@ -2,7 +2,7 @@
 //!
 //! [`Validated`] is the proof: engines and later phases take it, so that nobody can skip the
 //! check. What is validated never makes an engine index out of range, allocate without bound or
-//! meet a type it does not expect. Indices come first ([`index`]), alone; everything after
+//! meet a type it does not expect. Indices come first, alone; everything after
 //! relies on them. Invariants: every struct is taken apart in full and every enum matched in
 //! full; nothing here panics, whatever the input; the first fault is reported, named as in the
 //! text form.
@@ -17,7 +17,7 @@ mod vector;
 pub use body::BodyError;
 pub use index::IndexError;
 pub use mesh::MeshError;
-pub use program::ProgramError;
+pub use program::{LimitError, ProgramError};
 
 use std::ops::Deref;
 
