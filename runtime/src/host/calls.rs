@@ -50,7 +50,6 @@ impl<M: Mesh> Host<'_, M> {
             }
             HostOp::Cycles => Ok(vec![self.session.cycles()]),
             HostOp::ClockRate => {
-                #[expect(clippy::cast_precision_loss, reason = "clock rates are small")]
                 let rate = self.program.target().clock_hz as f64;
                 Ok(vec![rate.to_bits()])
             }

@@ -147,7 +147,6 @@ fn circular(x: f64, quarters: i64) -> f64 {
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_precision_loss, reason = "test points")]
 mod tests {
     use super::*;
 

@@ -15,6 +15,8 @@ mod program;
 mod session;
 mod stream;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use env::{HostEnv, Input, Output};

@@ -1,0 +1,84 @@
+//! Sessions and host programs against a model of the mesh.
+
+mod model;
+mod program;
+mod session;
+
+use cranelift_entity::PrimaryMap;
+use dflow_ir::image::{ElementType, Export, ExportKind, Image, MemcpyInfo, Placement, ProgramId};
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, Rect, RectMap};
+use dflow_ir::program::{ExportBinding, FuncId, Profile, Program, Symbol};
+use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
+
+use super::Session;
+use crate::config::Limits;
+use model::{Echo, Model, STREAM_IN, STREAM_OUT};
+
+fn color(number: u8) -> Color {
+    Color::new(number).expect("a color")
+}
+
+fn rect(x: u16, y: u16, width: u16, height: u16) -> Rect {
+    Rect { x, y, width, height }
+}
+
+fn export(name: &str, kind: ExportKind) -> Export {
+    Export { name: name.to_owned(), kind, loc: Loc::default() }
+}
+
+fn pointer(ty: Ty, mutable: bool) -> ExportKind {
+    ExportKind::Pointer { element: ElementType { ty, signed: false }, mutable }
+}
+
+/// An image as far as the host looks: the model's exports; column 0 of row 0 lacks `rest`.
+fn image(width: u16, height: u16) -> Image {
+    let element = |ty| ElementType { ty, signed: false };
+    let exports = vec![
+        export("words", pointer(Ty::I16, true)),
+        export("longs", pointer(Ty::F32, true)),
+        export("go", ExportKind::Function { params: vec![element(Ty::I16), element(Ty::F32)] }),
+        export("fixed", pointer(Ty::I32, false)),
+        export("rest", pointer(Ty::I32, true)),
+        export("bytes", pointer(Ty::I8, true)),
+    ];
+    let binding = |export| ExportBinding { export, symbol: Symbol::Func(FuncId::from_u32(0)) };
+    let mut programs = PrimaryMap::new();
+    for exports in [vec![0, 1, 2, 3, 5], vec![0, 1, 2, 3, 4, 5]] {
+        let mut program = Program::empty(String::new(), Profile::Pe);
+        program.exports = exports.into_iter().map(binding).collect();
+        programs.push(program);
+    }
+    let id = ProgramId::from_u32;
+    let mut entries = vec![(rect(0, 0, 1, 1), id(0))];
+    if width > 1 {
+        entries.push((rect(1, 0, width - 1, 1), id(1)));
+    }
+    if height > 1 {
+        entries.push((rect(0, 1, width, height - 1), id(1)));
+    }
+    let placement = Placement {
+        rect: rect(0, 0, width, height),
+        programs: RectMap { entries },
+        ..Placement::default()
+    };
+    let memcpy = MemcpyInfo { h2d: vec![color(STREAM_IN)], d2h: vec![color(STREAM_OUT)] };
+    Image {
+        target: TargetId::Wse2,
+        files: Vec::new(),
+        programs,
+        memory: PrimaryMap::new(),
+        placement,
+        exports,
+        host: None,
+        tests: Vec::new(),
+        params: Vec::new(),
+        memcpy: Some(memcpy),
+    }
+}
+
+fn session(width: u16, height: u16, echo: Echo) -> Session<Model> {
+    let mesh = Model::new(width, height, echo);
+    Session::new(mesh, &image(width, height), Limits::default())
+}

@@ -1,0 +1,237 @@
+//! A model of the mesh's side of the protocol, without time: what `spec/memcpy.md` says PEs and
+//! routers do, in the fewest words. Columns answer in an order that is not theirs.
+
+use std::collections::VecDeque;
+
+use dflow_ir::mesh::wavelet::{Command, Control};
+use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
+
+use crate::config::Limits;
+use crate::host::Mesh;
+use crate::machine::{Goal, HostLinkInfo, LinkId};
+use crate::outcome::{Deadlock, RunEnd};
+use crate::stats::Stats;
+
+pub(super) const STREAM_IN: u8 = 3;
+pub(super) const STREAM_OUT: u8 = 4;
+/// Exports of the model: 16-bit elements, 32-bit elements, a function of two.
+pub(super) const WORDS: u32 = 0;
+pub(super) const LONGS: u32 = 1;
+pub(super) const FUNCTION: u32 = 2;
+
+#[derive(Clone, Default)]
+pub(super) struct Pe {
+    /// Memory behind exports 0 and 1.
+    pub(super) memory: [Vec<u8>; 2],
+    pub(super) launches: Vec<(u32, Vec<u32>)>,
+    position: u8,
+    stream_position: u8,
+    inbox: VecDeque<u32>,
+}
+
+/// What a column does with the words that are streamed to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Echo {
+    /// Sends them back, plus one, column by column; then a mark.
+    Marked,
+    /// The last column alone sends them back, nothing after them.
+    LastColumn,
+    /// Nothing comes back.
+    Silent,
+}
+
+pub(super) struct Model {
+    width: usize,
+    echo: Echo,
+    links: Vec<HostLinkInfo>,
+    sources: Vec<VecDeque<Wavelet>>,
+    arrived: Vec<Vec<(u64, Wavelet)>>,
+    come: Vec<[u64; 2]>,
+    pub(super) pes: Vec<Vec<Pe>>,
+    pub(super) sent_at: Vec<u64>,
+    cycle: u64,
+}
+
+impl Model {
+    pub(super) fn new(width: u16, height: u16, echo: Echo) -> Model {
+        let mut links = Vec::new();
+        for y in 0..height {
+            let colors =
+                [(STREAM_IN, true), (STREAM_OUT, false), (21, true), (22, false), (23, true)];
+            for (color, to_mesh) in colors {
+                let color = Color::new(color).expect("a color");
+                let at = Coord { x: 0, y };
+                links.push(HostLinkInfo { at, port: Port::West, color, to_mesh });
+            }
+        }
+        Model {
+            width: width.into(),
+            echo,
+            sources: vec![VecDeque::new(); links.len()],
+            arrived: vec![Vec::new(); links.len()],
+            come: vec![[0; 2]; links.len()],
+            links,
+            pes: vec![vec![Pe::default(); width.into()]; height.into()],
+            sent_at: Vec::new(),
+            cycle: 0,
+        }
+    }
+
+    fn link(&self, row: usize, color: u8) -> usize {
+        let found =
+            |link: &HostLinkInfo| usize::from(link.at.y) == row && link.color.index() == color;
+        self.links.iter().position(found).expect("the model has this link")
+    }
+
+    fn answer(&mut self, link: usize, word: Wavelet) {
+        self.cycle += 1;
+        self.come[link][0] += 1;
+        self.come[link][1] += u64::from(word.control);
+        self.arrived[link].push((self.cycle, word));
+    }
+
+    /// Deals the words of a row's link out to inboxes; gives whether any came.
+    fn deal(&mut self, row: usize, color: u8) -> bool {
+        let link = self.link(row, color);
+        let words: Vec<Wavelet> = self.sources[link].drain(..).collect();
+        for &word in &words {
+            for (column, pe) in self.pes[row].iter_mut().enumerate() {
+                let last = column + 1 == self.width;
+                let position =
+                    if color == STREAM_IN { &mut pe.stream_position } else { &mut pe.position };
+                let here = *position == 0;
+                assert!(here || !last, "a word left the mesh to the east");
+                if word.control {
+                    *position = match Control(word.payload).command(0).command {
+                        Command::Advance => 1,
+                        Command::Reset => 0,
+                        other => panic!("{other:?} was sent"),
+                    };
+                } else if here {
+                    pe.inbox.push_back(word.payload);
+                }
+                if here {
+                    break;
+                }
+            }
+        }
+        !words.is_empty()
+    }
+
+    fn run_row(&mut self, row: usize) {
+        if self.deal(row, STREAM_IN) {
+            self.echo(row);
+        }
+        let link = self.link(row, 23);
+        let mut commands: VecDeque<u32> =
+            self.sources[link].drain(..).map(|word| word.payload).collect();
+        while let Some(header) = commands.pop_front() {
+            let args: Vec<u32> = commands.drain(..(header >> 8 & 0xff) as usize).collect();
+            self.execute(row, header & 0xff, header >> 16, &args);
+        }
+    }
+
+    fn execute(&mut self, row: usize, operation: u32, export: u32, args: &[u32]) {
+        let out = self.link(row, 22);
+        match operation {
+            1 | 2 => {
+                self.deal(row, 21);
+                let bytes = if operation == 1 { 4 } else { 2 };
+                for column in region(args) {
+                    let pe = &mut self.pes[row][column];
+                    let words: Vec<u32> = pe.inbox.drain(..args[1] as usize).collect();
+                    let raw = words.iter().flat_map(|word| word.to_le_bytes()[..bytes].to_vec());
+                    pe.memory[export as usize] = raw.collect();
+                }
+            }
+            3 => {
+                // Round robin from the last column on.
+                for half in 0..args[1] as usize {
+                    for column in region(args).rev() {
+                        let memory = &self.pes[row][column].memory[export as usize];
+                        let byte = |at: usize| memory.get(at).copied().unwrap_or(0);
+                        let data = u16::from_le_bytes([byte(2 * half), byte(2 * half + 1)]);
+                        self.answer(out, Wavelet::indexed(column as u16, data));
+                    }
+                }
+            }
+            4 => {
+                for pe in &mut self.pes[row] {
+                    pe.launches.push((export, args.to_vec()));
+                }
+            }
+            5 => {
+                for column in (0..self.width).rev() {
+                    self.answer(out, Wavelet::indexed(column as u16, 0));
+                }
+            }
+            other => panic!("operation {other}"),
+        }
+    }
+
+    fn echo(&mut self, row: usize) {
+        let out = self.link(row, STREAM_OUT);
+        for column in 0..self.width {
+            let words: Vec<u32> = self.pes[row][column].inbox.drain(..).collect();
+            let speaks = match self.echo {
+                Echo::Marked => true,
+                Echo::LastColumn => column + 1 == self.width,
+                Echo::Silent => false,
+            };
+            if speaks {
+                for word in words {
+                    self.answer(out, Wavelet::data_word(word + 1));
+                }
+            }
+        }
+        if self.echo == Echo::Marked {
+            let mark = Wavelet { payload: Control::new(None, &[]).0, control: true };
+            self.answer(out, mark);
+        }
+    }
+}
+
+fn region(args: &[u32]) -> std::ops::RangeInclusive<usize> {
+    (args[0] & 0xffff) as usize..=(args[0] >> 16) as usize
+}
+
+impl Mesh for Model {
+    fn now(&self) -> u64 {
+        self.cycle
+    }
+
+    fn links(&self) -> &[HostLinkInfo] {
+        &self.links
+    }
+
+    fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool {
+        let link = link.0 as usize;
+        self.sources[link].extend(words);
+        self.sent_at.push(cycle);
+        self.links[link].to_mesh
+    }
+
+    fn run(&mut self, goals: &[Goal], _limits: &Limits) -> RunEnd {
+        self.cycle += 10;
+        for row in 0..self.pes.len() {
+            self.run_row(row);
+        }
+        let holds = |goal: &Goal| match *goal {
+            Goal::Words(link, words) => self.come[link.0 as usize][0] >= words,
+            Goal::Controls(link, controls) => self.come[link.0 as usize][1] >= controls,
+        };
+        if goals.iter().all(holds) {
+            RunEnd::Reached { cycle: self.cycle }
+        } else {
+            RunEnd::Deadlock(Box::new(Deadlock { cycle: self.cycle, ..Deadlock::default() }))
+        }
+    }
+
+    fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
+        std::mem::take(&mut self.arrived[link.0 as usize])
+    }
+
+    fn stats(&self) -> Stats {
+        Stats { delivered: self.come.iter().map(|[words, _]| words).sum(), ..Stats::default() }
+    }
+}
