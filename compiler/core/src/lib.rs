@@ -14,5 +14,7 @@ mod session;
 mod typed;
 mod world;
 
+#[doc(hidden)]
+pub use place::Wafer;
 pub use session::Options;
 pub use world::{MemoryWorld, World};

@@ -19,11 +19,14 @@ mod resources;
 mod routes;
 mod rules;
 mod stack;
+mod wafer;
 
 pub(crate) mod dump;
 
 #[cfg(test)]
 mod tests;
+
+pub use wafer::Wafer;
 
 use cranelift_entity::PrimaryMap;
 use dflow_ir::image::{Export, MemoryMap, Placement, ProgramId};
