@@ -5,6 +5,7 @@ use dflow_compiler::Wafer;
 
 fn place(c: &mut Criterion) {
     let wafer = Wafer::new(750, 994, 10);
+    assert_eq!(wafer.place(), Ok(3), "the plan has no faults");
     let mut group = c.benchmark_group("place");
     group.sample_size(10);
     group.bench_function("wafer, ten colors", |b| b.iter(|| wafer.place()));

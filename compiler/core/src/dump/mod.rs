@@ -73,7 +73,7 @@ fn switch_text(switch: &Switch) -> String {
             Some(SwitchEntry::Tx(tx)) => format!(">{}", ports(*tx)),
             Some(SwitchEntry::Both(route)) => format!("{}>{}", ports(route.rx), ports(route.tx)),
         };
-        text.push_str(&format!(" pos{position}={entry}"));
+        text.push_str(&format!(" pos{position} {entry}"));
     }
     if *initial != 0 {
         text.push_str(&format!(" start={initial}"));

@@ -102,7 +102,8 @@ fn ladder(text: &mut String, names: &Names<'_>, stmt: &Stmt, depth: usize) -> Re
     line_at(text, depth, "}")
 }
 
-fn flag_name(op: FlagOp) -> &'static str {
+/// What an activation state change is called.
+pub(super) fn flag_name(op: FlagOp) -> &'static str {
     match op {
         FlagOp::Activate => "activate",
         FlagOp::BlockTask => "block task",

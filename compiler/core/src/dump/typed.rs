@@ -6,7 +6,7 @@ use dflow_ir::program::{Fifo, HostLink, Profile, Shape, TaskKind};
 
 use super::config;
 use super::expr::{Names, options};
-use super::stmt::stmts;
+use super::stmt::{flag_name, stmts};
 use crate::typed::{
     ExportBinding, Func, Global, InitialDsr, Local, LocalKind, Program, QueueBinding, Symbol,
     TaskBinding,
@@ -67,7 +67,7 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         writeln!(text, "{kind} queue {queue}: color {}", color.index())?;
     }
     for (op, id, _) in initial_flags {
-        writeln!(text, "start {op:?} {id}")?;
+        writeln!(text, "start {} {id}", flag_name(*op))?;
     }
     initial_dsrs.iter().try_for_each(|load| write_dsr(text, program, load))?;
     for (color, color_config, _) in colors {

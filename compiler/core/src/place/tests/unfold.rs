@@ -67,3 +67,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_plan_of_the_bench_has_no_faults() {
+    // First column, last column, between.
+    assert_eq!(crate::Wafer::new(7, 3, 10).place(), Ok(3));
+}
