@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use dflow_ir::image::ExportKind;
-use dflow_ir::mesh::{Coord, RectMap};
+use dflow_ir::mesh::{Coord, Rect, RectMap};
 use dflow_syntax::SourceMap;
 
 use super::{config, rect};
@@ -120,14 +120,28 @@ fn write_colors(text: &mut String, plan: &Plan, sources: &SourceMap) -> std::fmt
         pes.sort_unstable();
         write!(text, "color {} {}, ", color.index(), config(color_config))?;
         write!(text, "{}:", sources.place(*span))?;
-        let (width, height) = (plan.rect.width, plan.rect.height);
-        let map = RectMap::from_grid(width, height, |at| {
-            pes.binary_search(&plan.index(at)).is_ok().then_some(())
-        });
-        for (area, ()) in &map.entries {
-            write!(text, " {}", rect(*area))?;
-        }
+        areas(plan, &pes).iter().try_for_each(|&area| write!(text, " {}", rect(area)))?;
         writeln!(text)?;
     }
     Ok(())
+}
+
+/// A sorted list of PEs as rectangles. Looks at the part of the mesh that they span only, since
+/// a plan may hold a request per PE.
+fn areas(plan: &Plan, pes: &[u32]) -> Vec<Rect> {
+    let places = || pes.iter().map(|&pe| plan.coord(pe));
+    let (Some(left), Some(right)) = (places().map(|at| at.x).min(), places().map(|at| at.x).max())
+    else {
+        return Vec::new();
+    };
+    let (Some(top), Some(bottom)) = (places().map(|at| at.y).min(), places().map(|at| at.y).max())
+    else {
+        return Vec::new();
+    };
+    let map = RectMap::from_grid(right - left + 1, bottom - top + 1, |at| {
+        let at = Coord { x: at.x + left, y: at.y + top };
+        pes.binary_search(&plan.index(at)).is_ok().then_some(())
+    });
+    let rects = map.entries.iter();
+    rects.map(|(area, ())| Rect { x: area.x + left, y: area.y + top, ..*area }).collect()
 }

@@ -96,13 +96,14 @@ impl Lower<'_> {
         let after = self.builder.block();
         let (mut cond, mut then, mut otherwise) = (cond, then, otherwise);
         loop {
-            let yes = self.builder.block();
-            let no = if otherwise.is_empty() { after } else { self.builder.block() };
+            let (direct, other) = (self.direct(then, after), self.direct(otherwise, after));
+            let yes = direct.unwrap_or_else(|| self.builder.block());
+            let no = other.unwrap_or_else(|| self.builder.block());
             self.branch(cond, yes, no);
-            self.builder.switch_to(yes);
-            self.stmts(then);
-            self.jump(after);
-            if otherwise.is_empty() {
+            if direct.is_none() {
+                self.arm(yes, then, after);
+            }
+            if other.is_some() {
                 break;
             }
             self.builder.switch_to(no);
@@ -162,22 +163,39 @@ impl Lower<'_> {
         let local = self.value(value);
         let ty = self.builder.ty(local);
         let after = self.builder.block();
-        let blocks: Vec<Block> = cases.iter().map(|_| self.builder.block()).collect();
-        let fallback = if otherwise.is_empty() { after } else { self.builder.block() };
-        let targets = cases.iter().zip(&blocks).flat_map(|((values, _), &block)| {
+        let bodies = cases.iter().map(|(_, body)| body.as_slice()).chain([otherwise]);
+        let arms: Vec<(&[Stmt], Option<Block>, Block)> = bodies
+            .map(|body| {
+                let direct = self.direct(body, after);
+                (body, direct, direct.unwrap_or_else(|| self.builder.block()))
+            })
+            .collect();
+        let fallback = arms.last().map_or(after, |arm| arm.2);
+        let targets = cases.iter().zip(&arms).flat_map(|((values, _), &(_, _, block))| {
             values.iter().map(move |&bits| (ty.mask(bits), block))
         });
         let cases_to = targets.collect();
         self.at(value.span);
         let terminator = Terminator::Switch { value: local, cases: cases_to, otherwise: fallback };
         self.builder.terminate(terminator);
-        for ((_, body), block) in cases.iter().zip(blocks) {
+        for (body, _, block) in arms.into_iter().filter(|arm| arm.1.is_none()) {
             self.arm(block, body, after);
         }
-        if fallback != after {
-            self.arm(fallback, otherwise, after);
-        }
         self.builder.switch_to(after);
+    }
+
+    /// Where a body leads that does nothing but go somewhere; a jump to it can go there at once.
+    fn direct(&self, body: &[Stmt], after: Block) -> Option<Block> {
+        match body {
+            [] => Some(after),
+            [Stmt { kind: StmtKind::Break(label), span: _ }] => {
+                self.label(*label).map(|to| to.after)
+            }
+            [Stmt { kind: StmtKind::Continue(label), span: _ }] => {
+                self.label(*label).and_then(|to| to.next)
+            }
+            _ => None,
+        }
     }
 
     fn arm(&mut self, block: Block, body: &[Stmt], after: Block) {

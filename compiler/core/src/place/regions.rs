@@ -21,8 +21,14 @@ pub(super) fn check(cx: &mut Session<'_>, plan: &Plan, target: &Target) -> Resul
     let Some(span) = plan.rect_span else { return Err(missing_rectangle(cx, plan)) };
     let (columns, rows) = target.max_rect;
     let rect = plan.rect;
-    if rect.area() == 0 || rect.width > columns || rect.height > rows {
-        let what = if rect.area() == 0 { "is empty" } else { "does not fit the mesh" };
+    let reaches = |first: u16, n: u16, end: u16| u32::from(first) + u32::from(n) > u32::from(end);
+    let leaves = reaches(rect.x, rect.width, columns) || reaches(rect.y, rect.height, rows);
+    if rect.area() == 0 || leaves {
+        let what = match (rect.area(), rect.x, rect.y) {
+            (0, _, _) => "is empty".to_owned(),
+            (_, 0, 0) => "does not fit the mesh".to_owned(),
+            (_, x, y) => format!("at ({x}, {y}) does not fit the mesh"),
+        };
         let message = format!("a rectangle of {} x {} PEs {what}", rect.width, rect.height);
         let name = target.id.name();
         let diagnostic = Diagnostic::new(codes::RECTANGLE_TOO_LARGE, message, span)

@@ -10,6 +10,7 @@ use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, PortSet, Rect, Route};
 use dflow_ir::target::TargetId;
 use dflow_ir::ty::Ty;
+use dflow_ir::validate;
 use dflow_syntax::diagnostic::render;
 use dflow_syntax::{FileId, Interner, Sink, SourceMap, Span};
 
@@ -132,7 +133,9 @@ impl Case {
     /// The image of a plan without faults.
     fn image(&self) -> Image {
         let (image, told) = self.link();
-        image.unwrap_or_else(|| panic!("the plan has faults:\n{told}"))
+        let image = image.unwrap_or_else(|| panic!("the plan has faults:\n{told}"));
+        assert_eq!(validate::check_image(&image), Ok(()));
+        image
     }
 
     /// What the user is told about a plan that is refused.
