@@ -53,7 +53,11 @@ pub const LIBRARIES: &[Source] = &[
 ];
 
 /// The programs, ordered by name: one row each, a path below `stdlib/`.
-pub const PROGRAMS: &[Source] = &[];
+pub const PROGRAMS: &[Source] = &[source!(
+    "ceresz",
+    "ceresz/ceresz.dfl",
+    "error-bounded compressor for fields of f32, and its decompressor"
+)];
 
 /// The library of a name (as written between `<` and `>`): its path and its text.
 pub fn library(name: &str) -> Option<(&'static str, &'static str)> {
