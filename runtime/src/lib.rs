@@ -13,3 +13,7 @@ pub mod machine;
 pub mod outcome;
 pub mod stats;
 pub mod trap;
+
+mod fabric;
+mod pe;
+mod sched;

@@ -1,0 +1,10 @@
+//! Routers and links: rules R1 to R7 of spec/time.md.
+//!
+//! Invariants: a visit to a router in cycle `t` reads only stamps `<= t` and writes only stamps
+//! `> t`, so visits of one cycle may happen in any order; no word is lost or doubled, and words
+//! of a color keep their order on a link.
+
+pub(crate) mod control;
+pub(crate) mod plan;
+pub(crate) mod ring;
+pub(crate) mod router;

@@ -1,0 +1,99 @@
+//! A bounded buffer whose words and places carry the cycle from which they may be seen.
+//!
+//! Invariants: at most `places` words; a slot's stamp is that of its word while it holds one,
+//! else the cycle from which the place may be filled. Stamps never fall along the ring.
+
+/// One slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// First cycle in which the word, or the free place, may be seen.
+    pub(crate) stamp: u64,
+    /// The word.
+    pub(crate) payload: u32,
+    /// Its color (output queues may mix them).
+    pub(crate) color: u8,
+    /// Control wavelet.
+    pub(crate) control: bool,
+    /// The router of its own PE advances after it.
+    pub(crate) advance: bool,
+}
+
+/// The stamp of a place that is not known to become free.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The buffer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ring {
+    slots: Box<[Slot]>,
+    head: u16,
+    len: u16,
+}
+
+impl Ring {
+    /// An empty buffer.
+    pub(crate) fn new(places: u32) -> Ring {
+        Ring { slots: vec![Slot::default(); places as usize].into_boxed_slice(), head: 0, len: 0 }
+    }
+
+    /// Number of words.
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        usize::from(self.len) == self.slots.len()
+    }
+
+    /// Number of places.
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Heap bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        std::mem::size_of_val(&*self.slots)
+    }
+
+    /// From which cycle a word can be pushed; [`NEVER`] while it is full.
+    pub(crate) fn free_from(&self) -> u64 {
+        if self.is_full() { NEVER } else { self.slots[self.tail()].stamp }
+    }
+
+    /// The oldest word.
+    pub(crate) fn head(&self) -> Option<&Slot> {
+        (self.len != 0).then(|| &self.slots[usize::from(self.head)])
+    }
+
+    /// The oldest word, if it may be seen in cycle `t`.
+    pub(crate) fn visible(&self, t: u64) -> Option<&Slot> {
+        self.head().filter(|slot| slot.stamp <= t)
+    }
+
+    /// Appends a word. The caller has asked [`Ring::free_from`].
+    pub(crate) fn push(&mut self, slot: Slot) {
+        debug_assert!(!self.is_full() && self.free_from() < slot.stamp);
+        let tail = self.tail();
+        self.slots[tail] = slot;
+        self.len += 1;
+    }
+
+    /// Takes the oldest word; its place may be filled from cycle `free` on.
+    pub(crate) fn pop(&mut self, free: u64) -> Slot {
+        debug_assert!(self.len != 0);
+        let slot = &mut self.slots[usize::from(self.head)];
+        let word = *slot;
+        slot.stamp = free;
+        self.head = if usize::from(self.head) + 1 == self.slots.len() { 0 } else { self.head + 1 };
+        self.len -= 1;
+        word
+    }
+
+    fn tail(&self) -> usize {
+        let at = usize::from(self.head) + usize::from(self.len);
+        if at >= self.slots.len() { at - self.slots.len() } else { at }
+    }
+}

@@ -1,0 +1,68 @@
+//! What the scheduler asks of whatever runs code.
+
+use crate::exec::{CodeTrapKind, Entry, Segment, VectorStart};
+
+/// Names a PE to the code engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pe {
+    /// Its number.
+    pub(crate) number: u32,
+    /// Its program.
+    pub(crate) program: u16,
+}
+
+/// Runs code of tasks and elements of vector operations.
+pub(crate) trait Code: Sync {
+    /// What code sees of one PE.
+    type State: Send;
+    /// A running vector operation.
+    type Op: Send;
+
+    /// State of a PE on which nothing has run.
+    fn state(&self, pe: Pe) -> Self::State;
+
+    /// Estimated bytes of that state once it is used.
+    fn bytes(&self, pe: Pe) -> u64;
+
+    /// Runs a segment.
+    fn run(&self, pe: Pe, state: &mut Self::State, entry: Entry<'_>, out: &mut Segment);
+
+    /// Begins a vector operation.
+    fn begin(&self, pe: Pe, state: &mut Self::State, start: &VectorStart) -> Self::Op;
+
+    /// Whether the operation's FIFOs allow another element.
+    fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;
+
+    /// Whether all elements are done.
+    fn is_done(&self, op: &Self::Op) -> bool;
+
+    /// Does one element with the words of its inputs, in the order of the sources.
+    fn element(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        op: &mut Self::Op,
+        inputs: [u32; 3],
+    ) -> Result<Element, CodeTrapKind>;
+
+    /// Writes back what an ended operation leaves (registers, the pointed-to result).
+    fn finish(&self, pe: Pe, state: &mut Self::State, op: &mut Self::Op) -> Result<(), CodeTrapKind>;
+}
+
+/// What FIFOs say to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fifo {
+    /// Go on (or there is none).
+    Ready,
+    /// Full or empty.
+    Blocked,
+}
+
+/// What an element gave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// Word for the output queue.
+    pub(crate) output: Option<u32>,
+    /// Local tasks that its FIFOs activate.
+    pub(crate) activate: [Option<u8>; 2],
+}

@@ -1,0 +1,408 @@
+//! A core's state, and its visit in one cycle: R8, with R11.
+
+use std::collections::VecDeque;
+
+use dflow_ir::inst::{FlagOp, Unblock};
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::Color;
+
+use super::code::{Code, Pe};
+use super::main::Main;
+use super::op::Op;
+use super::plan::{IDS, NO_TASK, PePlan};
+use crate::exec::Segment;
+use crate::exec::Stop;
+use crate::fabric::control;
+use crate::fabric::ring::{NEVER, Ring, Slot};
+use crate::fabric::router::RAMP;
+use crate::sched::plan::Plan;
+use crate::sched::record::{Event, MAIN};
+use crate::sched::region::Region;
+use crate::trap::{Trap, TrapKind};
+
+/// State of a core, made at its first use.
+pub(crate) struct Core<C: Code> {
+    pub(crate) at: Pe,
+    pub(crate) state: C::State,
+    pub(crate) inputs: Box<[Input]>,
+    pub(crate) outputs: Box<[Ring]>,
+    pub(crate) main: Main<C::Op>,
+    /// Task that the main thread runs.
+    pub(crate) task: u16,
+    pub(crate) segment: Segment,
+    /// Microthreads; the length follows the highest one used.
+    pub(crate) threads: Vec<Option<Box<Op<C::Op>>>>,
+    /// Queues used by operations, as bits.
+    pub(crate) owned_in: u64,
+    pub(crate) owned_out: u64,
+    /// Microthread that issued last.
+    pub(crate) last_thread: u8,
+    pub(crate) activated: u64,
+    pub(crate) task_blocked: u64,
+    pub(crate) channel_blocked: u64,
+    pub(crate) thread_blocked: u64,
+    /// Completions to come, by cycle.
+    pub(crate) due: VecDeque<(u64, Completion)>,
+    pub(crate) clock: Clock,
+    /// A trap ended it.
+    pub(crate) dead: bool,
+    /// What the current visit has done.
+    pub(crate) acted: Acted,
+}
+
+/// An input queue's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) ring: Ring,
+    /// Stamp of the last word that came.
+    pub(crate) last: Option<u64>,
+}
+
+/// What an ended operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// Microthread that becomes free.
+    pub(crate) microthread: Option<u8>,
+    pub(crate) activate: Option<u8>,
+    pub(crate) unblock: Option<Unblock>,
+    pub(crate) task: u16,
+    pub(crate) loc: Loc,
+}
+
+/// The clock register of `<time>`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// Counts since this cycle, if it runs.
+    pub(crate) since: Option<u64>,
+    /// Counted before that.
+    pub(crate) base: u64,
+}
+
+/// What a visit did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Acted {
+    /// Something that others in the core may have waited for.
+    pub(crate) acted: bool,
+    /// The main thread counted, no more.
+    pub(crate) counted: bool,
+}
+
+/// A trap to be raised, without the PE's coordinates.
+pub(crate) struct Fault {
+    pub(crate) kind: TrapKind,
+    pub(crate) task: u16,
+    pub(crate) loc: Loc,
+    pub(crate) color: Option<Color>,
+}
+
+impl<C: Code> Core<C> {
+    /// A core on which nothing has happened; initial flags are in force.
+    pub(crate) fn new(plan: &Plan, program: &PePlan, at: Pe, code: &C) -> Core<C> {
+        let _ = plan;
+        let input = |input: &super::plan::InputPlan| {
+            let places = if input.color.is_some() { input.places } else { 0 };
+            Input { ring: Ring::new(places), last: None }
+        };
+        let mut core = Core {
+            at,
+            state: code.state(at),
+            inputs: program.inputs.iter().map(input).collect(),
+            outputs: program.outputs.iter().map(|_| Ring::default()).collect(),
+            main: Main::Idle,
+            task: NO_TASK,
+            segment: Segment { cycles: 0, flags: Vec::new(), stop: Stop::Return },
+            threads: Vec::new(),
+            owned_in: 0,
+            owned_out: 0,
+            last_thread: 0,
+            activated: 0,
+            task_blocked: 0,
+            channel_blocked: 0,
+            thread_blocked: 0,
+            due: VecDeque::new(),
+            clock: Clock::default(),
+            dead: false,
+            acted: Acted::default(),
+        };
+        for &(op, id, _) in &program.initial {
+            // Load has checked the ids.
+            let _checked = core.flag(program, op, u16::from(id));
+        }
+        core
+    }
+
+    /// Estimated bytes, without the code's state.
+    pub(crate) fn bytes(&self) -> u64 {
+        let rings: usize = self.inputs.iter().map(|input| input.ring.bytes() + 32).sum();
+        (size_of::<Core<C>>() + rings + 32 * self.outputs.len()) as u64
+    }
+
+    /// Applies a flag operation.
+    pub(crate) fn flag(&mut self, program: &PePlan, op: FlagOp, id: u16) -> Result<(), TrapKind> {
+        if usize::from(id) >= IDS {
+            return Err(TrapKind::BadId { id });
+        }
+        let bit = 1u64 << id;
+        // A data task and its channel are blocked alike (spec/time.md, section 5).
+        let is_data = program.data & bit != 0 && program.local[usize::from(id)] == NO_TASK;
+        match op {
+            FlagOp::Activate if program.local[usize::from(id)] == NO_TASK => {
+                return Err(TrapKind::UnboundTask { id });
+            }
+            FlagOp::Activate => self.activated |= bit,
+            FlagOp::BlockTask if !is_data => self.task_blocked |= bit,
+            FlagOp::UnblockTask if !is_data => self.task_blocked &= !bit,
+            FlagOp::BlockTask | FlagOp::BlockChannel => self.channel_blocked |= bit,
+            FlagOp::UnblockTask | FlagOp::UnblockChannel => self.channel_blocked &= !bit,
+            FlagOp::BlockMicrothread => self.thread_blocked |= bit,
+            FlagOp::UnblockMicrothread => self.thread_blocked &= !bit,
+        }
+        Ok(())
+    }
+
+    /// R8 (a): what is due in cycle `t`.
+    fn complete(&mut self, program: &PePlan, t: u64) -> Result<(), Fault> {
+        while let Some(&(_, completion)) = self.due.front().filter(|(due, _)| *due <= t) {
+            self.due.pop_front();
+            self.acted.acted = true;
+            let Completion { microthread, activate, unblock, task, loc } = completion;
+            if let Some(id) = microthread
+                && let Some(op) = self.threads[usize::from(id)].take()
+            {
+                self.owned_in &= !op.input_mask();
+                self.owned_out &= !op.output_mask();
+            }
+            let fault = |kind| Fault { kind, task, loc, color: None };
+            if let Some(id) = activate {
+                self.flag(program, FlagOp::Activate, id.into()).map_err(fault)?;
+            }
+            match unblock {
+                Some(Unblock::Task(id)) => {
+                    self.flag(program, FlagOp::UnblockTask, id.into()).map_err(fault)?;
+                }
+                Some(Unblock::Channel(id)) => {
+                    self.flag(program, FlagOp::UnblockChannel, id.into()).map_err(fault)?;
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an operation that reads a queue lets control wavelets pass.
+    fn passes_control(&self, queue: usize) -> bool {
+        let reads = |op: &Op<C::Op>| op.input_mask() >> queue & 1 != 0;
+        let main = match &self.main {
+            Main::Vector(op) => Some(&**op),
+            Main::Idle | Main::Ready { .. } | Main::Counting { .. } | Main::Launch(_) => None,
+        };
+        let mut all = self.threads.iter().flatten().map(|op| &**op).chain(main);
+        all.find(|op| reads(op)).is_none_or(Op::ignores_control)
+    }
+
+    /// R11: the output queue whose head goes up the ramp in cycle `t`, or from which cycle one
+    /// could.
+    fn departure(&self, free_from: impl Fn(u8) -> u64, t: u64) -> Result<usize, u64> {
+        let mut best: Option<(u64, usize)> = None;
+        let mut later = NEVER;
+        for (queue, ring) in self.outputs.iter().enumerate() {
+            let Some(head) = ring.head() else { continue };
+            let from = free_from(head.color).max(head.stamp);
+            if from > t {
+                later = later.min(from);
+            } else if best.is_none_or(|best| (head.stamp, queue) < best) {
+                best = Some((head.stamp, queue));
+            }
+        }
+        best.map(|(_, queue)| queue).ok_or(later)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Visits a core in cycle `t`.
+    pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        if !core.dead {
+            self.settle(&mut core, t);
+            core.acted = Acted::default();
+            let program = &plan.programs[usize::from(core.at.program)];
+            self.ascend(plan, &mut core, pe, t);
+            let result = self.core_cycle(plan, program, code, &mut core, pe, t);
+            if let Err(fault) = result {
+                self.fault(plan, program, &mut core, t, fault);
+            }
+            self.doze(&mut core, pe, t);
+        }
+        self.cores[pe as usize] = Some(core);
+    }
+
+    /// R8.
+    fn core_cycle(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        core.complete(program, t)?;
+        self.drop_unheard(plan, program, core, pe, t);
+        if matches!(core.main, Main::Idle) {
+            self.pick(plan, program, core, pe, t);
+        }
+        self.issue(plan, program, code, core, pe, t)
+    }
+
+    /// R8 (b): control wavelets that no task hears.
+    fn drop_unheard(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
+        for queue in 0..core.inputs.len() {
+            let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
+            if !head.control {
+                continue;
+            }
+            let heard = control::entry(head.payload)
+                .is_some_and(|entry| program.control[usize::from(entry)] != NO_TASK);
+            let owned = core.owned_in >> queue & 1 != 0;
+            let blocked = core.channel_blocked >> program.inputs[queue].channel & 1 != 0;
+            if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
+                continue;
+            }
+            self.take_input(plan, core, pe, queue, t);
+            self.stats.dropped_controls += 1;
+            core.acted.acted = true;
+        }
+    }
+
+    /// R8 (c).
+    fn pick(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
+        let local = core.activated & !core.task_blocked;
+        // (id, is it a queue's, queue): local tasks go first among equal ids.
+        let mut best = (local != 0).then(|| (local.trailing_zeros() as u8, 0, 0));
+        for queue in 0..core.inputs.len() {
+            let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
+            let input = &program.inputs[queue];
+            let owned = core.owned_in >> queue & 1 != 0;
+            let eligible = core.channel_blocked >> input.channel & 1 == 0
+                && if head.control {
+                    !owned || core.passes_control(queue)
+                } else {
+                    !owned && input.task != NO_TASK
+                };
+            if eligible {
+                let key = (input.channel, 1, queue);
+                best = Some(best.map_or(key, |best| best.min(key)));
+            }
+        }
+        let Some((id, from_queue, queue)) = best else { return };
+        let mut word = Slot::default();
+        if from_queue == 0 {
+            core.activated &= !(1 << id);
+            core.task = program.local[usize::from(id)];
+        } else {
+            word = self.take_input(plan, core, pe, queue, t);
+            core.task = match control::entry(word.payload) {
+                Some(entry) if word.control => program.control[usize::from(entry)],
+                _ => program.inputs[queue].task,
+            };
+        }
+        core.main = Main::start(&program.tasks[usize::from(core.task)], word.payload, t + plan.timing.task_start);
+        self.wakes.core(pe, t + plan.timing.task_start);
+        core.acted.acted = true;
+        self.stats.tasks += 1;
+        if let Some(events) = &mut self.events {
+            events.push(Event::Task { cycle: t, pe: core.at.number, task: core.task });
+        }
+    }
+
+    /// Takes the head of an input queue.
+    pub(crate) fn take_input(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, queue: usize, t: u64) -> Slot {
+        let ring = &mut core.inputs[queue].ring;
+        let was_full = ring.is_full();
+        let word = ring.pop(t + plan.timing.credit);
+        if was_full {
+            self.wakes.router(pe, t + plan.timing.credit);
+        }
+        word
+    }
+
+    /// R11: one word up the ramp.
+    fn ascend(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
+        if core.outputs.iter().all(Ring::is_empty) {
+            return;
+        }
+        let number = core.at.number as usize;
+        let router = self.routers[pe as usize].as_deref();
+        let free_from = |color: u8| match (router, plan.color_index(number, color)) {
+            (Some(router), Some(index)) => router.free_from(index, RAMP),
+            _ => 0,
+        };
+        let queue = match core.departure(free_from, t) {
+            Ok(queue) => queue,
+            Err(later) => {
+                if later != NEVER {
+                    self.wakes.core(pe, later);
+                }
+                return;
+            }
+        };
+        core.acted.acted = true;
+        let mut word = core.outputs[queue].pop(t + 1);
+        let Some(index) = plan.color_index(number, word.color) else {
+            let from = dflow_ir::mesh::Port::Ramp;
+            self.trap_at(plan, number, t, TrapKind::NoRoute { from }, Color::new(word.color));
+            return;
+        };
+        word.stamp = t + plan.timing.ramp_up;
+        if self.router(plan, pe).push(index, RAMP, plan.timing.ramp_places, word) {
+            self.wakes.router(pe, word.stamp);
+        }
+    }
+
+    /// Notes a trap of a core and stops it.
+    fn fault(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, t: u64, fault: Fault) {
+        core.dead = true;
+        let Fault { kind, task, loc, color } = fault;
+        let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
+        let number = core.at.number as usize;
+        let (pe, program) = (plan.coord(number), Some(program.name.clone()));
+        self.last_active = self.last_active.max(t);
+        self.note_trap(number, Trap { kind, pe, program, task, loc, cycle: t, color });
+    }
+
+    /// Counts a slot of a thread.
+    pub(crate) fn count(&mut self, core: &Core<C>, thread: u8, cycle: u64, count: u64) {
+        self.stats.slots += count;
+        if let Some(events) = &mut self.events {
+            events.push(Event::Slots { cycle, pe: core.at.number, thread, count });
+        }
+    }
+
+    /// Catches up the slots that the main thread counted since it was last looked at.
+    pub(crate) fn settle(&mut self, core: &mut Core<C>, t: u64) {
+        let Main::Counting { slot, asleep: Some(since), .. } = &mut core.main else { return };
+        let (start, passed) = (*since, t - *since);
+        *slot += passed as u32;
+        if let Main::Counting { asleep, .. } = &mut core.main {
+            *asleep = None;
+        }
+        if passed != 0 {
+            self.last_active = self.last_active.max(t - 1);
+            self.count(core, MAIN, start, passed);
+        }
+    }
+
+    /// Arranges the next look.
+    fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+        let Acted { acted, counted } = core.acted;
+        if acted || counted {
+            self.last_active = self.last_active.max(t);
+        }
+        if acted {
+            self.wakes.core(pe, t + 1);
+        } else if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
+            *asleep = Some(t + 1);
+            self.wakes.core(pe, t + 1 + u64::from(*next - *slot));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! One issue slot: R9 and R10.
+
+use dflow_ir::inst::{OnControl, Priority};
+use dflow_ir::mesh::Color;
+
+use super::code::{Code, Fifo};
+use super::core::{Core, Fault};
+use super::main::Main;
+use super::op::Op;
+use super::plan::PePlan;
+use crate::fabric::ring::{Ring, Slot};
+use crate::sched::plan::Plan;
+use crate::sched::record::MAIN;
+use crate::sched::region::Region;
+use crate::trap::TrapKind;
+
+/// Whether an operation can use a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    /// For an element.
+    Element,
+    /// A control wavelet ends it.
+    Control,
+    /// A FIFO is full or empty.
+    Fifo,
+    /// A word or a place is missing.
+    No,
+}
+
+impl<C: Code> Core<C> {
+    /// Whether an operation can use the slot of cycle `t`.
+    fn readiness(&mut self, code: &C, op: &Op<C::Op>, t: u64) -> Readiness {
+        if op.ended {
+            return Readiness::No;
+        }
+        if code.fifo(self.at, &mut self.state, &op.code) == Fifo::Blocked {
+            return Readiness::Fifo;
+        }
+        let mut all = true;
+        for &queue in op.inputs.iter().flatten() {
+            match self.inputs[usize::from(queue)].ring.visible(t) {
+                Some(head) if head.control && op.ignores_control() => all = false,
+                Some(head) if head.control => return Readiness::Control,
+                Some(_) => {}
+                None => all = false,
+            }
+        }
+        let room = op.output.is_none_or(|output| {
+            let ring = &self.outputs[usize::from(output.queue)];
+            ring.places() == 0 || ring.free_from() <= t
+        });
+        if all && room { Readiness::Element } else { Readiness::No }
+    }
+
+    /// Whether the main thread can use the slot of cycle `t`.
+    fn main_ready(&mut self, code: &C, t: u64) -> bool {
+        let main = std::mem::replace(&mut self.main, Main::Idle);
+        let ready = match &main {
+            Main::Idle => false,
+            Main::Ready { from, .. } => *from <= t,
+            Main::Counting { .. } => true,
+            Main::Vector(op) => self.readiness(code, op, t) != Readiness::No,
+            Main::Launch(op) => {
+                self.threads.get(usize::from(op.microthread)).is_none_or(Option::is_none)
+            }
+        };
+        self.main = main;
+        ready
+    }
+
+    /// The first ready microthread of a class, in turn.
+    fn ready_thread(&mut self, code: &C, class: Priority, t: u64) -> Option<u8> {
+        let count = self.threads.len();
+        for step in 1..=count {
+            let id = (usize::from(self.last_thread) + step) % count;
+            let Some(op) = self.threads[id].take_if(|op| op.priority == class && !op.ended) else { continue };
+            let blocked = self.thread_blocked >> id & 1 != 0;
+            let ready = !blocked
+                && matches!(self.readiness(code, &op, t), Readiness::Element | Readiness::Control);
+            self.threads[id] = Some(op);
+            if ready {
+                return Some(id as u8);
+            }
+        }
+        None
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Gives the slot of cycle `t` to a thread.
+    pub(crate) fn issue(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        let any = core.threads.iter().any(Option::is_some);
+        if any && let Some(id) = core.ready_thread(code, Priority::High, t) {
+            return self.thread_slot(plan, program, code, core, pe, t, id);
+        }
+        if core.main_ready(code, t) {
+            self.count(core, MAIN, t, 1);
+            return self.main_slot(plan, program, code, core, pe, t);
+        }
+        if any {
+            for class in [Priority::Medium, Priority::Low] {
+                if let Some(id) = core.ready_thread(code, class, t) {
+                    return self.thread_slot(plan, program, code, core, pe, t, id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A microthread's slot.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    fn thread_slot(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        id: u8,
+    ) -> Result<(), Fault> {
+        core.last_thread = id;
+        core.acted.acted = true;
+        self.count(core, id, t, 1);
+        let Some(mut op) = core.threads[usize::from(id)].take() else { return Ok(()) };
+        let result = self.element(plan, program, code, core, pe, t, &mut op).and_then(|ended| {
+            if ended { self.end_thread(plan, code, core, pe, t, &mut op) } else { Ok(()) }
+        });
+        core.threads[usize::from(id)] = Some(op);
+        result
+    }
+
+    /// A slot of the main thread's vector operation.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    pub(crate) fn main_element(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        mut op: Box<Op<C::Op>>,
+    ) -> Result<(), Fault> {
+        core.acted.acted = true;
+        if core.readiness(code, &op, t) == Readiness::Fifo {
+            return self.end_main(plan, code, core, pe, t, op, 0);
+        }
+        if self.element(plan, program, code, core, pe, t, &mut op)? {
+            self.end_main(plan, code, core, pe, t, op, 1)
+        } else {
+            core.main = Main::Vector(op);
+            Ok(())
+        }
+    }
+
+    /// One element, or the control wavelet that ends the operation; whether it has ended.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    fn element(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        op: &mut Op<C::Op>,
+    ) -> Result<bool, Fault> {
+        let (task, loc) = (op.task, op.loc);
+        let fault = |kind| Fault { kind, task, loc, color: None };
+        if core.readiness(code, op, t) == Readiness::Control {
+            self.end_by_control(plan, core, pe, t, op);
+            return Ok(true);
+        }
+        let mut words = [0; 3];
+        for (word, queue) in words.iter_mut().zip(op.inputs) {
+            if let Some(queue) = queue {
+                *word = self.take_input(plan, core, pe, queue.into(), t).payload;
+            }
+        }
+        let done = code
+            .element(core.at, &mut core.state, &mut op.code, words)
+            .map_err(|kind| fault(TrapKind::Code(kind)))?;
+        for id in done.activate.into_iter().flatten() {
+            core.flag(program, dflow_ir::inst::FlagOp::Activate, id.into()).map_err(fault)?;
+        }
+        let ended = code.is_done(&op.code);
+        if let (Some(payload), Some(output)) = (done.output, op.output) {
+            let ring = &mut core.outputs[usize::from(output.queue)];
+            if ring.places() == 0 {
+                *ring = Ring::new(program.outputs[usize::from(output.queue)].places);
+            }
+            let advance = output.advance && ended;
+            debug_assert!(Color::new(output.color).is_some());
+            ring.push(Slot { stamp: t + 1, payload, color: output.color, control: output.control, advance });
+        }
+        Ok(ended)
+    }
+
+    /// A control wavelet ends an operation; the setting says what follows.
+    fn end_by_control(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64, op: &mut Op<C::Op>) {
+        for queue in op.inputs.into_iter().flatten() {
+            let head = core.inputs[usize::from(queue)].ring.visible(t);
+            if head.is_some_and(|head| head.control) {
+                self.take_input(plan, core, pe, queue.into(), t);
+                break;
+            }
+        }
+        match op.on_control {
+            OnControl::Ignore | OnControl::Terminate => {}
+            OnControl::Activate(id) => (op.activate, op.unblock) = (Some(id), None),
+            OnControl::Unblock(what) => (op.activate, op.unblock) = (None, Some(what)),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The main thread: section 4 of spec/time.md.
+
+use dflow_ir::inst::ClockOp;
+use dflow_ir::ty::Ty;
+
+use super::code::Code;
+use super::core::{Clock, Completion, Core, Fault};
+use super::op::Op;
+use super::plan::{NO_TASK, PePlan, TaskPlan};
+use crate::exec::{CodeTrap, Entry, Segment, Stop, VectorStart};
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+use crate::trap::TrapKind;
+
+/// Where the main thread stands.
+#[derive(Debug)]
+pub(crate) enum Main<O> {
+    /// No task runs.
+    Idle,
+    /// The next segment begins with the first slot from cycle `from` on.
+    Ready { from: u64, next: Next },
+    /// Slots of the segment are spent: `slot` is the next one of `total`; `next` is the next one
+    /// in which something happens (a flag operation, the stop). Nobody looks while `asleep`.
+    Counting { slot: u32, total: u32, next: u32, flag: u32, asleep: Option<u64> },
+    /// A synchronous vector operation.
+    Vector(Box<Op<O>>),
+    /// An asynchronous one waits for its slot and its microthread.
+    Launch(Box<Op<O>>),
+}
+
+/// How the next segment begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Next {
+    /// At the start of the task.
+    Start { args: [u64; 2], count: u8 },
+    /// After an act.
+    Resume { value: u64 },
+}
+
+impl<O> Main<O> {
+    /// A task that was picked; its word becomes its arguments.
+    pub(crate) fn start(task: &TaskPlan, payload: u32, from: u64) -> Main<O> {
+        let mut args = [0; 2];
+        let halves = [u64::from(payload), u64::from(payload >> 16)];
+        let both = task.params.len() == 2;
+        for ((arg, &ty), &half) in args.iter_mut().zip(&task.params).zip(&halves) {
+            *arg = if both { Ty::I16.mask(half) } else { ty.mask(half) };
+        }
+        Main::Ready { from, next: Next::Start { args, count: task.params.len().min(2) as u8 } }
+    }
+
+    fn resume(from: u64, value: u64) -> Main<O> {
+        Main::Ready { from, next: Next::Resume { value } }
+    }
+}
+
+impl Clock {
+    /// Does what a clock instruction asks in cycle `t`; the value it reads.
+    fn act(&mut self, op: ClockOp, t: u64) -> u64 {
+        let counted = self.base + self.since.map_or(0, |since| t - since);
+        match op {
+            ClockOp::Read => {}
+            ClockOp::Enable => *self = Clock { since: Some(t), base: 0 },
+            ClockOp::Disable => *self = Clock { since: None, base: counted },
+            ClockOp::Reset => *self = Clock { since: self.since.map(|_| t), base: 0 },
+        }
+        counted & 0xffff_ffff_ffff
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// One slot of the main thread in cycle `t`, which it has been given.
+    pub(crate) fn main_slot(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        match std::mem::replace(&mut core.main, Main::Idle) {
+            Main::Idle => Ok(()),
+            Main::Ready { next, .. } => {
+                run_segment(program, code, core, next);
+                let total = core.segment.cycles.max(1);
+                core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
+                core.acted.acted = true;
+                self.count_slot(plan, program, code, core, pe, t)
+            }
+            counting @ Main::Counting { .. } => {
+                core.main = counting;
+                self.count_slot(plan, program, code, core, pe, t)
+            }
+            Main::Vector(op) => self.main_element(plan, program, code, core, pe, t, op),
+            Main::Launch(op) => {
+                core.acted.acted = true;
+                core.main = Main::resume(t + 1, 1);
+                self.launch(plan, code, core, pe, t, op)
+            }
+        }
+    }
+
+    /// One counted slot.
+    fn count_slot(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        let Main::Counting { slot, total, mut flag, .. } = core.main else { return Ok(()) };
+        let is_last = slot + 1 == total;
+        while let Some(&(offset, op, id)) = core.segment.flags.get(flag as usize)
+            && (is_last || offset <= slot)
+        {
+            flag += 1;
+            let task = core.task;
+            let fault = |kind| Fault { kind, task, loc: program.tasks[usize::from(task)].loc, color: None };
+            core.flag(program, op, id).map_err(fault)?;
+        }
+        if is_last {
+            core.acted.acted = true;
+            return self.stop(plan, program, code, core, pe, t);
+        }
+        let next_flag = core.segment.flags.get(flag as usize).map_or(u32::MAX, |it| it.0);
+        let next = next_flag.clamp(slot + 1, total - 1);
+        core.main = Main::Counting { slot: slot + 1, total, next, flag, asleep: None };
+        core.acted.counted = true;
+        Ok(())
+    }
+
+    /// The act at the end of a segment.
+    fn stop(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        let task = core.task;
+        core.main = Main::resume(t + 1, 0);
+        match std::mem::replace(&mut core.segment.stop, Stop::Return) {
+            Stop::Return => {
+                core.main = Main::Idle;
+                core.task = NO_TASK;
+                Ok(())
+            }
+            Stop::Yield => Ok(()),
+            Stop::Clock(op) => {
+                let value = core.clock.act(op, t);
+                core.main = Main::resume(t + 1, value);
+                Ok(())
+            }
+            Stop::Trap(CodeTrap { kind, loc }) => {
+                Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
+            }
+            Stop::Host(_) => {
+                let kind = crate::exec::CodeTrapKind::Unreachable;
+                let loc = program.tasks[usize::from(task)].loc;
+                Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
+            }
+            Stop::Vector(start) => self.begin(plan, program, code, core, pe, t, &start),
+        }
+    }
+
+    /// A vector operation begins after the slot in cycle `t`.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    fn begin(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        start: &VectorStart,
+    ) -> Result<(), Fault> {
+        let task = core.task;
+        let fault = |kind| Fault { kind, task, loc: start.loc, color: None };
+        let code_op = code.begin(core.at, &mut core.state, start);
+        let op = Box::new(Op::new(program, start, task, code_op).map_err(fault)?);
+        if op.asynchronous {
+            if op.microthread >= program.microthreads {
+                return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
+            }
+            core.main = Main::Launch(op);
+            return Ok(());
+        }
+        core.claim(&op)?;
+        if code.is_done(&op.code) {
+            self.end_main(plan, code, core, pe, t, op, 1)
+        } else {
+            core.main = Main::Vector(op);
+            Ok(())
+        }
+    }
+
+    /// An asynchronous operation takes its microthread.
+    fn launch(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        mut op: Box<Op<C::Op>>,
+    ) -> Result<(), Fault> {
+        core.claim(&op)?;
+        let id = usize::from(op.microthread);
+        if core.threads.len() <= id {
+            core.threads.resize_with(id + 1, || None);
+        }
+        let ended = code.is_done(&op.code);
+        if ended {
+            self.end_thread(plan, code, core, pe, t, &mut op)?;
+        }
+        core.threads[id] = Some(op);
+        Ok(())
+    }
+
+    /// A synchronous operation has ended in cycle `t`; `value` says whether all was done.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    pub(crate) fn end_main(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        mut op: Box<Op<C::Op>>,
+        value: u64,
+    ) -> Result<(), Fault> {
+        core.owned_in &= !op.input_mask();
+        core.owned_out &= !op.output_mask();
+        core.main = Main::resume(t + 1, value);
+        self.finish(plan, code, core, pe, t, &mut op, None)
+    }
+
+    /// A microthread's operation has ended in cycle `t`.
+    pub(crate) fn end_thread(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        op: &mut Op<C::Op>,
+    ) -> Result<(), Fault> {
+        let id = op.microthread;
+        self.finish(plan, code, core, pe, t, op, Some(id))
+    }
+
+    /// Writes back what an operation leaves and arranges its completion.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    fn finish(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        op: &mut Op<C::Op>,
+        microthread: Option<u8>,
+    ) -> Result<(), Fault> {
+        op.ended = true;
+        let (task, loc) = (op.task, op.loc);
+        let fault = |kind| Fault { kind: TrapKind::Code(kind), task, loc, color: None };
+        code.finish(core.at, &mut core.state, &mut op.code).map_err(fault)?;
+        let (activate, unblock) = (op.activate, op.unblock);
+        if microthread.is_some() || activate.is_some() || unblock.is_some() {
+            let due = t + plan.timing.completion;
+            core.due.push_back((due, Completion { microthread, activate, unblock, task, loc }));
+            self.wakes.core(pe, due);
+        }
+        Ok(())
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// An operation takes its queues.
+    fn claim(&mut self, op: &Op<C::Op>) -> Result<(), Fault> {
+        let clash = |queue: u8, input: bool, other: dflow_ir::loc::Loc| Fault {
+            kind: TrapKind::QueueBusy { input, queue, other },
+            task: op.task,
+            loc: op.loc,
+            color: None,
+        };
+        for input in [true, false] {
+            let (mine, used) = if input {
+                (op.input_mask(), self.owned_in)
+            } else {
+                (op.output_mask(), self.owned_out)
+            };
+            let both = mine & used;
+            if both != 0 {
+                let mask = |other: &Op<C::Op>| if input { other.input_mask() } else { other.output_mask() };
+                let other = self.threads.iter().flatten().find(|other| mask(other) & both != 0);
+                let loc = other.map(|other| other.loc).unwrap_or_default();
+                return Err(clash(both.trailing_zeros() as u8, input, loc));
+            }
+        }
+        self.owned_in |= op.input_mask();
+        self.owned_out |= op.output_mask();
+        Ok(())
+    }
+}
+
+/// Runs code up to its next act; the result stands in the core's segment.
+fn run_segment<C: Code>(program: &PePlan, code: &C, core: &mut Core<C>, next: Next) {
+    let segment: &mut Segment = &mut core.segment;
+    segment.flags.clear();
+    segment.cycles = 0;
+    match next {
+        Next::Start { args, count } => {
+            let func = program.tasks[usize::from(core.task)].func;
+            let args = &args[..usize::from(count)];
+            code.run(core.at, &mut core.state, Entry::Start { func, args }, segment);
+        }
+        Next::Resume { value } => {
+            code.run(core.at, &mut core.state, Entry::Resume { value }, segment);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Cores: rules R8 to R11 of spec/time.md.
+//!
+//! Invariants: a core has at most one running task and one issue slot per cycle; a visit in
+//! cycle `t` reads stamps `<= t` and writes stamps `> t`; every change that a later cycle could
+//! act on is followed by a wake at that cycle.
+
+pub(crate) mod code;
+pub(crate) mod core;
+pub(crate) mod issue;
+pub(crate) mod main;
+pub(crate) mod op;
+pub(crate) mod plan;

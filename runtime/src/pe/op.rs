@@ -1,0 +1,98 @@
+//! A vector operation as the scheduler sees it: its queues, and what its end does.
+
+use dflow_ir::inst::{OnControl, Priority, Unblock};
+use dflow_ir::loc::Loc;
+
+use super::plan::PePlan;
+use crate::exec::{Stream, VectorStart};
+use crate::trap::TrapKind;
+
+/// A running operation.
+#[derive(Debug)]
+pub(crate) struct Op<O> {
+    pub(crate) code: O,
+    pub(crate) asynchronous: bool,
+    pub(crate) microthread: u8,
+    /// Input queue of each source.
+    pub(crate) inputs: [Option<u8>; 3],
+    pub(crate) output: Option<Output>,
+    pub(crate) activate: Option<u8>,
+    pub(crate) unblock: Option<Unblock>,
+    pub(crate) priority: Priority,
+    pub(crate) on_control: OnControl,
+    pub(crate) loc: Loc,
+    /// Task that started it.
+    pub(crate) task: u16,
+    /// All elements are done, or a control wavelet ended it.
+    pub(crate) ended: bool,
+}
+
+/// Where results go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    pub(crate) queue: u8,
+    pub(crate) color: u8,
+    pub(crate) control: bool,
+    pub(crate) advance: bool,
+}
+
+impl<O> Op<O> {
+    /// Reads a start; the queues it names must exist and carry the color it names.
+    pub(crate) fn new(plan: &PePlan, start: &VectorStart, task: u16, code: O) -> Result<Op<O>, TrapKind> {
+        let mut inputs = [None; 3];
+        for (slot, source) in inputs.iter_mut().zip(&start.sources) {
+            if let Stream::Input { queue, color } = *source {
+                let known = plan.inputs.get(usize::from(queue)).and_then(|input| input.color);
+                if known.is_none_or(|known| known.index() != color) {
+                    return Err(TrapKind::BadQueue { input: true, queue });
+                }
+                *slot = Some(queue);
+            }
+        }
+        let output = match start.dest {
+            Stream::Output { queue, color, control, advance_switch: advance, .. } => {
+                let known = plan.outputs.get(usize::from(queue));
+                let fits = known.is_some_and(|known| known.color.is_none_or(|known| known.index() == color));
+                if !fits {
+                    return Err(TrapKind::BadQueue { input: false, queue });
+                }
+                Some(Output { queue, color, control, advance })
+            }
+            Stream::None
+            | Stream::Memory(_)
+            | Stream::Input { .. }
+            | Stream::Fifo { .. }
+            | Stream::Scalar(_)
+            | Stream::Pointer { .. } => None,
+        };
+        Ok(Op {
+            code,
+            asynchronous: start.asynchronous,
+            microthread: start.microthread,
+            inputs,
+            output,
+            activate: start.activate,
+            unblock: start.unblock,
+            priority: start.priority,
+            on_control: start.on_control,
+            loc: start.loc,
+            task,
+            ended: false,
+        })
+    }
+
+    /// Its input queues, as bits.
+    pub(crate) fn input_mask(&self) -> u64 {
+        self.inputs.iter().flatten().fold(0, |mask, &queue| mask | 1 << queue)
+    }
+
+    /// Its output queue, as a bit.
+    pub(crate) fn output_mask(&self) -> u64 {
+        self.output.map_or(0, |output| 1 << output.queue)
+    }
+
+    /// Whether control wavelets pass it by.
+    pub(crate) fn ignores_control(&self) -> bool {
+        matches!(self.on_control, OnControl::Ignore)
+    }
+}

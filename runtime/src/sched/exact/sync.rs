@@ -1,0 +1,161 @@
+//! How threads keep in step: promises, mail, and a place to wait.
+//!
+//! A thread promises "nothing from me has a stamp before P". Promises only rise. A thread
+//! that can do nothing waits; when all wait and no mail is on its way, the least next event of
+//! all is known, and everybody may promise the cycle after it. So idle stretches are jumped
+//! over, and no thread ever spins for long.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use super::super::region::Message;
+use super::super::run::lock;
+
+/// The end of time.
+pub(crate) const FOREVER: u64 = u64::MAX >> 1;
+
+/// What the threads of a run share.
+pub(crate) struct Sync {
+    /// Promise of each thread, times two, plus one if it was made after doing something.
+    promises: Vec<AtomicU64>,
+    mail: Vec<Mutex<Vec<Message>>>,
+    has_mail: Vec<AtomicBool>,
+    waiting: AtomicU64,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Next event of each thread that waits or has ended; `None` while it works.
+    next: Vec<Option<u64>>,
+    /// Threads that have ended; their mail waits for the next run.
+    left: Vec<bool>,
+}
+
+impl Sync {
+    /// For `count` threads.
+    pub(crate) fn new(count: usize) -> Sync {
+        Sync {
+            promises: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            mail: (0..count).map(|_| Mutex::default()).collect(),
+            has_mail: (0..count).map(|_| AtomicBool::new(false)).collect(),
+            waiting: AtomicU64::new(0),
+            state: Mutex::new(State { next: vec![None; count], left: vec![false; count] }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn neighbours(&self, me: usize) -> impl Iterator<Item = usize> {
+        let count = self.promises.len();
+        [me.checked_sub(1), Some(me + 1).filter(|&next| next < count)].into_iter().flatten()
+    }
+
+    /// The least promise of the neighbours, and whether one of them did something before it.
+    pub(crate) fn bound(&self, me: usize) -> (u64, bool) {
+        let mut bound = FOREVER;
+        let mut acted = false;
+        for other in self.neighbours(me) {
+            let promise = self.promises[other].load(Ordering::SeqCst);
+            bound = bound.min(promise >> 1);
+            acted |= promise & 1 != 0;
+        }
+        (bound, acted)
+    }
+
+    /// Raises the promise of a thread.
+    pub(crate) fn promise(&self, me: usize, cycle: u64, acted: bool) {
+        let value = cycle.min(FOREVER) << 1 | u64::from(acted);
+        let old = self.promises[me].load(Ordering::SeqCst);
+        if value >> 1 > old >> 1 {
+            self.promises[me].fetch_max(value, Ordering::SeqCst);
+            self.notify();
+        }
+    }
+
+    /// Sends to a thread.
+    pub(crate) fn send(&self, to: usize, messages: &mut Vec<Message>) {
+        if messages.is_empty() {
+            return;
+        }
+        lock(&self.mail[to]).append(messages);
+        self.has_mail[to].store(true, Ordering::SeqCst);
+        self.notify();
+    }
+
+    /// Takes a thread's mail.
+    pub(crate) fn collect(&self, me: usize, into: &mut Vec<Message>) {
+        if self.has_mail[me].load(Ordering::SeqCst) {
+            self.has_mail[me].store(false, Ordering::SeqCst);
+            into.append(&mut lock(&self.mail[me]));
+        }
+    }
+
+    /// All mail that is left.
+    pub(crate) fn take_all(&self) -> Vec<Message> {
+        self.mail.iter().flat_map(|mail| std::mem::take(&mut *lock(mail))).collect()
+    }
+
+    /// Wakes those that wait.
+    pub(crate) fn notify(&self) {
+        if self.waiting.load(Ordering::SeqCst) != 0 {
+            let _state = lock(&self.state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until the bound is not `bound` any more or mail has come; `next` is the caller's
+    /// next event. `lead` is the least distance of a stamp from the cycle that makes it.
+    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) {
+        let news = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
+        for _ in 0..64 {
+            if news() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let mut state = lock(&self.state);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        state.next[me] = Some(next);
+        if !news() {
+            self.resolve(&state, lead);
+        }
+        if !news() {
+            // The time limit lets the caller look at the run's limits.
+            let wait = self.changed.wait_timeout(state, Duration::from_millis(20));
+            state = match wait {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        state.next[me] = None;
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// If all wait and no mail is under way, raises all promises beyond the least next event.
+    fn resolve(&self, state: &State, lead: u64) {
+        let mut least = FOREVER;
+        for next in &state.next {
+            let Some(next) = next else { return };
+            least = least.min(*next);
+        }
+        let mail = self.has_mail.iter().zip(&state.left);
+        if mail.into_iter().any(|(mail, left)| !left && mail.load(Ordering::SeqCst)) {
+            return;
+        }
+        let value = least.saturating_add(lead).min(FOREVER) << 1;
+        for promise in &self.promises {
+            promise.fetch_max(value, Ordering::SeqCst);
+        }
+        self.changed.notify_all();
+    }
+
+    /// A thread ends; it will send nothing more.
+    pub(crate) fn leave(&self, me: usize) {
+        self.promises[me].fetch_max(FOREVER << 1, Ordering::SeqCst);
+        let mut state = lock(&self.state);
+        state.next[me] = Some(FOREVER);
+        state.left[me] = true;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,167 @@
+//! A thread's share of the regions.
+//!
+//! Invariant: a region runs cycle `t` only when everything stamped `<= t` for it is in: from
+//! regions of its own thread because all of them run in order of cycles, from others because
+//! `t` is before their promises.
+
+use super::super::region::{Message, Region};
+use super::super::run::Run;
+use super::sync::{FOREVER, Sync};
+use crate::pe::code::Code;
+
+/// How often limits are looked at, in turns.
+const CHECK: u32 = 1024;
+
+/// A thread.
+pub(crate) struct Worker<'r, 'a, C: Code> {
+    run: &'r Run<'a, C>,
+    sync: &'r Sync,
+    owners: &'r [usize],
+    id: usize,
+    regions: Vec<&'r mut Region<C>>,
+    /// Place in `regions` by region number.
+    place: Vec<u32>,
+    /// Next event of each region.
+    next: Vec<u64>,
+    mail: Vec<Message>,
+    outbox: [Vec<Message>; 2],
+    bytes: u64,
+}
+
+/// The region that a message is for.
+pub(crate) fn region_of(message: &Message) -> u32 {
+    match *message {
+        Message::Word { region, .. } | Message::Credit { region, .. } => region,
+    }
+}
+
+impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
+    /// A thread without regions.
+    pub(crate) fn new(run: &'r Run<'a, C>, sync: &'r Sync, owners: &'r [usize], id: usize) -> Worker<'r, 'a, C> {
+        Worker {
+            run,
+            sync,
+            owners,
+            id,
+            regions: Vec::new(),
+            place: vec![u32::MAX; owners.len()],
+            next: Vec::new(),
+            mail: Vec::new(),
+            outbox: Default::default(),
+            bytes: 0,
+        }
+    }
+
+    /// Gives it a region.
+    pub(crate) fn add(&mut self, region: &'r mut Region<C>) {
+        self.place[region.id as usize] = self.regions.len() as u32;
+        self.next.push(region.wakes.next());
+        self.regions.push(region);
+    }
+
+    /// Runs up to the run's stop.
+    pub(crate) fn run(&mut self) {
+        let timing = &self.run.plan.timing;
+        let lead = timing.hop.min(timing.credit);
+        let mut turns = 0;
+        loop {
+            let (bound, acted) = self.sync.bound(self.id);
+            self.collect();
+            let now = self.least();
+            let stop = self.run.stop().min(FOREVER);
+            turns += 1;
+            if turns % CHECK == 0 {
+                self.check(now);
+            }
+            if self.run.aborted().is_some() {
+                break;
+            }
+            if now < bound.min(stop) {
+                self.cycle(now);
+                self.sync.promise(self.id, self.least().min(bound).saturating_add(lead), true);
+            } else if bound >= stop {
+                break;
+            } else {
+                if acted {
+                    self.sync.promise(self.id, now.min(bound).saturating_add(lead), false);
+                }
+                self.sync.wait(self.id, bound, now, lead);
+                turns |= CHECK - 1;
+            }
+        }
+        self.check(0);
+        self.sync.leave(self.id);
+    }
+
+    fn least(&self) -> u64 {
+        self.next.iter().copied().min().unwrap_or(FOREVER).min(FOREVER)
+    }
+
+    /// Takes mail of other threads.
+    fn collect(&mut self) {
+        let mut mail = std::mem::take(&mut self.mail);
+        self.sync.collect(self.id, &mut mail);
+        for message in mail.drain(..) {
+            self.accept(message);
+        }
+        self.mail = mail;
+    }
+
+    fn accept(&mut self, message: Message) {
+        let place = self.place[region_of(&message) as usize] as usize;
+        let region = &mut self.regions[place];
+        region.accept(self.run.plan, message);
+        self.next[place] = region.wakes.next();
+    }
+
+    /// Runs cycle `t` in the regions that have an event in it.
+    fn cycle(&mut self, t: u64) {
+        for place in 0..self.regions.len() {
+            if self.next[place] != t {
+                continue;
+            }
+            let region = &mut *self.regions[place];
+            region.cycle(self.run.plan, self.run.code, t);
+            self.run.after_cycle(region);
+            self.next[place] = region.wakes.next();
+            let mut messages = std::mem::take(&mut region.messages);
+            for message in messages.drain(..) {
+                let owner = self.owners[region_of(&message) as usize];
+                if owner == self.id {
+                    self.accept(message);
+                } else {
+                    self.outbox[usize::from(owner > self.id)].push(message);
+                }
+            }
+            self.regions[place].messages = messages;
+        }
+        let [before, after] = &mut self.outbox;
+        if !before.is_empty() {
+            self.sync.send(self.id - 1, before);
+        }
+        self.sync.send(self.id + 1, after);
+    }
+
+    fn check(&mut self, cycle: u64) {
+        let bytes = self.regions.iter().map(|region| region.bytes).sum::<u64>();
+        self.run.check(cycle, bytes - self.bytes);
+        self.bytes = bytes;
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Visits all that was woken for cycle `t`.
+    fn cycle(&mut self, plan: &super::super::plan::Plan, code: &C, t: u64) {
+        let (mut routers, mut cores) = std::mem::take(&mut self.visits);
+        self.wakes.take(t, &mut routers, &mut cores);
+        for &pe in &routers {
+            self.visit_router(plan, code, pe, t);
+        }
+        for &pe in &cores {
+            self.visit_core(plan, code, pe, t);
+        }
+        routers.clear();
+        cores.clear();
+        self.visits = (routers, cores);
+    }
+}

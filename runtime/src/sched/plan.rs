@@ -1,0 +1,121 @@
+//! The machine's immutable part: geometry, programs, routers, links to the host.
+//!
+//! Invariant: nothing here changes during a run; all threads share it. PEs are numbered row by
+//! row over the program's rectangle; a region numbers its own PEs likewise.
+
+use dflow_ir::mesh::{Coord, Port};
+
+use crate::fabric::plan::{NONE, RouterPlan};
+use crate::machine::HostLinkInfo;
+use crate::pe::plan::PePlan;
+
+/// The shared, immutable part.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Side of a region.
+    pub(crate) side: u32,
+    pub(crate) timing: Latencies,
+    pub(crate) programs: Vec<PePlan>,
+    /// Program of each PE; `u16::MAX` for none.
+    pub(crate) program_of: Vec<u16>,
+    pub(crate) routers: Vec<RouterPlan>,
+    /// Router plan of each PE; `u32::MAX` for none.
+    pub(crate) router_of: Vec<u32>,
+    /// Links to the host, ordered by (PE, color, port).
+    pub(crate) links: Vec<HostLinkInfo>,
+    /// Whether a PE's program has links to the host.
+    pub(crate) record: bool,
+}
+
+/// Latencies and capacities (spec/time.md, section 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latencies {
+    pub(crate) hop: u64,
+    pub(crate) credit: u64,
+    pub(crate) ramp_up: u64,
+    pub(crate) ramp_down: u64,
+    pub(crate) task_start: u64,
+    pub(crate) completion: u64,
+    pub(crate) link_places: u32,
+    pub(crate) ramp_places: u32,
+}
+
+impl Latencies {
+    /// From the target's data; every latency is at least one cycle (R1).
+    pub(crate) fn new(timing: &dflow_ir::target::Timing) -> Latencies {
+        let [hop, credit, up, down] =
+            [timing.hop, timing.credit, timing.ramp_up, timing.ramp_down].map(|it| it.max(1));
+        Latencies {
+            hop: hop.into(),
+            credit: credit.into(),
+            ramp_up: up.into(),
+            ramp_down: down.into(),
+            task_start: timing.task_start.max(1).into(),
+            completion: timing.completion.max(1).into(),
+            link_places: hop + credit,
+            ramp_places: up + credit,
+        }
+    }
+}
+
+impl Plan {
+    /// Regions per row.
+    pub(crate) fn columns(&self) -> u32 {
+        self.width.div_ceil(self.side)
+    }
+
+    /// Regions in all.
+    pub(crate) fn regions(&self) -> u32 {
+        self.columns() * self.height.div_ceil(self.side)
+    }
+
+    /// Region of a PE, and the PE's number in it.
+    pub(crate) fn locate(&self, x: u32, y: u32) -> (u32, u32) {
+        let (column, row) = (x / self.side, y / self.side);
+        let width = self.side.min(self.width - column * self.side);
+        let local = (y % self.side) * width + x % self.side;
+        (row * self.columns() + column, local)
+    }
+
+    /// Number of a PE.
+    pub(crate) fn number(&self, x: u32, y: u32) -> usize {
+        (y * self.width + x) as usize
+    }
+
+    /// Place of a PE.
+    pub(crate) fn coord(&self, number: usize) -> Coord {
+        let number = number as u32;
+        Coord { x: (number % self.width) as u16, y: (number / self.width) as u16 }
+    }
+
+    /// The neighbour in a direction, if it is in the rectangle.
+    pub(crate) fn neighbour(&self, x: u32, y: u32, port: Port) -> Option<(u32, u32)> {
+        let (dx, dy) = port.step();
+        let x = x.checked_add_signed(dx).filter(|&x| x < self.width)?;
+        let y = y.checked_add_signed(dy).filter(|&y| y < self.height)?;
+        Some((x, y))
+    }
+
+    /// Index of a color in the plan of a PE's router.
+    pub(crate) fn color_index(&self, pe: usize, color: u8) -> Option<u8> {
+        let plan = self.routers.get(*self.router_of.get(pe)? as usize)?;
+        let index = plan.index_of[usize::from(color)];
+        (index != NONE).then_some(index)
+    }
+
+    /// The program of a PE.
+    pub(crate) fn program(&self, pe: usize) -> Option<&PePlan> {
+        self.programs.get(usize::from(*self.program_of.get(pe)?))
+    }
+
+    /// The link that joins a PE's port to the host on a color.
+    pub(crate) fn link(&self, pe: usize, port: Port, color: u8) -> Option<u32> {
+        let key = |link: &HostLinkInfo| {
+            let at = self.number(link.at.x.into(), link.at.y.into());
+            (at, link.color.index(), link.port)
+        };
+        self.links.binary_search_by_key(&(pe, color, port), key).ok().map(|index| index as u32)
+    }
+}

@@ -1,0 +1,262 @@
+//! A rectangle of PEs with its own wakes and state, and what crosses its edges.
+//!
+//! Invariants: nothing is shared with other regions; what crosses an edge is a message with a
+//! stamp after the cycle in which it is sent. State of a PE is made at its first use.
+
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, Coord, Port, Rect, Wavelet};
+
+use super::plan::Plan;
+use super::record::Event;
+use super::wheel::Wakes;
+use crate::fabric::ring::Slot;
+use crate::fabric::router::{Candidate, RAMP, Router};
+use crate::pe::code::{Code, Pe};
+use crate::pe::core::Core;
+use crate::stats::Stats;
+use crate::trap::{Trap, TrapKind};
+
+/// A region.
+pub(crate) struct Region<C: Code> {
+    /// Its number.
+    pub(crate) id: u32,
+    /// Its PEs.
+    pub(crate) rect: Rect,
+    pub(crate) routers: Vec<Option<Box<Router>>>,
+    pub(crate) cores: Vec<Option<Box<Core<C>>>>,
+    pub(crate) wakes: Wakes,
+    /// For other regions.
+    pub(crate) messages: Vec<Message>,
+    /// For the host: link, cycle, word.
+    pub(crate) to_host: Vec<(u32, u64, Wavelet)>,
+    pub(crate) stats: Stats,
+    /// Last cycle in which anything happened.
+    pub(crate) last_active: u64,
+    /// First trap by (cycle, PE).
+    pub(crate) trap: Option<(usize, Trap)>,
+    pub(crate) events: Option<Vec<Event>>,
+    /// Estimated bytes of state.
+    pub(crate) bytes: u64,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) visits: (Vec<u32>, Vec<u32>),
+}
+
+/// What crosses an edge.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    /// A word for a router's lane; its color stands in the slot.
+    Word { region: u32, pe: u32, port: u8, word: Slot },
+    /// A place of a lane behind this router's output port is free from `free` on.
+    Credit { region: u32, pe: u32, color: u8, port: u8, free: u64 },
+}
+
+/// Where an output leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// To the own core.
+    Core,
+    /// To a router of this region: PE, color index, port.
+    Near { pe: u32, index: u8, port: u8 },
+    /// To a router of another region.
+    Far { region: u32, pe: u32, port: u8 },
+    /// To the host.
+    Host { link: u32 },
+    /// Out of the rectangle.
+    Outside,
+    /// To a router without this color.
+    NoRoute { at: usize, from: u8 },
+}
+
+impl<C: Code> Region<C> {
+    /// A region without state.
+    pub(crate) fn new(plan: &Plan, id: u32, wakes: fn(u32) -> Wakes) -> Region<C> {
+        let (x, y) = (id % plan.columns() * plan.side, id / plan.columns() * plan.side);
+        let (width, height) = (plan.side.min(plan.width - x), plan.side.min(plan.height - y));
+        let count = width * height;
+        Region {
+            id,
+            rect: Rect { x: x as u16, y: y as u16, width: width as u16, height: height as u16 },
+            routers: (0..count).map(|_| None).collect(),
+            cores: (0..count).map(|_| None).collect(),
+            wakes: wakes(count),
+            messages: Vec::new(),
+            to_host: Vec::new(),
+            stats: Stats::default(),
+            last_active: 0,
+            trap: None,
+            events: plan.record.then(Vec::new),
+            bytes: 0,
+            candidates: Vec::new(),
+            visits: Default::default(),
+        }
+    }
+
+    /// Place of a PE of the region.
+    pub(crate) fn xy(&self, pe: u32) -> (u32, u32) {
+        let width = u32::from(self.rect.width);
+        (u32::from(self.rect.x) + pe % width, u32::from(self.rect.y) + pe / width)
+    }
+
+    /// Number of a PE in the whole rectangle.
+    pub(crate) fn number(&self, plan: &Plan, pe: u32) -> usize {
+        let (x, y) = self.xy(pe);
+        plan.number(x, y)
+    }
+
+    /// The router of a PE whose color is configured, made if need be.
+    pub(crate) fn router(&mut self, plan: &Plan, pe: u32) -> &mut Router {
+        let number = self.number(plan, pe);
+        let bytes = &mut self.bytes;
+        self.routers[pe as usize].get_or_insert_with(|| {
+            let id = plan.router_of[number];
+            let colors = &plan.routers[id as usize].colors;
+            *bytes += 256 + 80 * colors.len() as u64;
+            Box::new(Router::new(id, colors))
+        })
+    }
+
+    /// The core of a PE that has a program, made if need be.
+    pub(crate) fn core(&mut self, plan: &Plan, code: &C, pe: u32) -> &mut Core<C> {
+        let number = self.number(plan, pe);
+        let (bytes, stats) = (&mut self.bytes, &mut self.stats);
+        self.cores[pe as usize].get_or_insert_with(|| {
+            let program = plan.program_of[number];
+            let at = Pe { number: number as u32, program };
+            let core = Core::new(plan, &plan.programs[usize::from(program)], at, code);
+            *bytes += core.bytes() + code.bytes(at);
+            stats.touched += 1;
+            Box::new(core)
+        })
+    }
+
+    /// The input queue that takes a color on a PE.
+    pub(crate) fn input_queue(&self, plan: &Plan, pe: u32, color: u8) -> Option<usize> {
+        plan.program(self.number(plan, pe))?.queue_of(color)
+    }
+
+    /// Where an output port of a router leads for a color.
+    pub(crate) fn way(&self, plan: &Plan, pe: u32, port: u8, color: u8) -> Way {
+        if port == RAMP {
+            return Way::Core;
+        }
+        let (x, y) = self.xy(pe);
+        let number = plan.number(x, y);
+        let side = Port::ALL[usize::from(port)];
+        if plan.program(number).is_some_and(|program| program.has_links)
+            && let Some(link) = plan.link(number, side, color)
+            && !plan.links[link as usize].to_mesh
+        {
+            return Way::Host { link };
+        }
+        let Some((x, y)) = plan.neighbour(x, y, side) else { return Way::Outside };
+        let (at, entry) = (plan.number(x, y), side.opposite() as u8);
+        let Some(index) = plan.color_index(at, color) else {
+            return Way::NoRoute { at, from: entry };
+        };
+        let (region, pe) = plan.locate(x, y);
+        if region == self.id {
+            Way::Near { pe, index, port: entry }
+        } else {
+            Way::Far { region, pe, port: entry }
+        }
+    }
+
+    /// Whether the neighbour in a direction belongs to another region.
+    pub(crate) fn is_edge(&self, pe: u32, port: u8) -> bool {
+        let (width, height) = (u32::from(self.rect.width), u32::from(self.rect.height));
+        let (x, y) = (pe % width, pe / width);
+        match Port::ALL[usize::from(port)] {
+            Port::West => x == 0,
+            Port::East => x + 1 == width,
+            Port::South => y + 1 == height,
+            Port::North => y == 0,
+            Port::Ramp => false,
+        }
+    }
+
+    /// Tells whoever fills a lane that one of its places is free from `free` on.
+    pub(crate) fn credit(&mut self, plan: &Plan, pe: u32, color: u8, port: u8, was_full: bool, free: u64) {
+        if port == RAMP {
+            self.wakes.core(pe, free);
+            return;
+        }
+        let (x, y) = self.xy(pe);
+        let number = plan.number(x, y);
+        let side = Port::ALL[usize::from(port)];
+        if plan.program(number).is_some_and(|program| program.has_links)
+            && plan.link(number, side, color).is_some()
+        {
+            self.wakes.router(pe, free);
+        } else if let Some((x, y)) = plan.neighbour(x, y, side) {
+            let (region, pe) = plan.locate(x, y);
+            if region != self.id {
+                let port = side.opposite() as u8;
+                self.messages.push(Message::Credit { region, pe, color, port, free });
+            } else if was_full {
+                self.wakes.router(pe, free);
+            }
+        }
+    }
+
+    /// Takes a message from another region.
+    pub(crate) fn accept(&mut self, plan: &Plan, message: Message) {
+        match message {
+            Message::Word { pe, port, word, .. } => {
+                let index = plan.color_index(self.number(plan, pe), word.color);
+                // The sender has looked at this router's plan.
+                let Some(index) = index else { return };
+                let places = plan.timing.link_places;
+                if self.router(plan, pe).push(index, port, places, word) {
+                    self.wakes.router(pe, word.stamp);
+                }
+            }
+            Message::Credit { pe, color, port, free, .. } => {
+                let Some(index) = plan.color_index(self.number(plan, pe), color) else { return };
+                let places = plan.timing.link_places;
+                let shadow = self.router(plan, pe).shadow(index, port, places);
+                let was_full = shadow.is_full();
+                shadow.pop(free);
+                if was_full {
+                    self.wakes.router(pe, free);
+                }
+            }
+        }
+    }
+
+    /// A word has come down the ramp.
+    pub(crate) fn deliver(&mut self, plan: &Plan, code: &C, pe: u32, word: Slot) {
+        let Some(queue) = self.input_queue(plan, pe, word.color) else { return };
+        let core = self.core(plan, code, pe);
+        core.inputs[queue].last = Some(word.stamp);
+        core.inputs[queue].ring.push(word);
+        self.wakes.core(pe, word.stamp);
+        self.stats.delivered += 1;
+        let number = self.number(plan, pe) as u32;
+        if let Some(events) = &mut self.events {
+            let Slot { stamp, payload, control, .. } = word;
+            events.push(Event::Arrival { cycle: stamp, pe: number, queue: queue as u8, payload, control });
+        }
+    }
+
+    /// Notes a trap without a source place on a PE of the region.
+    pub(crate) fn trap(&mut self, plan: &Plan, pe: u32, cycle: u64, kind: TrapKind, color: Option<Color>) {
+        let number = self.number(plan, pe);
+        self.trap_at(plan, number, cycle, kind, color);
+    }
+
+    /// Likewise, anywhere.
+    pub(crate) fn trap_at(&mut self, plan: &Plan, number: usize, cycle: u64, kind: TrapKind, color: Option<Color>) {
+        let program = plan.program(number).map(|program| program.name.clone());
+        let pe: Coord = plan.coord(number);
+        let trap = Trap { kind, pe, program, task: None, loc: Loc::default(), cycle, color };
+        self.note_trap(number, trap);
+    }
+
+    /// Keeps the first trap by (cycle, PE).
+    pub(crate) fn note_trap(&mut self, number: usize, trap: Trap) {
+        let earlier = self.trap.as_ref().is_some_and(|(pe, old)| (old.cycle, *pe) <= (trap.cycle, number));
+        if !earlier {
+            self.trap = Some((number, trap));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! A run from the outside: goals, limits, where to stop. Shared by all engines and threads.
+//!
+//! Invariant: whatever ends a run (goal or trap at cycle `c`) ends it for all PEs before cycle
+//! `c + SLACK`, exactly, so that state and counters at the end do not depend on who noticed
+//! first. Threads are never further apart than [`SLACK`], and it is less than HOST_LATENCY.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use dflow_ir::mesh::Wavelet;
+
+use super::plan::Plan;
+use super::region::Region;
+use crate::config::{Limit, Limits};
+use crate::machine::Goal;
+use crate::pe::code::Code;
+
+/// Cycles that are run beyond the one that ends a run.
+pub(crate) const SLACK: u64 = 64;
+
+/// What has come over a link to the host.
+#[derive(Debug, Default)]
+pub(crate) struct LinkState {
+    /// Words not yet taken by the host.
+    pub(crate) received: Vec<(u64, Wavelet)>,
+    words: u64,
+    controls: u64,
+    /// Cycle, and both counts including that word, of words the host's clock has not reached.
+    recent: VecDeque<(u64, u64, u64)>,
+    goal: Option<Counts>,
+}
+
+/// Counts that a goal asks for.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    words: u64,
+    controls: u64,
+}
+
+impl LinkState {
+    fn holds(&self, goal: Counts) -> bool {
+        self.words >= goal.words && self.controls >= goal.controls
+    }
+
+    /// Forgets cycles that the host's clock has passed.
+    fn settle(&mut self, now: u64) {
+        while self.recent.front().is_some_and(|recent| recent.0 <= now) {
+            self.recent.pop_front();
+        }
+        self.goal = None;
+    }
+
+    /// The cycle at which a goal that holds came true, not before `now`.
+    fn reached(&self, goal: Counts, now: u64) -> u64 {
+        let held = |recent: &&(u64, u64, u64)| recent.1 >= goal.words && recent.2 >= goal.controls;
+        let last = self.recent.iter().find(held);
+        let before = self.recent.front().is_none_or(|first| {
+            // Counts before the first recent word: it was a word, maybe a control one.
+            first.1 > goal.words && first.2 > goal.controls
+        });
+        if before { now } else { last.map_or(now, |recent| recent.0) }
+    }
+}
+
+/// One run.
+pub(crate) struct Run<'a, C: Code> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) code: &'a C,
+    pub(crate) limits: &'a Limits,
+    links: &'a [Mutex<LinkState>],
+    now: u64,
+    stop: AtomicU64,
+    open: AtomicUsize,
+    goals: usize,
+    reached: AtomicU64,
+    abort: AtomicU8,
+    bytes: AtomicU64,
+    last_report: Mutex<Instant>,
+}
+
+impl<'a, C: Code> Run<'a, C> {
+    /// Prepares a run from cycle `now` on.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        code: &'a C,
+        limits: &'a Limits,
+        links: &'a [Mutex<LinkState>],
+        now: u64,
+        goals: &[Goal],
+    ) -> Run<'a, C> {
+        for link in links {
+            lock(link).settle(now);
+        }
+        let run = Run {
+            plan,
+            code,
+            limits,
+            links,
+            now,
+            stop: AtomicU64::new(limits.cycle),
+            open: AtomicUsize::new(0),
+            goals: goals.len(),
+            reached: AtomicU64::new(now),
+            abort: AtomicU8::new(0),
+            bytes: AtomicU64::new(0),
+            last_report: Mutex::new(Instant::now()),
+        };
+        run.open_goals(goals);
+        run
+    }
+
+    fn open_goals(&self, goals: &[Goal]) {
+        for goal in goals {
+            let (link, asked) = match *goal {
+                Goal::Words(link, words) => (link, Counts { words, controls: 0 }),
+                Goal::Controls(link, controls) => (link, Counts { words: 0, controls }),
+            };
+            let Some(state) = self.links.get(link.0 as usize) else {
+                // A goal on no link never holds.
+                self.open.fetch_add(1, Ordering::Relaxed);
+                continue;
+            };
+            let mut state = lock(state);
+            let old = state.goal.unwrap_or(Counts { words: 0, controls: 0 });
+            let both = Counts {
+                words: old.words.max(asked.words),
+                controls: old.controls.max(asked.controls),
+            };
+            state.goal = Some(both);
+        }
+        for state in self.links {
+            let state = lock(state);
+            let Some(goal) = state.goal else { continue };
+            if state.holds(goal) {
+                self.reached.fetch_max(state.reached(goal, self.now), Ordering::Relaxed);
+            } else {
+                self.open.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The cycle at which all goals held, if they do (and there are any).
+    pub(crate) fn goals_reached(&self) -> Option<u64> {
+        let done = self.goals != 0 && self.open.load(Ordering::SeqCst) == 0;
+        done.then(|| self.reached.load(Ordering::SeqCst))
+    }
+
+    /// No cycle from this one on is run.
+    pub(crate) fn stop(&self) -> u64 {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Something at `cycle` ends the run.
+    pub(crate) fn stop_after(&self, cycle: u64) {
+        self.stop.fetch_min(cycle.saturating_add(SLACK), Ordering::SeqCst);
+    }
+
+    /// Which limit from outside ended the run.
+    pub(crate) fn aborted(&self) -> Option<Limit> {
+        match self.abort.load(Ordering::Relaxed) {
+            1 => Some(Limit::Time),
+            2 => Some(Limit::Interrupted),
+            3 => Some(Limit::Memory),
+            _ => None,
+        }
+    }
+
+    /// Hands words to the host; ends the run when the goals hold.
+    pub(crate) fn receive(&self, words: &mut Vec<(u32, u64, Wavelet)>) {
+        for (link, cycle, word) in words.drain(..) {
+            let mut state = lock(&self.links[link as usize]);
+            let held = state.goal.is_some_and(|goal| state.holds(goal));
+            state.words += 1;
+            state.controls += u64::from(word.control);
+            let counts = (cycle, state.words, state.controls);
+            state.recent.push_back(counts);
+            // Old entries matter only to goals set later than they came.
+            if state.recent.len() > 4 * SLACK as usize {
+                state.recent.pop_front();
+            }
+            state.received.push((cycle, word));
+            if !held && state.goal.is_some_and(|goal| state.holds(goal)) {
+                self.reached.fetch_max(cycle, Ordering::SeqCst);
+                if self.open.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    self.stop_after(self.reached.load(Ordering::SeqCst));
+                }
+            }
+        }
+    }
+
+    /// Looks at limits and tells the progress; called now and then with the bytes that the
+    /// caller's regions took since it last told.
+    pub(crate) fn check(&self, cycle: u64, new_bytes: u64) {
+        let bytes = self.bytes.fetch_add(new_bytes, Ordering::Relaxed) + new_bytes;
+        let code = match self.limits.outside() {
+            Some(Limit::Time) => 1,
+            Some(Limit::Interrupted) => 2,
+            Some(Limit::Memory) => 3,
+            Some(Limit::Cycles) | None if bytes > self.limits.memory => 3,
+            Some(Limit::Cycles) | None => 0,
+        };
+        if code != 0 {
+            self.abort.store(code, Ordering::Relaxed);
+        }
+        if let Some(progress) = &self.limits.progress
+            && let Ok(mut last) = self.last_report.try_lock()
+            && last.elapsed() > Duration::from_millis(100)
+        {
+            *last = Instant::now();
+            (progress.0)(cycle);
+        }
+    }
+
+    /// After each cycle of a region: what it has for the host, and its trap.
+    pub(crate) fn after_cycle(&self, region: &mut Region<C>) {
+        if !region.to_host.is_empty() {
+            let mut words = std::mem::take(&mut region.to_host);
+            self.receive(&mut words);
+            region.to_host = words;
+        }
+        if let Some((_, trap)) = &region.trap {
+            self.stop_after(trap.cycle);
+        }
+    }
+}
+
+/// Locks a mutex; a poisoned one still holds whole values here.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

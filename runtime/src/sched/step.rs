@@ -1,0 +1,34 @@
+//! The definition of time: every router and every core in every cycle.
+//!
+//! Plain on purpose: no wakes decide anything, nothing is skipped. It ends when a cycle passes
+//! in which nothing happened and nothing is stamped with a later cycle.
+
+use super::region::Region;
+use super::run::Run;
+use crate::pe::code::Code;
+
+/// How often limits are looked at, in cycles.
+const CHECK: u64 = 256;
+
+/// Runs from cycle `from` on; the first cycle that was not run.
+pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> u64 {
+    let mut bytes = 0;
+    let mut t = from;
+    while t < run.stop() && run.aborted().is_none() {
+        for pe in 0..region.routers.len() as u32 {
+            region.visit_router(run.plan, run.code, pe, t);
+            region.visit_core(run.plan, run.code, pe, t);
+        }
+        run.after_cycle(region);
+        let still = region.last_active != t || t == 0 && region.stats.slots == 0;
+        t += 1;
+        if t % CHECK == 0 {
+            run.check(t, region.bytes - bytes);
+            bytes = region.bytes;
+        }
+        if still && region.wakes.latest < t {
+            break;
+        }
+    }
+    t
+}

@@ -1,0 +1,145 @@
+//! When to look at which component: a wheel of 64 cycles of bitmaps, and a heap beyond.
+//!
+//! Invariants: a wake is for a cycle after `base`, the cycle last taken out (or any before it
+//! has begun); one that is 64 or more ahead stands in the heap. Waking twice is waking once.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SLOTS: u64 = 64;
+
+/// Pending wakes of a region, or nothing but the latest stamp for an engine that looks always.
+#[derive(Debug)]
+pub(crate) struct Wakes {
+    wheel: Option<Wheel>,
+    /// The latest cycle for which anything was woken.
+    pub(crate) latest: u64,
+}
+
+#[derive(Debug)]
+struct Wheel {
+    base: u64,
+    /// Slots with any bit, by cycle modulo 64.
+    any: u64,
+    words: usize,
+    /// Per slot: routers, then cores.
+    bits: Box<[u64]>,
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    count: u32,
+}
+
+impl Wakes {
+    /// For an engine that looks at everything.
+    pub(crate) fn always() -> Wakes {
+        Wakes { wheel: None, latest: 0 }
+    }
+
+    /// For `count` PEs.
+    pub(crate) fn wheel(count: u32) -> Wakes {
+        let words = (2 * count as usize).div_ceil(64);
+        let bits = vec![0; words * SLOTS as usize].into_boxed_slice();
+        let heap = BinaryHeap::new();
+        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, heap, count }), latest: 0 }
+    }
+
+    /// Looks at a router in cycle `at`.
+    pub(crate) fn router(&mut self, pe: u32, at: u64) {
+        self.latest = self.latest.max(at);
+        if let Some(wheel) = &mut self.wheel {
+            wheel.wake(pe, at);
+        }
+    }
+
+    /// Looks at a core in cycle `at`.
+    pub(crate) fn core(&mut self, pe: u32, at: u64) {
+        self.latest = self.latest.max(at);
+        if let Some(wheel) = &mut self.wheel {
+            wheel.wake(wheel.count + pe, at);
+        }
+    }
+
+    /// The next cycle with a wake; the end of time without one.
+    pub(crate) fn next(&self) -> u64 {
+        self.wheel.as_ref().map_or(u64::MAX, Wheel::next)
+    }
+
+    /// Takes out the wakes of cycle `t`, which is [`Wakes::next`]: appends routers and cores.
+    pub(crate) fn take(&mut self, t: u64, routers: &mut Vec<u32>, cores: &mut Vec<u32>) {
+        if let Some(wheel) = &mut self.wheel {
+            wheel.take(t, routers, cores);
+        }
+    }
+}
+
+impl Wheel {
+    fn wake(&mut self, index: u32, at: u64) {
+        debug_assert!(at >= self.base);
+        if at - self.base < SLOTS {
+            let slot = (at % SLOTS) as usize;
+            self.any |= 1 << slot;
+            self.bits[slot * self.words + index as usize / 64] |= 1 << (index % 64);
+        } else {
+            self.heap.push(Reverse((at, index)));
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let turned = self.any.rotate_right((self.base % SLOTS) as u32);
+        let near = if turned == 0 {
+            u64::MAX
+        } else {
+            self.base + u64::from(turned.trailing_zeros())
+        };
+        self.heap.peek().map_or(near, |Reverse((at, _))| near.min(*at))
+    }
+
+    fn take(&mut self, t: u64, routers: &mut Vec<u32>, cores: &mut Vec<u32>) {
+        self.base = t;
+        while let Some(&Reverse((at, index))) = self.heap.peek() {
+            if at - t >= SLOTS {
+                break;
+            }
+            self.heap.pop();
+            self.wake(index, at);
+        }
+        let slot = (t % SLOTS) as usize;
+        self.any &= !(1 << slot);
+        let row = &mut self.bits[slot * self.words..(slot + 1) * self.words];
+        for (word, bits) in row.iter_mut().enumerate() {
+            let mut left = std::mem::take(bits);
+            while left != 0 {
+                let index = word as u32 * 64 + left.trailing_zeros();
+                left &= left - 1;
+                if index < self.count {
+                    routers.push(index);
+                } else {
+                    cores.push(index - self.count);
+                }
+            }
+        }
+        // The next cycle may use this slot again.
+        self.base = t + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wakes_come_out_in_order_and_once() {
+        let mut wakes = Wakes::wheel(70);
+        for at in [0, 3, 3, 63, 64, 65, 1000] {
+            wakes.router(69, at);
+            wakes.core(1, at);
+        }
+        let mut seen = Vec::new();
+        while wakes.next() != u64::MAX {
+            let (t, mut routers, mut cores) = (wakes.next(), Vec::new(), Vec::new());
+            wakes.take(t, &mut routers, &mut cores);
+            assert_eq!((routers, cores), (vec![69], vec![1]));
+            seen.push(t);
+        }
+        assert_eq!(seen, [0, 3, 63, 64, 65, 1000]);
+    }
+}
