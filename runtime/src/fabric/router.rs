@@ -151,7 +151,7 @@ impl<C: Code> Region<C> {
         }
         self.candidates = candidates;
         if moved != 0 {
-            self.last_active = self.last_active.max(t);
+            self.active_until = self.active_until.max(t + 1);
         }
         self.rearm(&router, pe, t, moved != 0);
         self.routers[pe as usize] = Some(router);
@@ -175,7 +175,7 @@ impl<C: Code> Region<C> {
             if router.push(color, port, plan.timing.link_places, slot) {
                 self.wakes.router(pe, stamp);
             }
-            self.last_active = self.last_active.max(t);
+            self.active_until = self.active_until.max(t + 1);
             let source = &mut router.sources[index];
             source.words.pop_front();
             source.next = t + 1;

@@ -223,7 +223,10 @@ impl<C: Code> Region<C> {
     pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         if !core.dead {
-            self.settle(&mut core, t);
+            self.settle_until(&mut core, t);
+            if let Main::Counting { asleep, .. } = &mut core.main {
+                *asleep = None;
+            }
             core.acted = Acted::default();
             let program = &plan.programs[usize::from(core.at.program)];
             self.ascend(plan, &mut core, pe, t);
@@ -366,7 +369,7 @@ impl<C: Code> Region<C> {
         let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
         let number = core.at.number as usize;
         let (pe, program) = (plan.coord(number), Some(program.name.clone()));
-        self.last_active = self.last_active.max(t);
+        self.active_until = self.active_until.max(t + 1);
         self.note_trap(number, Trap { kind, pe, program, task, loc, cycle: t, color });
     }
 
@@ -378,25 +381,24 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Catches up the slots that the main thread counted since it was last looked at.
-    pub(crate) fn settle(&mut self, core: &mut Core<C>, t: u64) {
+    /// Catches up the slots before cycle `t` that the main thread counted while nobody looked.
+    pub(crate) fn settle_until(&mut self, core: &mut Core<C>, t: u64) {
         let Main::Counting { slot, asleep: Some(since), .. } = &mut core.main else { return };
-        let (start, passed) = (*since, t - *since);
+        let (start, passed) = (*since, t.saturating_sub(*since));
+        if passed == 0 {
+            return;
+        }
         *slot += passed as u32;
-        if let Main::Counting { asleep, .. } = &mut core.main {
-            *asleep = None;
-        }
-        if passed != 0 {
-            self.last_active = self.last_active.max(t - 1);
-            self.count(core, MAIN, start, passed);
-        }
+        *since = t;
+        self.active_until = self.active_until.max(t);
+        self.count(core, MAIN, start, passed);
     }
 
     /// Arranges the next look.
     fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
         let Acted { acted, counted } = core.acted;
         if acted || counted {
-            self.last_active = self.last_active.max(t);
+            self.active_until = self.active_until.max(t + 1);
         }
         if acted {
             self.wakes.core(pe, t + 1);

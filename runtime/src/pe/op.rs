@@ -15,6 +15,8 @@ pub(crate) struct Op<O> {
     pub(crate) microthread: u8,
     /// Input queue of each source.
     pub(crate) inputs: [Option<u8>; 3],
+    /// Their colors.
+    pub(crate) colors: [u8; 3],
     pub(crate) output: Option<Output>,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
@@ -39,14 +41,15 @@ pub(crate) struct Output {
 impl<O> Op<O> {
     /// Reads a start; the queues it names must exist and carry the color it names.
     pub(crate) fn new(plan: &PePlan, start: &VectorStart, task: u16, code: O) -> Result<Op<O>, TrapKind> {
-        let mut inputs = [None; 3];
-        for (slot, source) in inputs.iter_mut().zip(&start.sources) {
+        let (mut inputs, mut colors) = ([None; 3], [0; 3]);
+        let slots = inputs.iter_mut().zip(&mut colors);
+        for ((slot, of), source) in slots.zip(&start.sources) {
             if let Stream::Input { queue, color } = *source {
                 let known = plan.inputs.get(usize::from(queue)).and_then(|input| input.color);
                 if known.is_none_or(|known| known.index() != color) {
                     return Err(TrapKind::BadQueue { input: true, queue });
                 }
-                *slot = Some(queue);
+                (*slot, *of) = (Some(queue), color);
             }
         }
         let output = match start.dest {
@@ -70,6 +73,7 @@ impl<O> Op<O> {
             asynchronous: start.asynchronous,
             microthread: start.microthread,
             inputs,
+            colors,
             output,
             activate: start.activate,
             unblock: start.unblock,

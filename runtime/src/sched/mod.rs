@@ -3,10 +3,12 @@
 //! [`step`] looks at everything in every cycle and defines the results; [`exact`] looks only at
 //! what has been woken. Both use the same visits ([`region`], `fabric::router`, `pe::core`).
 
+pub(crate) mod engine;
 pub(crate) mod exact;
 pub(crate) mod plan;
 pub(crate) mod record;
 pub(crate) mod region;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod step;
 pub(crate) mod wheel;

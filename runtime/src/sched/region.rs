@@ -30,8 +30,8 @@ pub(crate) struct Region<C: Code> {
     /// For the host: link, cycle, word.
     pub(crate) to_host: Vec<(u32, u64, Wavelet)>,
     pub(crate) stats: Stats,
-    /// Last cycle in which anything happened.
-    pub(crate) last_active: u64,
+    /// The cycle after the last one in which anything happened.
+    pub(crate) active_until: u64,
     /// First trap by (cycle, PE).
     pub(crate) trap: Option<(usize, Trap)>,
     pub(crate) events: Option<Vec<Event>>,
@@ -82,7 +82,7 @@ impl<C: Code> Region<C> {
             messages: Vec::new(),
             to_host: Vec::new(),
             stats: Stats::default(),
-            last_active: 0,
+            active_until: 0,
             trap: None,
             events: plan.record.then(Vec::new),
             bytes: 0,

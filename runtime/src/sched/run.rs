@@ -29,6 +29,8 @@ pub(crate) struct LinkState {
     controls: u64,
     /// Cycle, and both counts including that word, of words the host's clock has not reached.
     recent: VecDeque<(u64, u64, u64)>,
+    /// Both counts before the first of them.
+    before: (u64, u64),
     goal: Option<Counts>,
 }
 
@@ -47,20 +49,24 @@ impl LinkState {
     /// Forgets cycles that the host's clock has passed.
     fn settle(&mut self, now: u64) {
         while self.recent.front().is_some_and(|recent| recent.0 <= now) {
-            self.recent.pop_front();
+            self.forget();
         }
         self.goal = None;
     }
 
+    fn forget(&mut self) {
+        if let Some((_, words, controls)) = self.recent.pop_front() {
+            self.before = (words, controls);
+        }
+    }
+
     /// The cycle at which a goal that holds came true, not before `now`.
     fn reached(&self, goal: Counts, now: u64) -> u64 {
+        if self.before.0 >= goal.words && self.before.1 >= goal.controls {
+            return now;
+        }
         let held = |recent: &&(u64, u64, u64)| recent.1 >= goal.words && recent.2 >= goal.controls;
-        let last = self.recent.iter().find(held);
-        let before = self.recent.front().is_none_or(|first| {
-            // Counts before the first recent word: it was a word, maybe a control one.
-            first.1 > goal.words && first.2 > goal.controls
-        });
-        if before { now } else { last.map_or(now, |recent| recent.0) }
+        self.recent.iter().find(held).map_or(now, |recent| recent.0)
     }
 }
 
@@ -178,7 +184,7 @@ impl<'a, C: Code> Run<'a, C> {
             state.recent.push_back(counts);
             // Old entries matter only to goals set later than they came.
             if state.recent.len() > 4 * SLACK as usize {
-                state.recent.pop_front();
+                state.forget();
             }
             state.received.push((cycle, word));
             if !held && state.goal.is_some_and(|goal| state.holds(goal)) {

@@ -10,8 +10,8 @@ use crate::pe::code::Code;
 /// How often limits are looked at, in cycles.
 const CHECK: u64 = 256;
 
-/// Runs from cycle `from` on; the first cycle that was not run.
-pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> u64 {
+/// Runs from cycle `from` on; whether nothing can happen any more.
+pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
     let mut bytes = 0;
     let mut t = from;
     while t < run.stop() && run.aborted().is_none() {
@@ -20,15 +20,14 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
             region.visit_core(run.plan, run.code, pe, t);
         }
         run.after_cycle(region);
-        let still = region.last_active != t || t == 0 && region.stats.slots == 0;
         t += 1;
         if t % CHECK == 0 {
             run.check(t, region.bytes - bytes);
             bytes = region.bytes;
         }
-        if still && region.wakes.latest < t {
-            break;
+        if region.active_until < t && region.wakes.latest < t {
+            return true;
         }
     }
-    t
+    false
 }

@@ -1,0 +1,202 @@
+//! A machine's mutable part: regions, links to the host, the host's clock.
+//!
+//! Invariants: between runs all regions have run the same cycles, those before `frontier`; the
+//! host's clock `now` is at most that, and more than `frontier - HOST_LATENCY`.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use dflow_ir::mesh::Wavelet;
+
+use super::plan::Plan;
+use super::record::{Event, normalise};
+use super::region::Region;
+use super::run::{LinkState, Run, lock};
+use super::wheel::Wakes;
+use super::{exact, report, step};
+use crate::config::{Config, EngineKind, Limit, Limits};
+use crate::fabric::router::Source;
+use crate::machine::{Goal, LinkId};
+use crate::outcome::{Deadlock, RunEnd};
+use crate::pe::code::Code;
+use crate::stats::Stats;
+
+/// The mutable part, with what it needs.
+pub(crate) struct Engine<C: Code> {
+    pub(crate) plan: Plan,
+    pub(crate) code: C,
+    pub(crate) regions: Vec<Region<C>>,
+    links: Vec<Mutex<LinkState>>,
+    kind: EngineKind,
+    threads: usize,
+    pub(crate) now: u64,
+    frontier: u64,
+}
+
+impl<C: Code> Engine<C> {
+    /// A machine at cycle 0. The plan's region side is that of the configuration, or the whole
+    /// rectangle for the step engine.
+    pub(crate) fn new(plan: Plan, code: C, config: &Config) -> Engine<C> {
+        let wakes = match config.engine {
+            EngineKind::Step => |_| Wakes::always(),
+            EngineKind::Exact => Wakes::wheel,
+        };
+        let mut regions: Vec<Region<C>> =
+            (0..plan.regions()).map(|id| Region::new(&plan, id, wakes)).collect();
+        for (number, &program) in plan.program_of.iter().enumerate() {
+            if plan.programs.get(usize::from(program)).is_some_and(|program| program.starts) {
+                let at = plan.coord(number);
+                let (region, pe) = plan.locate(at.x.into(), at.y.into());
+                let region = &mut regions[region as usize];
+                region.core(&plan, &code, pe);
+                region.wakes.core(pe, 0);
+            }
+        }
+        let links = plan.links.iter().map(|_| Mutex::default()).collect();
+        let (kind, threads) = (config.engine, config.threads);
+        Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0 }
+    }
+
+    /// Side of regions that a configuration asks for.
+    pub(crate) fn side(config: &Config, width: u32, height: u32) -> u32 {
+        let whole = width.max(height).max(1);
+        match config.engine {
+            EngineKind::Step => whole,
+            EngineKind::Exact if config.region == 0 => crate::config::REGION.into(),
+            EngineKind::Exact => u32::from(config.region).min(whole),
+        }
+    }
+
+    /// Appends words to a source queue; false if the link does not lead into the mesh or its
+    /// color has no route there.
+    pub(crate) fn send(&mut self, link: LinkId, cycle: u64, words: impl IntoIterator<Item = Wavelet>) -> bool {
+        let Some(&info) = self.plan.links.get(link.0 as usize) else { return false };
+        let (x, y) = (info.at.x.into(), info.at.y.into());
+        let (region, pe) = self.plan.locate(x, y);
+        let color = self.plan.color_index(self.plan.number(x, y), info.color.index());
+        let (true, Some(color)) = (info.to_mesh, color) else { return false };
+        let cycle = cycle.max(self.frontier);
+        let region = &mut self.regions[region as usize];
+        let router = region.router(&self.plan, pe);
+        let known = router.sources.iter().position(|source| source.link == link.0);
+        let index = known.unwrap_or_else(|| {
+            let port = info.port as u8;
+            let words = VecDeque::new();
+            router.sources.push(Source { link: link.0, color, port, words, next: 0 });
+            router.sources.len() - 1
+        });
+        let source = &mut router.sources[index];
+        let was_empty = source.words.is_empty();
+        source.words.extend(words.into_iter().map(|word| (cycle, word)));
+        if was_empty && !source.words.is_empty() {
+            region.wakes.router(pe, cycle);
+        }
+        true
+    }
+
+    /// Takes what has reached the host.
+    pub(crate) fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
+        let state = self.links.get(link.0 as usize);
+        state.map(|state| std::mem::take(&mut lock(state).received)).unwrap_or_default()
+    }
+
+    /// Runs (see [`RunEnd`]).
+    pub(crate) fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
+        let run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
+        let trapped = self.regions.iter().any(|region| region.trap.is_some());
+        if run.goals_reached().is_some() || trapped {
+            let reached = run.goals_reached();
+            return self.end(reached, None, self.frontier, true);
+        }
+        let quiet = match self.kind {
+            EngineKind::Step => step::run(&run, &mut self.regions[0], self.frontier),
+            EngineKind::Exact => {
+                exact::run(&run, &mut self.regions, self.threads);
+                self.regions.iter().all(|region| region.wakes.next() == u64::MAX)
+            }
+        };
+        let (reached, aborted, stop) = (run.goals_reached(), run.aborted(), run.stop());
+        let limit = aborted.or((!quiet).then_some(Limit::Cycles));
+        self.end(reached, limit, stop, goals.is_empty())
+    }
+
+    /// Judges how a run ended that ran up to `stop`, or earlier for a limit or because nothing
+    /// could happen any more.
+    fn end(&mut self, reached: Option<u64>, limit: Option<Limit>, stop: u64, idle: bool) -> RunEnd {
+        let trap = self.regions.iter().filter_map(|region| region.trap.as_ref());
+        let trap = trap.min_by_key(|(pe, trap)| (trap.cycle, *pe)).map(|(_, trap)| trap.clone());
+        if let Some(cycle) = reached
+            && trap.as_ref().is_none_or(|trap| cycle <= trap.cycle)
+        {
+            self.advance(cycle, stop);
+            return RunEnd::Reached { cycle: self.now };
+        }
+        if let Some(trap) = trap {
+            self.advance(trap.cycle, stop);
+            return RunEnd::Trap(trap);
+        }
+        let active = self.regions.iter().map(|region| region.active_until).max().unwrap_or(0);
+        match limit {
+            Some(Limit::Cycles) => {
+                self.advance(stop, stop);
+                RunEnd::Limit(Limit::Cycles)
+            }
+            Some(limit) => {
+                self.advance(active, active);
+                RunEnd::Limit(limit)
+            }
+            None => {
+                self.advance(active, active);
+                if idle {
+                    RunEnd::Idle { cycle: self.now }
+                } else {
+                    RunEnd::Deadlock(Box::new(self.deadlock()))
+                }
+            }
+        }
+    }
+
+    fn advance(&mut self, now: u64, frontier: u64) {
+        self.now = self.now.max(now);
+        self.frontier = self.frontier.max(frontier).max(self.now);
+    }
+
+    /// Why nothing moves, if nothing moves.
+    pub(crate) fn deadlock(&self) -> Deadlock {
+        report::deadlock(&self.plan, &self.regions, self.now)
+    }
+
+    /// Counters so far, for the cycles that all regions have run.
+    pub(crate) fn stats(&mut self) -> Stats {
+        let mut all = Stats::default();
+        let frontier = self.frontier;
+        for region in &mut self.regions {
+            region.settle_all(frontier);
+            all.add(&region.stats);
+        }
+        all
+    }
+
+    /// What happened so far, if it was kept; ordered.
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        let frontier = self.frontier;
+        let mut all = Vec::new();
+        for region in &mut self.regions {
+            region.settle_all(frontier);
+            all.extend(region.events.iter().flatten().copied());
+        }
+        normalise(all)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Catches up what main threads counted before cycle `t`.
+    fn settle_all(&mut self, t: u64) {
+        for pe in 0..self.cores.len() {
+            if let Some(mut core) = self.cores[pe].take() {
+                self.settle_until(&mut core, t);
+                self.cores[pe] = Some(core);
+            }
+        }
+    }
+}

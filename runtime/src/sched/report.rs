@@ -1,0 +1,206 @@
+//! Why a machine stands still: who waits for what, and where the words are.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, Coord, Port};
+
+use super::plan::Plan;
+use super::region::Region;
+use crate::fabric::router::RAMP;
+use crate::outcome::{Deadlock, StuckPlace, StuckWords, Wait, Waiter};
+use crate::pe::code::Code;
+use crate::pe::core::Core;
+use crate::pe::main::Main;
+use crate::pe::op::Op;
+
+/// Most senders that are named.
+const SENDERS: usize = 4;
+
+/// What an operation waits for, as a key for folding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Receive { color: u8, queue: u8 },
+    Send { color: u8, queue: u8 },
+    Fifo,
+    Microthread(u8),
+}
+
+/// Program, task, place, kind.
+type Key = (u16, u16, Loc, Kind);
+
+/// The report.
+pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) -> Deadlock {
+    let mut groups: BTreeMap<Key, (usize, usize, usize)> = BTreeMap::new();
+    let mut stuck: BTreeMap<(Color, StuckPlace), (u64, usize, usize)> = BTreeMap::new();
+    let mut host_waiting = Vec::new();
+    for region in regions {
+        for pe in 0..region.cores.len() as u32 {
+            let number = region.number(plan, pe);
+            if let Some(core) = &region.cores[pe as usize] {
+                for key in waits(core) {
+                    let group = groups.entry(key).or_insert((0, number, number));
+                    *group = (group.0 + 1, group.1.min(number), group.2.max(number));
+                }
+            }
+            for (color, place, words) in standing(plan, region, pe) {
+                let entry = stuck.entry((color, place)).or_insert((0, 0, number));
+                *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
+            }
+            if let Some(router) = &region.routers[pe as usize] {
+                let full = router.sources.iter().filter(|source| !source.words.is_empty());
+                host_waiting.extend(full.map(|source| {
+                    let link = plan.links[source.link as usize];
+                    (link.at, link.color, source.words.len() as u64)
+                }));
+            }
+        }
+    }
+    let mut waiters: Vec<Waiter> =
+        groups.into_iter().map(|(key, group)| waiter(plan, regions, key, group)).collect();
+    waiters.sort_by_key(|waiter| (std::cmp::Reverse(waiter.count), waiter.first.y, waiter.first.x));
+    let mut stuck: Vec<StuckWords> = stuck
+        .into_iter()
+        .map(|((color, place), (words, count, first))| {
+            StuckWords { color, place, words, count, first: plan.coord(first) }
+        })
+        .collect();
+    stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.words));
+    host_waiting.sort_by_key(|(at, color, _)| (at.y, at.x, *color));
+    Deadlock { cycle, waiters, stuck, host_waiting }
+}
+
+/// What a core's operations wait for.
+fn waits<C: Code>(core: &Core<C>) -> Vec<Key> {
+    let program = core.at.program;
+    let of = |op: &Op<C::Op>| (program, op.task, op.loc, kind(core, op));
+    let live = core.threads.iter().flatten().filter(|op| !op.ended);
+    let mut all: Vec<Key> = live.map(|op| of(op)).collect();
+    match &core.main {
+        Main::Vector(op) => all.push(of(op)),
+        Main::Launch(op) => all.push((program, op.task, op.loc, Kind::Microthread(op.microthread))),
+        Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
+    }
+    all
+}
+
+fn kind<C: Code>(core: &Core<C>, op: &Op<C::Op>) -> Kind {
+    if let Some(output) = op.output
+        && core.outputs[usize::from(output.queue)].places() != 0
+        && core.outputs[usize::from(output.queue)].is_full()
+    {
+        return Kind::Send { color: output.color, queue: output.queue };
+    }
+    for (&queue, &color) in op.inputs.iter().zip(&op.colors) {
+        let Some(queue) = queue else { continue };
+        let head = core.inputs[usize::from(queue)].ring.head();
+        if head.is_none_or(|head| head.control) {
+            return Kind::Receive { color, queue };
+        }
+    }
+    Kind::Fifo
+}
+
+/// Words that stand on a PE.
+fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
+    let mut all = Vec::new();
+    let mut note = |color: u8, place, words: usize| {
+        if let (Some(color), 1..) = (Color::new(color), words) {
+            all.push((color, place, words as u64));
+        }
+    };
+    if let Some(router) = &region.routers[pe as usize] {
+        let colors = &plan.routers[router.plan as usize].colors;
+        for lane in &router.lanes {
+            let port = Port::ALL[usize::from(lane.port)];
+            note(colors[usize::from(lane.color)].color, StuckPlace::Router(port), lane.ring.len());
+        }
+    }
+    if let Some(core) = &region.cores[pe as usize] {
+        for input in &core.inputs {
+            let color = input.ring.head().map_or(0, |head| head.color);
+            note(color, StuckPlace::Input, input.ring.len());
+        }
+        for ring in &core.outputs {
+            note(ring.head().map_or(0, |head| head.color), StuckPlace::Output, ring.len());
+        }
+    }
+    all
+}
+
+fn waiter<C: Code>(
+    plan: &Plan,
+    regions: &[Region<C>],
+    key: Key,
+    (count, first, last): (usize, usize, usize),
+) -> Waiter {
+    let (program, task, loc, kind) = key;
+    let program = &plan.programs[usize::from(program)];
+    let wait = match kind {
+        Kind::Receive { color, queue } => receive(plan, regions, first, color, queue),
+        Kind::Send { color, queue } => match Color::new(color) {
+            Some(color) => Wait::Send { color, queue },
+            None => Wait::Fifo,
+        },
+        Kind::Fifo => Wait::Fifo,
+        Kind::Microthread(id) => Wait::Microthread(id),
+    };
+    Waiter {
+        count,
+        first: plan.coord(first),
+        last: plan.coord(last),
+        program: program.name.clone(),
+        task: program.tasks.get(usize::from(task)).map(|task| task.name.clone()),
+        loc,
+        wait,
+    }
+}
+
+/// Follows a color's routes back from a core to those that inject it.
+fn receive<C: Code>(plan: &Plan, regions: &[Region<C>], pe: usize, color: u8, queue: u8) -> Wait {
+    let (mut senders, mut stands) = (Vec::new(), None);
+    let mut seen = vec![false; plan.router_of.len()];
+    let mut open = VecDeque::from([pe]);
+    seen[pe] = true;
+    while let Some(pe) = open.pop_front() {
+        let at = plan.coord(pe);
+        if stands.is_none() {
+            stands = words_at(plan, regions, at, color).map(|port| (at, port));
+        }
+        let Some(index) = plan.color_index(pe, color) else { continue };
+        let row = &plan.routers[plan.router_of[pe] as usize].colors[usize::from(index)];
+        let rx = row.rx[..usize::from(row.positions)].iter().fold(0, |all, rx| all | rx);
+        for port in Port::ALL.into_iter().filter(|&port| rx >> port as u8 & 1 != 0) {
+            if port as u8 == RAMP {
+                if senders.len() < SENDERS {
+                    senders.push(at);
+                }
+            } else if let Some((x, y)) = plan.neighbour(at.x.into(), at.y.into(), port) {
+                let next = plan.number(x, y);
+                if !std::mem::replace(&mut seen[next], true) {
+                    open.push_back(next);
+                }
+            }
+        }
+    }
+    let (region, local) = locate(plan, plan.coord(pe));
+    let core = regions[region].cores[local].as_deref();
+    let last = core.and_then(|core| core.inputs[usize::from(queue)].last);
+    match Color::new(color) {
+        Some(color) => Wait::Receive { color, queue, last, senders, stands },
+        None => Wait::Fifo,
+    }
+}
+
+fn words_at<C: Code>(plan: &Plan, regions: &[Region<C>], at: Coord, color: u8) -> Option<Port> {
+    let (region, local) = locate(plan, at);
+    let router = regions[region].routers[local].as_deref()?;
+    let index = plan.color_index(plan.number(at.x.into(), at.y.into()), color)?;
+    let lane = router.lanes.iter().find(|lane| lane.color == index && !lane.ring.is_empty())?;
+    Some(Port::ALL[usize::from(lane.port)])
+}
+
+fn locate(plan: &Plan, at: Coord) -> (usize, usize) {
+    let (region, pe) = plan.locate(at.x.into(), at.y.into());
+    (region as usize, pe as usize)
+}
