@@ -70,7 +70,10 @@ impl RouterPlan {
             }
             if row.initial >= row.positions {
                 let color = color.index();
-                let message = format!("color {color} at ({}, {}) starts at an invalid switch position", at.x, at.y);
+                let message = format!(
+                    "color {color} at ({}, {}) starts at an invalid switch position",
+                    at.x, at.y
+                );
                 return Err(LoadError::Invalid(message));
             }
             plan.index_of[usize::from(row.color)] = plan.colors.len() as u8;

@@ -171,7 +171,8 @@ impl<C: Code> Region<C> {
                 continue;
             }
             let stamp = t + plan.timing.hop;
-            let slot = Slot { stamp, payload: word.payload, control: word.control, ..Slot::default() };
+            let slot =
+                Slot { stamp, payload: word.payload, control: word.control, ..Slot::default() };
             if router.push(color, port, plan.timing.link_places, slot) {
                 self.wakes.router(pe, stamp);
             }
@@ -212,7 +213,13 @@ impl<C: Code> Region<C> {
             let free = self.free_from(plan, code, router, pe, color, row.color, outs);
             if free <= t {
                 let lane = index as u8;
-                candidates.push(Candidate { stamp: head.stamp, color: row.color, port, lane, outs });
+                candidates.push(Candidate {
+                    stamp: head.stamp,
+                    color: row.color,
+                    port,
+                    lane,
+                    outs,
+                });
             } else if free != NEVER {
                 self.wakes.router(pe, free);
             }
@@ -251,7 +258,15 @@ impl<C: Code> Region<C> {
     }
 
     /// R4 to R7: moves a word.
-    fn grant(&mut self, plan: &Plan, code: &C, router: &mut Router, pe: u32, t: u64, granted: Candidate) {
+    fn grant(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        router: &mut Router,
+        pe: u32,
+        t: u64,
+        granted: Candidate,
+    ) {
         let lane = &mut router.lanes[usize::from(granted.lane)];
         let (index, was_full) = (lane.color, lane.ring.is_full());
         let mut word = lane.ring.pop(t + plan.timing.credit);
@@ -340,7 +355,9 @@ impl<C: Code> Region<C> {
             }
             Way::Far { region, pe, port: entry } => {
                 self.stats.hops += 1;
-                router.shadow(index, port, places).push(Slot { stamp: word.stamp, ..Slot::default() });
+                router
+                    .shadow(index, port, places)
+                    .push(Slot { stamp: word.stamp, ..Slot::default() });
                 self.messages.push(Message::Word { region, pe, port: entry, word });
             }
             Way::Host { link } => {

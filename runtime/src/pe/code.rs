@@ -46,7 +46,12 @@ pub(crate) trait Code: Sync {
     ) -> Result<Element, CodeTrapKind>;
 
     /// Writes back what an ended operation leaves (registers, the pointed-to result).
-    fn finish(&self, pe: Pe, state: &mut Self::State, op: &mut Self::Op) -> Result<(), CodeTrapKind>;
+    fn finish(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        op: &mut Self::Op,
+    ) -> Result<(), CodeTrapKind>;
 }
 
 /// What FIFOs say to an operation.

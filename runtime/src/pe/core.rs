@@ -309,7 +309,11 @@ impl<C: Code> Region<C> {
                 _ => program.inputs[queue].task,
             };
         }
-        core.main = Main::start(&program.tasks[usize::from(core.task)], word.payload, t + plan.timing.task_start);
+        core.main = Main::start(
+            &program.tasks[usize::from(core.task)],
+            word.payload,
+            t + plan.timing.task_start,
+        );
         self.wakes.core(pe, t + plan.timing.task_start);
         core.acted.acted = true;
         self.stats.tasks += 1;
@@ -319,7 +323,14 @@ impl<C: Code> Region<C> {
     }
 
     /// Takes the head of an input queue.
-    pub(crate) fn take_input(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, queue: usize, t: u64) -> Slot {
+    pub(crate) fn take_input(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        queue: usize,
+        t: u64,
+    ) -> Slot {
         let ring = &mut core.inputs[queue].ring;
         let was_full = ring.is_full();
         let word = ring.pop(t + plan.timing.credit);

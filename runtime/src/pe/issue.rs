@@ -73,7 +73,9 @@ impl<C: Code> Core<C> {
         let count = self.threads.len();
         for step in 1..=count {
             let id = (usize::from(self.last_thread) + step) % count;
-            let Some(op) = self.threads[id].take_if(|op| op.priority == class && !op.ended) else { continue };
+            let Some(op) = self.threads[id].take_if(|op| op.priority == class && !op.ended) else {
+                continue;
+            };
             let blocked = self.thread_blocked >> id & 1 != 0;
             let ready = !blocked
                 && matches!(self.readiness(code, &op, t), Readiness::Element | Readiness::Control);
@@ -200,13 +202,26 @@ impl<C: Code> Region<C> {
             }
             let advance = output.advance && ended;
             debug_assert!(Color::new(output.color).is_some());
-            ring.push(Slot { stamp: t + 1, payload, color: output.color, control: output.control, advance });
+            ring.push(Slot {
+                stamp: t + 1,
+                payload,
+                color: output.color,
+                control: output.control,
+                advance,
+            });
         }
         Ok(ended)
     }
 
     /// A control wavelet ends an operation; the setting says what follows.
-    fn end_by_control(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64, op: &mut Op<C::Op>) {
+    fn end_by_control(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+        op: &mut Op<C::Op>,
+    ) {
         for queue in op.inputs.into_iter().flatten() {
             let head = core.inputs[usize::from(queue)].ring.visible(t);
             if head.is_some_and(|head| head.control) {

@@ -118,7 +118,8 @@ impl<C: Code> Region<C> {
         {
             flag += 1;
             let task = core.task;
-            let fault = |kind| Fault { kind, task, loc: program.tasks[usize::from(task)].loc, color: None };
+            let fault =
+                |kind| Fault { kind, task, loc: program.tasks[usize::from(task)].loc, color: None };
             core.flag(program, op, id).map_err(fault)?;
         }
         if is_last {
@@ -298,7 +299,9 @@ impl<C: Code> Core<C> {
             };
             let both = mine & used;
             if both != 0 {
-                let mask = |other: &Op<C::Op>| if input { other.input_mask() } else { other.output_mask() };
+                let mask = |other: &Op<C::Op>| {
+                    if input { other.input_mask() } else { other.output_mask() }
+                };
                 let other = self.threads.iter().flatten().find(|other| mask(other) & both != 0);
                 let loc = other.map(|other| other.loc).unwrap_or_default();
                 return Err(clash(both.trailing_zeros() as u8, input, loc));

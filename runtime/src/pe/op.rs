@@ -40,7 +40,12 @@ pub(crate) struct Output {
 
 impl<O> Op<O> {
     /// Reads a start; the queues it names must exist and carry the color it names.
-    pub(crate) fn new(plan: &PePlan, start: &VectorStart, task: u16, code: O) -> Result<Op<O>, TrapKind> {
+    pub(crate) fn new(
+        plan: &PePlan,
+        start: &VectorStart,
+        task: u16,
+        code: O,
+    ) -> Result<Op<O>, TrapKind> {
         let (mut inputs, mut colors) = ([None; 3], [0; 3]);
         let slots = inputs.iter_mut().zip(&mut colors);
         for ((slot, of), source) in slots.zip(&start.sources) {
@@ -55,7 +60,8 @@ impl<O> Op<O> {
         let output = match start.dest {
             Stream::Output { queue, color, control, advance_switch: advance, .. } => {
                 let known = plan.outputs.get(usize::from(queue));
-                let fits = known.is_some_and(|known| known.color.is_none_or(|known| known.index() == color));
+                let fits = known
+                    .is_some_and(|known| known.color.is_none_or(|known| known.index() == color));
                 if !fits {
                     return Err(TrapKind::BadQueue { input: false, queue });
                 }

@@ -124,7 +124,12 @@ impl PePlan {
     fn bind_queues(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
         for binding in &program.queues {
             let (queue, color) = (usize::from(binding.queue), binding.color);
-            let bad = || LoadError::Invalid(format!("`{}` binds queue {queue}, which does not exist", self.name));
+            let bad = || {
+                LoadError::Invalid(format!(
+                    "`{}` binds queue {queue}, which does not exist",
+                    self.name
+                ))
+            };
             if !binding.input {
                 self.outputs.get_mut(queue).ok_or_else(bad)?.color = Some(color);
                 continue;
@@ -135,7 +140,12 @@ impl PePlan {
             let of_color = &mut self.queue_of[usize::from(color.index())];
             if *of_color != NO_QUEUE && *of_color != binding.queue {
                 let (first, second) = (*of_color, binding.queue);
-                return Err(LoadError::TwoQueues { program: self.name.clone(), color, first, second });
+                return Err(LoadError::TwoQueues {
+                    program: self.name.clone(),
+                    color,
+                    first,
+                    second,
+                });
             }
             *of_color = binding.queue;
             let input = &mut self.inputs[queue];
@@ -158,12 +168,18 @@ impl PePlan {
                 loc: binding.loc,
             });
             let id = usize::from(binding.id);
-            let bad = || LoadError::Invalid(format!("`{}` binds a task to id {id}, which does not exist", self.name));
+            let bad = || {
+                LoadError::Invalid(format!(
+                    "`{}` binds a task to id {id}, which does not exist",
+                    self.name
+                ))
+            };
             match binding.kind {
                 TaskKind::Local => *self.local.get_mut(id).ok_or_else(bad)? = number,
                 TaskKind::Control => *self.control.get_mut(id).ok_or_else(bad)? = number,
                 TaskKind::Data => {
-                    let limit = if target.data_task_by_queue { self.numbered } else { Color::COUNT };
+                    let limit =
+                        if target.data_task_by_queue { self.numbered } else { Color::COUNT };
                     if id >= limit {
                         return Err(bad());
                     }

@@ -69,7 +69,12 @@ impl<C: Code> Engine<C> {
 
     /// Appends words to a source queue; false if the link does not lead into the mesh or its
     /// color has no route there.
-    pub(crate) fn send(&mut self, link: LinkId, cycle: u64, words: impl IntoIterator<Item = Wavelet>) -> bool {
+    pub(crate) fn send(
+        &mut self,
+        link: LinkId,
+        cycle: u64,
+        words: impl IntoIterator<Item = Wavelet>,
+    ) -> bool {
         let Some(&info) = self.plan.links.get(link.0 as usize) else { return false };
         let (x, y) = (info.at.x.into(), info.at.y.into());
         let (region, pe) = self.plan.locate(x, y);

@@ -12,3 +12,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod step;
 pub(crate) mod wheel;
+
+#[cfg(test)]
+mod tests;

@@ -175,7 +175,15 @@ impl<C: Code> Region<C> {
     }
 
     /// Tells whoever fills a lane that one of its places is free from `free` on.
-    pub(crate) fn credit(&mut self, plan: &Plan, pe: u32, color: u8, port: u8, was_full: bool, free: u64) {
+    pub(crate) fn credit(
+        &mut self,
+        plan: &Plan,
+        pe: u32,
+        color: u8,
+        port: u8,
+        was_full: bool,
+        free: u64,
+    ) {
         if port == RAMP {
             self.wakes.core(pe, free);
             return;
@@ -234,18 +242,38 @@ impl<C: Code> Region<C> {
         let number = self.number(plan, pe) as u32;
         if let Some(events) = &mut self.events {
             let Slot { stamp, payload, control, .. } = word;
-            events.push(Event::Arrival { cycle: stamp, pe: number, queue: queue as u8, payload, control });
+            events.push(Event::Arrival {
+                cycle: stamp,
+                pe: number,
+                queue: queue as u8,
+                payload,
+                control,
+            });
         }
     }
 
     /// Notes a trap without a source place on a PE of the region.
-    pub(crate) fn trap(&mut self, plan: &Plan, pe: u32, cycle: u64, kind: TrapKind, color: Option<Color>) {
+    pub(crate) fn trap(
+        &mut self,
+        plan: &Plan,
+        pe: u32,
+        cycle: u64,
+        kind: TrapKind,
+        color: Option<Color>,
+    ) {
         let number = self.number(plan, pe);
         self.trap_at(plan, number, cycle, kind, color);
     }
 
     /// Likewise, anywhere.
-    pub(crate) fn trap_at(&mut self, plan: &Plan, number: usize, cycle: u64, kind: TrapKind, color: Option<Color>) {
+    pub(crate) fn trap_at(
+        &mut self,
+        plan: &Plan,
+        number: usize,
+        cycle: u64,
+        kind: TrapKind,
+        color: Option<Color>,
+    ) {
         let program = plan.program(number).map(|program| program.name.clone());
         let pe: Coord = plan.coord(number);
         let trap = Trap { kind, pe, program, task: None, loc: Loc::default(), cycle, color };
@@ -254,7 +282,8 @@ impl<C: Code> Region<C> {
 
     /// Keeps the first trap by (cycle, PE).
     pub(crate) fn note_trap(&mut self, number: usize, trap: Trap) {
-        let earlier = self.trap.as_ref().is_some_and(|(pe, old)| (old.cycle, *pe) <= (trap.cycle, number));
+        let earlier =
+            self.trap.as_ref().is_some_and(|(pe, old)| (old.cycle, *pe) <= (trap.cycle, number));
         if !earlier {
             self.trap = Some((number, trap));
         }

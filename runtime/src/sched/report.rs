@@ -61,8 +61,12 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
     waiters.sort_by_key(|waiter| (std::cmp::Reverse(waiter.count), waiter.first.y, waiter.first.x));
     let mut stuck: Vec<StuckWords> = stuck
         .into_iter()
-        .map(|((color, place), (words, count, first))| {
-            StuckWords { color, place, words, count, first: plan.coord(first) }
+        .map(|((color, place), (words, count, first))| StuckWords {
+            color,
+            place,
+            words,
+            count,
+            first: plan.coord(first),
         })
         .collect();
     stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.words));

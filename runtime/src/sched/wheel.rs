@@ -85,11 +85,8 @@ impl Wheel {
 
     fn next(&self) -> u64 {
         let turned = self.any.rotate_right((self.base % SLOTS) as u32);
-        let near = if turned == 0 {
-            u64::MAX
-        } else {
-            self.base + u64::from(turned.trailing_zeros())
-        };
+        let near =
+            if turned == 0 { u64::MAX } else { self.base + u64::from(turned.trailing_zeros()) };
         self.heap.peek().map_or(near, |Reverse((at, _))| near.min(*at))
     }
 

@@ -37,7 +37,12 @@ pub(crate) fn region_of(message: &Message) -> u32 {
 
 impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     /// A thread without regions.
-    pub(crate) fn new(run: &'r Run<'a, C>, sync: &'r Sync, owners: &'r [usize], id: usize) -> Worker<'r, 'a, C> {
+    pub(crate) fn new(
+        run: &'r Run<'a, C>,
+        sync: &'r Sync,
+        owners: &'r [usize],
+        id: usize,
+    ) -> Worker<'r, 'a, C> {
         Worker {
             run,
             sync,

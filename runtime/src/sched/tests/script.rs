@@ -1,0 +1,231 @@
+//! Programs for scheduler tests: tasks as lists of acts, without any IR body.
+
+use cranelift_entity::EntityRef;
+use dflow_ir::dsd::op::DsdOp;
+use dflow_ir::func::Func;
+use dflow_ir::image::RouterConfig;
+use dflow_ir::inst::{FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::Coord;
+use dflow_ir::program::{FuncId, Profile, Program};
+use dflow_ir::target::{Target, TargetId};
+
+use crate::config::{Config, EngineKind};
+use crate::exec::{CodeTrapKind, Entry, Segment, Stop, Stream, VectorStart};
+use crate::fabric::plan::RouterPlan;
+use crate::machine::HostLinkInfo;
+use crate::pe::code::{Code, Element, Fifo, Pe};
+use crate::pe::plan::PePlan;
+use crate::sched::engine::Engine;
+use crate::sched::plan::{Latencies, Plan};
+
+/// One act of a task.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    /// Counts slots.
+    Work(u32),
+    /// A flag operation.
+    Flag(FlagOp, u16),
+    /// A vector operation.
+    Vector(Box<VectorStart>),
+    /// Ends a segment without anything else.
+    Yield,
+}
+
+/// A machine under test.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    pub(super) target: TargetId,
+    pub(super) width: u16,
+    pub(super) height: u16,
+    /// A program per PE: queues, tasks and flags; the acts of each function stand in `acts`.
+    pub(super) programs: Vec<Program>,
+    pub(super) acts: Vec<Vec<Vec<Act>>>,
+    pub(super) routers: Vec<RouterConfig>,
+    pub(super) links: Vec<HostLinkInfo>,
+}
+
+impl Spec {
+    /// A mesh of PEs without programs.
+    pub(super) fn new(target: TargetId, width: u16, height: u16) -> Spec {
+        let count = usize::from(width) * usize::from(height);
+        let programs =
+            (0..count).map(|pe| Program::empty(format!("pe{pe}"), Profile::Pe)).collect();
+        let (acts, routers) = (vec![Vec::new(); count], vec![RouterConfig::default(); count]);
+        Spec { target, width, height, programs, acts, routers, links: Vec::new() }
+    }
+
+    /// Adds a function to a PE.
+    pub(super) fn func(
+        &mut self,
+        pe: usize,
+        name: &str,
+        params: &[dflow_ir::ty::Ty],
+        acts: Vec<Act>,
+    ) -> FuncId {
+        let builder =
+            dflow_ir::builder::FuncBuilder::new(name.into(), params, None, Loc::default());
+        let func: Func = builder.finish();
+        self.acts[pe].push(acts);
+        self.programs[pe].funcs.push(func)
+    }
+
+    /// The machine.
+    pub(super) fn engine(&self, engine: EngineKind, threads: usize, region: u16) -> Engine<Script> {
+        let config = Config { engine, threads, region, record: true, ..Config::default() };
+        let target = Target::get(self.target);
+        let timing = Latencies::new(&target.timing);
+        let programs = self.programs.iter();
+        let programs = programs.map(|program| PePlan::new(program, target, &timing).unwrap());
+        let routers = self.routers.iter();
+        let routers = routers.map(|router| RouterPlan::new(router, Coord::default()).unwrap());
+        let (width, height) = (self.width.into(), self.height.into());
+        let mut links = self.links.clone();
+        links.sort_by_key(|link| (link.at.y, link.at.x, link.color, link.port));
+        let plan = Plan {
+            width,
+            height,
+            side: Engine::<Script>::side(&config, width, height),
+            timing,
+            programs: programs.collect(),
+            program_of: (0..self.programs.len() as u16).collect(),
+            routers: routers.collect(),
+            router_of: (0..self.routers.len() as u32).collect(),
+            links,
+            record: true,
+        };
+        Engine::new(plan, Script { acts: self.acts.clone() }, &config)
+    }
+}
+
+/// Runs the acts.
+pub(super) struct Script {
+    acts: Vec<Vec<Vec<Act>>>,
+}
+
+/// Where a task stands, and a hash of what it has read.
+#[derive(Default)]
+pub(super) struct State {
+    func: usize,
+    next: usize,
+    pub(super) hash: u32,
+}
+
+/// A running operation.
+pub(super) struct Op {
+    left: Option<u32>,
+    relays: bool,
+    sends: bool,
+}
+
+impl Code for Script {
+    type State = State;
+    type Op = Op;
+
+    fn state(&self, pe: Pe) -> State {
+        State { hash: pe.number.wrapping_mul(0x9e37_79b9), ..State::default() }
+    }
+
+    fn bytes(&self, _: Pe) -> u64 {
+        0
+    }
+
+    fn run(&self, pe: Pe, state: &mut State, entry: Entry<'_>, out: &mut Segment) {
+        if let Entry::Start { func, args } = entry {
+            (state.func, state.next) = (func.index(), 0);
+            for &arg in args {
+                state.hash = state.hash.wrapping_mul(31).wrapping_add(arg as u32);
+            }
+        }
+        out.cycles = 0;
+        out.flags.clear();
+        let acts = &self.acts[pe.number as usize][state.func];
+        while let Some(act) = acts.get(state.next) {
+            state.next += 1;
+            match act {
+                Act::Work(slots) => out.cycles += slots,
+                Act::Flag(op, id) => {
+                    out.flags.push((out.cycles, *op, *id));
+                    out.cycles += 1;
+                }
+                Act::Vector(start) => {
+                    out.stop = Stop::Vector(start.clone());
+                    return;
+                }
+                Act::Yield => {
+                    out.stop = Stop::Yield;
+                    return;
+                }
+            }
+        }
+        out.stop = Stop::Return;
+    }
+
+    fn begin(&self, _: Pe, _: &mut State, start: &VectorStart) -> Op {
+        let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
+        Op {
+            left: start.length,
+            relays: start.sources.iter().any(is_input),
+            sends: matches!(start.dest, Stream::Output { .. }),
+        }
+    }
+
+    fn fifo(&self, _: Pe, _: &mut State, _: &Op) -> Fifo {
+        Fifo::Ready
+    }
+
+    fn is_done(&self, op: &Op) -> bool {
+        op.left == Some(0)
+    }
+
+    fn element(
+        &self,
+        _: Pe,
+        state: &mut State,
+        op: &mut Op,
+        inputs: [u32; 3],
+    ) -> Result<Element, CodeTrapKind> {
+        if let Some(left) = &mut op.left {
+            *left -= 1;
+        }
+        if op.relays {
+            state.hash = state.hash.wrapping_mul(31).wrapping_add(inputs[0]);
+        } else {
+            state.hash = state.hash.wrapping_add(1);
+        }
+        let output =
+            op.sends.then(|| if op.relays { inputs[0].wrapping_add(1) } else { state.hash });
+        Ok(Element { output, ..Element::default() })
+    }
+
+    fn finish(&self, _: Pe, _: &mut State, _: &mut Op) -> Result<(), CodeTrapKind> {
+        Ok(())
+    }
+}
+
+/// A vector operation of `length` elements.
+pub(super) fn vector(dest: Stream, source: Stream, length: u32) -> VectorStart {
+    VectorStart {
+        op: DsdOp(0),
+        dest,
+        sources: [source, Stream::None, Stream::None],
+        length: Some(length),
+        asynchronous: false,
+        microthread: 0,
+        activate: None,
+        unblock: None::<Unblock>,
+        priority: Priority::Low,
+        on_control: OnControl::Ignore,
+        loc: Loc::default(),
+    }
+}
+
+/// An output stream of data wavelets.
+pub(super) fn output(queue: u8, color: u8) -> Stream {
+    Stream::Output { queue, color, control: false, index: 0, advance_switch: false }
+}
+
+/// An input stream.
+pub(super) fn input(queue: u8, color: u8) -> Stream {
+    Stream::Input { queue, color }
+}
