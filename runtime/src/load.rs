@@ -2,7 +2,23 @@
 //!
 //! Invariant: a feature that the engines do not model is refused here, by name.
 
-use dflow_ir::mesh::{Color, Coord};
+use std::sync::Arc;
+
+use dflow_ir::image::{Image, ProgramId};
+use dflow_ir::mesh::{Color, Coord, RectMap};
+use dflow_ir::program::HostLink;
+use dflow_ir::target::Target;
+use dflow_ir::validate;
+
+use crate::config::{CodeKind, Config};
+use crate::exec::interp::Interpreter;
+use crate::exec::{CodeEngine, LoadedProgram};
+use crate::fabric::plan::RouterPlan;
+use crate::machine::HostLinkInfo;
+use crate::pe::exec::Programs;
+use crate::pe::plan::PePlan;
+use crate::sched::engine::Engine;
+use crate::sched::plan::{Latencies, Plan};
 
 /// Why an image cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,4 +48,115 @@ pub enum LoadError {
     /// The image contradicts itself or its target.
     #[error("the image is not valid: {0}")]
     Invalid(String),
+}
+
+/// An image made ready: what runs, and the code of its programs.
+pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
+    validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))?;
+    let target = Target::get(image.target);
+    let timing = Latencies::new(&target.timing);
+    let (width, height) =
+        (u32::from(image.placement.rect.width), u32::from(image.placement.rect.height));
+    let program_of =
+        grid(width, height, &image.placement.programs, |id| id.as_u32() as u16, u16::MAX);
+    let router_of = grid(width, height, &image.placement.router_map, |&index| index, u32::MAX);
+    let mut plan = Plan {
+        width,
+        height,
+        side: Engine::<Programs>::side(config, width, height),
+        timing,
+        programs: Vec::new(),
+        routers: routers(image)?,
+        links: links(image, &program_of, width)?,
+        record: config.record,
+        router_of,
+        program_of,
+    };
+    let mut programs = Programs {
+        loaded: Vec::new(),
+        slots: image.placement.slots.values().cloned().collect(),
+        rank: ranks(&plan.program_of, image.programs.len()),
+    };
+    for (id, program) in &image.programs {
+        plan.programs.push(PePlan::new(program, target, &timing)?);
+        let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
+        let engine = compile(&loaded, config)?;
+        programs.loaded.push((Arc::new(loaded), engine));
+    }
+    Ok((plan, programs))
+}
+
+fn compile(program: &LoadedProgram, config: &Config) -> Result<Arc<dyn CodeEngine>, LoadError> {
+    let _ = program;
+    match config.code {
+        CodeKind::Interpreter | CodeKind::Jit => Ok(Arc::new(Interpreter)),
+    }
+}
+
+/// A value per PE, row by row.
+fn grid<T, V: Clone>(
+    width: u32,
+    height: u32,
+    map: &RectMap<T>,
+    value: impl Fn(&T) -> V,
+    none: V,
+) -> Vec<V> {
+    let mut grid = vec![none; (width * height) as usize];
+    for (at, entry) in map.iter_pes() {
+        let index = (u32::from(at.y) * width + u32::from(at.x)) as usize;
+        if u32::from(at.x) < width
+            && let Some(cell) = grid.get_mut(index)
+        {
+            *cell = value(entry);
+        }
+    }
+    grid
+}
+
+fn routers(image: &Image) -> Result<Vec<RouterPlan>, LoadError> {
+    let placement = &image.placement;
+    let mut firsts = vec![Coord::default(); placement.routers.len()];
+    for (rect, index) in placement.router_map.entries.iter().rev() {
+        if let Some(first) = firsts.get_mut(*index as usize) {
+            *first = Coord { x: rect.x, y: rect.y };
+        }
+    }
+    let plans = placement.routers.iter().zip(firsts);
+    plans.map(|(config, at)| RouterPlan::new(config, at)).collect()
+}
+
+/// Links to the host, ordered by PE, color and port.
+fn links(image: &Image, program_of: &[u16], width: u32) -> Result<Vec<HostLinkInfo>, LoadError> {
+    let mut links = Vec::new();
+    for (number, &id) in program_of.iter().enumerate() {
+        if id == u16::MAX {
+            continue;
+        }
+        let number = number as u32;
+        let at = Coord { x: (number % width) as u16, y: (number / width) as u16 };
+        let first = links.len();
+        for link in &image.programs[ProgramId::from_u32(id.into())].host_links {
+            let HostLink { port, color, to_mesh } = *link;
+            links.push(HostLinkInfo { at, port, color, to_mesh });
+        }
+        let own: &mut [HostLinkInfo] = &mut links[first..];
+        own.sort_by_key(|link| (link.color, link.port));
+        let key = |link: &HostLinkInfo| (link.color, link.port);
+        if own.windows(2).any(|pair| key(&pair[0]) == key(&pair[1])) {
+            let message =
+                format!("PE ({}, {}) is joined to the host twice by one link", at.x, at.y);
+            return Err(LoadError::Invalid(message));
+        }
+    }
+    Ok(links)
+}
+
+/// Number of each PE among those of its program, row by row.
+fn ranks(program_of: &[u16], programs: usize) -> Vec<u32> {
+    let mut next = vec![0; programs];
+    let rank = |&program: &u16| match next.get_mut(usize::from(program)) {
+        Some(next) => std::mem::replace(next, *next + 1),
+        None => 0,
+    };
+    program_of.iter().map(rank).collect()
 }

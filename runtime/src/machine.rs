@@ -5,27 +5,42 @@
 //! through links, and what the host sends for something it saw at cycle `t` enters no earlier
 //! than `t + HOST_LATENCY`.
 
+use std::marker::PhantomData;
+
 use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
 
 use crate::config::{Config, Limits};
-use crate::load::LoadError;
-use crate::outcome::RunEnd;
+use crate::load::{self, LoadError};
+use crate::outcome::{Deadlock, RunEnd};
+use crate::pe::exec::Programs;
+use crate::sched::engine::Engine;
+pub use crate::sched::record::Event;
 use crate::stats::Stats;
 
 /// A machine in one state of its life: [`Loaded`], [`Running`] or [`Stopped`].
 pub struct Machine<S> {
-    state: S,
+    engine: Box<Engine<Programs>>,
+    state: PhantomData<S>,
 }
 
 /// Programs are in place, nothing has run.
-pub struct Loaded;
+#[derive(Debug)]
+pub enum Loaded {}
 
 /// It runs when told to.
-pub struct Running;
+#[derive(Debug)]
+pub enum Running {}
 
 /// It will not run any more; its state can be read.
-pub struct Stopped;
+#[derive(Debug)]
+pub enum Stopped {}
+
+impl<S> std::fmt::Debug for Machine<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine").field("now", &self.engine.now).finish_non_exhaustive()
+    }
+}
 
 /// A link between a router and the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,70 +70,78 @@ pub enum Goal {
 
 impl Machine<Loaded> {
     /// Loads an image: checks it, compiles its programs, makes no PE state.
+    ///
+    /// # Errors
+    /// The image is not valid, or uses a feature that is not supported yet.
     pub fn load(image: &Image, config: &Config) -> Result<Machine<Loaded>, LoadError> {
-        let _ = (image, config);
-        unimplemented!()
+        let (plan, programs) = load::load(image, config)?;
+        let engine = Box::new(Engine::new(plan, programs, config));
+        Ok(Machine { engine, state: PhantomData })
     }
 
     /// Starts the clock.
     pub fn start(self) -> Machine<Running> {
-        let Loaded = self.state;
-        Machine { state: Running }
+        Machine { engine: self.engine, state: PhantomData }
     }
 }
 
 impl Machine<Running> {
     /// The current cycle: where the last run ended.
     pub fn now(&self) -> u64 {
-        unimplemented!()
+        self.engine.now
     }
 
     /// The links to the host, by [`LinkId`]: ordered by row, column, color, port.
     pub fn links(&self) -> &[HostLinkInfo] {
-        unimplemented!()
+        &self.engine.plan.links
     }
 
     /// Appends words to the source queue of a link that leads into the mesh. They enter one per
-    /// cycle, as credits allow, from `cycle` on. A link that leads out ignores nothing: it is an
-    /// error of the caller and returns false.
+    /// cycle, as credits allow, from `cycle` on (or from the first cycle that has not been run).
+    /// False if the link does not lead into the mesh: nothing is sent.
     pub fn send(
         &mut self,
         link: LinkId,
         cycle: u64,
         words: impl IntoIterator<Item = Wavelet>,
     ) -> bool {
-        let _ = (link, cycle, words.into_iter().count());
-        unimplemented!()
+        self.engine.send(link, cycle, words)
     }
 
     /// Runs until all goals hold, or for other reasons (see [`RunEnd`]).
     pub fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
-        let _ = (goals, limits);
-        unimplemented!()
+        self.engine.run(goals, limits)
     }
 
     /// Takes the words that reached the host on a link until now, with their cycles.
     pub fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
-        let _ = link;
-        unimplemented!()
-    }
-
-    /// Counters so far.
-    pub fn stats(&self) -> Stats {
-        unimplemented!()
+        self.engine.received(link)
     }
 
     /// Ends the machine's life.
     pub fn stop(self) -> Machine<Stopped> {
-        let Running = self.state;
-        Machine { state: Stopped }
+        Machine { engine: self.engine, state: PhantomData }
     }
 }
 
-impl Machine<Stopped> {
+impl<S> Machine<S> {
+    /// Counters so far.
+    pub fn stats(&self) -> Stats {
+        self.engine.stats()
+    }
+
+    /// Who waits for what, and which words stand where. Empty if nothing does.
+    pub fn waiting(&self) -> Deadlock {
+        self.engine.deadlock()
+    }
+
+    /// What happened so far, if [`Config::record`] asked for it, ordered by PE and kind.
+    pub fn events(&self) -> Vec<Event> {
+        self.engine.events()
+    }
+
     /// Reads bytes of a PE's memory; `None` outside the rectangle or the PE's memory.
-    pub fn read_memory(&self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>> {
-        let _ = (&self.state, at, address, bytes);
-        unimplemented!()
+    pub fn read_memory(&mut self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>> {
+        self.engine.read(at, address, bytes)
     }
 }

@@ -91,11 +91,6 @@ impl Router {
         }
     }
 
-    /// Words that stand in it.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting == 0
-    }
-
     /// From which cycle a word may be pushed into a lane.
     pub(crate) fn free_from(&self, color: u8, port: u8) -> u64 {
         match self.lane_of[usize::from(color)][usize::from(port)] {

@@ -36,22 +36,27 @@ pub(crate) trait Code: Sync {
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;
 
-    /// Does one element with the words of its inputs, in the order of the sources.
+    /// Does one element with the words of its fabric inputs, in the order of the sources.
     fn element(
         &self,
         pe: Pe,
         state: &mut Self::State,
         op: &mut Self::Op,
-        inputs: [u32; 3],
+        inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind>;
 
-    /// Writes back what an ended operation leaves (registers, the pointed-to result).
+    /// Writes back what an ended operation leaves (registers, the pointed-to result); it is not
+    /// `complete` if a FIFO ended it.
     fn finish(
         &self,
         pe: Pe,
         state: &mut Self::State,
         op: &mut Self::Op,
+        complete: bool,
     ) -> Result<(), CodeTrapKind>;
+
+    /// Bytes of the PE's memory.
+    fn read(&self, pe: Pe, state: &mut Self::State, address: u32, bytes: u32) -> Option<Vec<u8>>;
 }
 
 /// What FIFOs say to an operation.

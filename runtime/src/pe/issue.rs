@@ -154,10 +154,10 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         core.acted.acted = true;
         if core.readiness(code, &op, t) == Readiness::Fifo {
-            return self.end_main(plan, code, core, pe, t, op, 0);
+            return self.end_main(plan, code, core, pe, t, op, false);
         }
         if self.element(plan, program, code, core, pe, t, &mut op)? {
-            self.end_main(plan, code, core, pe, t, op, 1)
+            self.end_main(plan, code, core, pe, t, op, true)
         } else {
             core.main = Main::Vector(op);
             Ok(())
@@ -182,11 +182,9 @@ impl<C: Code> Region<C> {
             self.end_by_control(plan, core, pe, t, op);
             return Ok(true);
         }
-        let mut words = [0; 3];
-        for (word, queue) in words.iter_mut().zip(op.inputs) {
-            if let Some(queue) = queue {
-                *word = self.take_input(plan, core, pe, queue.into(), t).payload;
-            }
+        let mut words = [0; 2];
+        for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
+            *word = self.take_input(plan, core, pe, queue.into(), t).payload;
         }
         let done = code
             .element(core.at, &mut core.state, &mut op.code, words)

@@ -194,7 +194,7 @@ impl<C: Code> Region<C> {
         }
         core.claim(&op)?;
         if code.is_done(&op.code) {
-            self.end_main(plan, code, core, pe, t, op, 1)
+            self.end_main(plan, code, core, pe, t, op, true)
         } else {
             core.main = Main::Vector(op);
             Ok(())
@@ -224,7 +224,7 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// A synchronous operation has ended in cycle `t`; `value` says whether all was done.
+    /// A synchronous operation has ended in cycle `t`.
     #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
     pub(crate) fn end_main(
         &mut self,
@@ -234,12 +234,12 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         mut op: Box<Op<C::Op>>,
-        value: u64,
+        complete: bool,
     ) -> Result<(), Fault> {
         core.owned_in &= !op.input_mask();
         core.owned_out &= !op.output_mask();
-        core.main = Main::resume(t + 1, value);
-        self.finish(plan, code, core, pe, t, &mut op, None)
+        core.main = Main::resume(t + 1, complete.into());
+        self.finish(plan, code, core, pe, t, &mut op, complete, None)
     }
 
     /// A microthread's operation has ended in cycle `t`.
@@ -253,7 +253,7 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
     ) -> Result<(), Fault> {
         let id = op.microthread;
-        self.finish(plan, code, core, pe, t, op, Some(id))
+        self.finish(plan, code, core, pe, t, op, true, Some(id))
     }
 
     /// Writes back what an operation leaves and arranges its completion.
@@ -266,12 +266,13 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         op: &mut Op<C::Op>,
+        complete: bool,
         microthread: Option<u8>,
     ) -> Result<(), Fault> {
         op.ended = true;
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind: TrapKind::Code(kind), task, loc, color: None };
-        code.finish(core.at, &mut core.state, &mut op.code).map_err(fault)?;
+        code.finish(core.at, &mut core.state, &mut op.code, complete).map_err(fault)?;
         let (activate, unblock) = (op.activate, op.unblock);
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
             let due = t + plan.timing.completion;

@@ -6,6 +6,7 @@
 
 pub(crate) mod code;
 pub(crate) mod core;
+pub(crate) mod exec;
 pub(crate) mod issue;
 pub(crate) mod main;
 pub(crate) mod op;

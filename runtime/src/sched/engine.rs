@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use dflow_ir::mesh::Wavelet;
+use dflow_ir::mesh::{Coord, Wavelet};
 
 use super::plan::Plan;
-use super::record::{Event, normalise};
+use super::record::{Event, MAIN, normalise};
 use super::region::Region;
 use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
@@ -19,7 +19,9 @@ use crate::fabric::router::Source;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{Deadlock, RunEnd};
 use crate::pe::code::Code;
+use crate::pe::main::Main;
 use crate::stats::Stats;
+use crate::trap::TrapKind;
 
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
@@ -67,8 +69,8 @@ impl<C: Code> Engine<C> {
         }
     }
 
-    /// Appends words to a source queue; false if the link does not lead into the mesh or its
-    /// color has no route there.
+    /// Appends words to a source queue; false if the link does not lead into the mesh. A color
+    /// without a route there is a trap.
     pub(crate) fn send(
         &mut self,
         link: LinkId,
@@ -79,9 +81,16 @@ impl<C: Code> Engine<C> {
         let (x, y) = (info.at.x.into(), info.at.y.into());
         let (region, pe) = self.plan.locate(x, y);
         let color = self.plan.color_index(self.plan.number(x, y), info.color.index());
-        let (true, Some(color)) = (info.to_mesh, color) else { return false };
+        if !info.to_mesh {
+            return false;
+        }
         let cycle = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
+        let Some(color) = color else {
+            let kind = TrapKind::NoRoute { from: info.port };
+            region.trap(&self.plan, pe, cycle, kind, Some(info.color));
+            return true;
+        };
         let router = region.router(&self.plan, pe);
         let known = router.sources.iter().position(|source| source.link == link.0);
         let index = known.unwrap_or_else(|| {
@@ -172,36 +181,49 @@ impl<C: Code> Engine<C> {
     }
 
     /// Counters so far, for the cycles that all regions have run.
-    pub(crate) fn stats(&mut self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         let mut all = Stats::default();
-        let frontier = self.frontier;
-        for region in &mut self.regions {
-            region.settle_all(frontier);
+        for region in &self.regions {
             all.add(&region.stats);
+            all.slots += region.uncounted(self.frontier).map(|(_, _, count)| count).sum::<u64>();
         }
         all
     }
 
     /// What happened so far, if it was kept; ordered.
-    pub(crate) fn events(&mut self) -> Vec<Event> {
-        let frontier = self.frontier;
+    pub(crate) fn events(&self) -> Vec<Event> {
         let mut all = Vec::new();
-        for region in &mut self.regions {
-            region.settle_all(frontier);
-            all.extend(region.events.iter().flatten().copied());
+        for region in &self.regions {
+            let Some(events) = &region.events else { continue };
+            all.extend(events);
+            let thread = MAIN;
+            let slots = region.uncounted(self.frontier);
+            all.extend(slots.map(|(pe, cycle, count)| Event::Slots { cycle, pe, thread, count }));
         }
         normalise(all)
+    }
+
+    /// Bytes of a PE's memory.
+    pub(crate) fn read(&mut self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>> {
+        let (x, y) = (u32::from(at.x), u32::from(at.y));
+        if x >= self.plan.width || y >= self.plan.height {
+            return None;
+        }
+        self.plan.program(self.plan.number(x, y))?;
+        let (region, pe) = self.plan.locate(x, y);
+        let core = self.regions[region as usize].core(&self.plan, &self.code, pe);
+        self.code.read(core.at, &mut core.state, address, bytes)
     }
 }
 
 impl<C: Code> Region<C> {
-    /// Catches up what main threads counted before cycle `t`.
-    fn settle_all(&mut self, t: u64) {
-        for pe in 0..self.cores.len() {
-            if let Some(mut core) = self.cores[pe].take() {
-                self.settle_until(&mut core, t);
-                self.cores[pe] = Some(core);
+    /// Slots before cycle `t` that main threads counted while nobody looked: PE, first, count.
+    fn uncounted(&self, t: u64) -> impl Iterator<Item = (u32, u64, u64)> {
+        self.cores.iter().flatten().filter_map(move |core| match core.main {
+            Main::Counting { asleep: Some(since), .. } if since < t => {
+                Some((core.at.number, since, t - since))
             }
-        }
+            _ => None,
+        })
     }
 }

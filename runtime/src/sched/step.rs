@@ -21,7 +21,7 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
         }
         run.after_cycle(region);
         t += 1;
-        if t % CHECK == 0 {
+        if t.is_multiple_of(CHECK) {
             run.check(t, region.bytes - bytes);
             bytes = region.bytes;
         }

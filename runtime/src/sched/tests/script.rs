@@ -183,7 +183,7 @@ impl Code for Script {
         _: Pe,
         state: &mut State,
         op: &mut Op,
-        inputs: [u32; 3],
+        inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind> {
         if let Some(left) = &mut op.left {
             *left -= 1;
@@ -198,8 +198,12 @@ impl Code for Script {
         Ok(Element { output, ..Element::default() })
     }
 
-    fn finish(&self, _: Pe, _: &mut State, _: &mut Op) -> Result<(), CodeTrapKind> {
+    fn finish(&self, _: Pe, _: &mut State, _: &mut Op, _: bool) -> Result<(), CodeTrapKind> {
         Ok(())
+    }
+
+    fn read(&self, _: Pe, _: &mut State, _: u32, _: u32) -> Option<Vec<u8>> {
+        None
     }
 }
 

@@ -1,0 +1,91 @@
+//! The code engines of `exec` and `jit` behind the scheduler's interface.
+
+use std::sync::Arc;
+
+use super::code::{Code, Element, Fifo, Pe};
+use crate::exec::{
+    CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Segment, VectorStart,
+    VectorState,
+};
+
+/// Programs with their code, and the PEs' slot values.
+pub(crate) struct Programs {
+    /// By program.
+    pub(crate) loaded: Vec<(Arc<LoadedProgram>, Arc<dyn CodeEngine>)>,
+    /// Slot values of all PEs of a program, by program.
+    pub(crate) slots: Vec<Vec<u64>>,
+    /// Number of each PE among those of its program.
+    pub(crate) rank: Vec<u32>,
+}
+
+impl Programs {
+    fn program(&self, pe: Pe) -> &LoadedProgram {
+        &self.loaded[usize::from(pe.program)].0
+    }
+
+    fn slots(&self, pe: Pe) -> &[u64] {
+        let count = self.program(pe).program().slots.len();
+        let start = self.rank[pe.number as usize] as usize * count;
+        self.slots[usize::from(pe.program)].get(start..start + count).unwrap_or_default()
+    }
+}
+
+impl Code for Programs {
+    type State = PeState;
+    type Op = VectorState;
+
+    fn state(&self, pe: Pe) -> PeState {
+        PeState::new(self.program(pe))
+    }
+
+    fn bytes(&self, pe: Pe) -> u64 {
+        self.program(pe).slab_bytes() as u64
+    }
+
+    fn run(&self, pe: Pe, state: &mut PeState, entry: Entry<'_>, out: &mut Segment) {
+        let (program, engine) = &self.loaded[usize::from(pe.program)];
+        engine.run(program, state, self.slots(pe), entry, out);
+    }
+
+    fn begin(&self, pe: Pe, _: &mut PeState, start: &VectorStart) -> VectorState {
+        VectorState::new(self.program(pe), start.clone())
+    }
+
+    fn fifo(&self, pe: Pe, state: &mut PeState, op: &VectorState) -> Fifo {
+        match op.fifo_check(self.program(pe), state) {
+            FifoCheck::Ready => Fifo::Ready,
+            FifoCheck::Wait | FifoCheck::End => Fifo::Blocked,
+        }
+    }
+
+    fn is_done(&self, op: &VectorState) -> bool {
+        op.is_done()
+    }
+
+    fn element(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        op: &mut VectorState,
+        inputs: [u32; 2],
+    ) -> Result<Element, CodeTrapKind> {
+        let stepped = op.step(self.program(pe), state, inputs)?;
+        Ok(Element { output: stepped.output, activate: stepped.activate })
+    }
+
+    fn finish(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        op: &mut VectorState,
+        complete: bool,
+    ) -> Result<(), CodeTrapKind> {
+        op.finish(self.program(pe), state, complete).map(|_| ())
+    }
+
+    fn read(&self, pe: Pe, state: &mut PeState, address: u32, bytes: u32) -> Option<Vec<u8>> {
+        state.prepare(self.program(pe), self.slots(pe));
+        let range = state.memory_mut().range(u64::from(address), u64::from(bytes));
+        range.ok().map(|bytes| bytes.to_vec())
+    }
+}
