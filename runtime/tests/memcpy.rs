@@ -266,7 +266,11 @@ fn numbers(count: usize, from: u32) -> Vec<u8> {
 }
 
 /// A long conversation; gives what was seen, cycles included.
-fn talk(host: &mut Session<Machine<Running>>, width: u16, height: u16) -> Result<Vec<u64>, Failure> {
+fn talk(
+    host: &mut Session<Machine<Running>>,
+    width: u16,
+    height: u16,
+) -> Result<Vec<u64>, Failure> {
     let all = host.symbols().all();
     let inner = rect(width / 2, height / 2, width - width / 2, height - height / 2);
     let mut cycles = Vec::new();
@@ -323,8 +327,7 @@ fn all_engines_see_the_same_conversation() {
             let image = image(target, width, height);
             let mut seen = Vec::new();
             for engine in [EngineKind::Step, EngineKind::Exact] {
-                let config =
-                    Config { engine, code: CodeKind::Interpreter, ..Config::default() };
+                let config = Config { engine, code: CodeKind::Interpreter, ..Config::default() };
                 let mut host = session(&image, &config);
                 let cycles = talk(&mut host, width, height)
                     .unwrap_or_else(|failure| panic!("{width} x {height}: {failure}"));

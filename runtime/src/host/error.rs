@@ -57,12 +57,12 @@ pub enum HostError {
     /// Elements of this size cannot travel.
     #[error("elements of type {0} cannot be copied or streamed: 16-, 32- and 64-bit elements can")]
     ElementSize(Ty),
-    /// Not a whole number of elements per PE.
-    #[error("{elements} elements cannot be shared equally by {pes} PEs")]
+    /// Not a whole number of elements per PE or row.
+    #[error("{elements} elements cannot be shared equally by {pes} PEs or rows")]
     Count {
         /// Elements given.
         elements: u64,
-        /// PEs of the region.
+        /// PEs, or rows, of the region.
         pes: u64,
     },
     /// More than a PE's memory can hold.
@@ -108,7 +108,7 @@ pub enum HostError {
         given: usize,
     },
     /// A color that is no stream in this direction.
-    #[error("color {} is no stream {}", color.index(), if *.to_mesh { "to the mesh" } else { "to the host" })]
+    #[error("color {} is no stream {} in every row of the region: no link joins it", color.index(), if *.to_mesh { "to the mesh" } else { "to the host" })]
     NoStream {
         /// The color.
         color: Color,

@@ -9,11 +9,11 @@ use dflow_ir::mesh::{Color, Coord, Port, Rect, Wavelet};
 use dflow_ir::ty::Ty;
 
 use super::stream::{Finished, StreamId, Streams};
-use super::symbols::Symbols;
+use super::symbols::{Style, Symbols};
 use super::wire::{self, COMMANDS, Operation, TO_HOST, TO_MESH, reserved};
 use super::{Failure, HostError, Mesh};
 use crate::config::{HOST_LATENCY, Limits};
-use crate::machine::{Goal, LinkId};
+use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 
 /// Most 16-bit words of a copy per PE: one more would mean "without end" to a descriptor.
@@ -48,7 +48,7 @@ impl<M: Mesh> Session<M> {
     pub fn new(mesh: M, image: &Image, limits: Limits) -> Session<M> {
         let symbols = Symbols::new(image);
         let find =
-            |row: u16, number: u8, to_mesh: bool| link(&mesh, row, reserved(number), to_mesh);
+            |row: u16, number: u8, to_mesh: bool| west_link(&mesh, row, reserved(number), to_mesh);
         let rows = (0..symbols.rows())
             .map(|row| Row {
                 commands: find(row, COMMANDS, true),
@@ -113,9 +113,7 @@ impl<M: Mesh> Session<M> {
         let row_bytes = per_pe * usize::from(rect.width);
         for ((commands, to_mesh), row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
             self.send(commands, wire::command(operation, export, &args));
-            let dealt: Vec<Vec<u32>> =
-                row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect();
-            self.send(to_mesh, wire::deal(rect.x, &dealt));
+            self.send(to_mesh, wire::deal(rect.x, &pes(row, per_pe, word)));
         }
         self.unfenced = true;
         Ok(())
@@ -182,8 +180,9 @@ impl<M: Mesh> Session<M> {
         self.gather(all, 1).map(|_| ())
     }
 
-    /// Queues words for a streaming color: `data` holds the same number of elements for each PE
-    /// of the region, row by row. Does not wait.
+    /// Queues words for a streaming color, `data` row by row of the region. If the color's
+    /// switches deal words out, a row holds the same number of elements for each of its PEs;
+    /// otherwise where they go is the program's own affair. Does not wait.
     ///
     /// # Errors
     /// The request does not fit the color, the region or the mesh.
@@ -194,19 +193,29 @@ impl<M: Mesh> Session<M> {
         ty: Ty,
         data: &[u8],
     ) -> Result<(), Failure> {
-        self.symbols.check_stream(color, true)?;
         self.symbols.check_region(rect)?;
         let word = wire::bytes_per_word(ty)?;
-        let per_pe = share(data.len(), rect.area(), ty)?;
         let links = self.stream_links(color, rect, true)?;
-        if per_pe == 0 {
+        let row_bytes = share(data.len(), links.len(), ty)?;
+        let columns = usize::from(rect.width);
+        if row_bytes == 0 {
             return Ok(());
         }
-        let row_bytes = per_pe * usize::from(rect.width);
-        for (link, row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
-            let dealt: Vec<Vec<u32>> =
-                row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect();
-            self.send(link, wire::deal(rect.x, &dealt));
+        let mut rows = Vec::with_capacity(links.len());
+        for (&(link, at), row) in links.iter().zip(data.chunks_exact(row_bytes)) {
+            let words = match self.symbols.style(at, color) {
+                Style::Dealt => {
+                    let per_pe = share(row_bytes, columns, ty)?;
+                    let first = rect.x.checked_sub(at.x);
+                    let first = first.ok_or(HostError::NoStream { color, to_mesh: true })?;
+                    wire::deal(first, &pes(row, per_pe, word))
+                }
+                Style::Merged | Style::Plain => wire::words(row, word),
+            };
+            rows.push((link, words));
+        }
+        for (link, words) in rows {
+            self.send(link, words);
         }
         Ok(())
     }
@@ -223,19 +232,20 @@ impl<M: Mesh> Session<M> {
         ty: Ty,
         count: u64,
     ) -> Result<StreamId, Failure> {
-        self.symbols.check_stream(color, false)?;
         self.symbols.check_region(rect)?;
         let word = wire::bytes_per_word(ty)?;
-        if rect.width > 1 && !self.symbols.takes_turns(color) {
+        let links = self.stream_links(color, rect, false)?;
+        let merged = |&(_, at): &(LinkId, Coord)| self.symbols.style(at, color) == Style::Merged;
+        if rect.width > 1 && links.iter().any(merged) {
             return Err(HostError::SeveralColumns { color, columns: rect.width }.into());
         }
-        let pes = rect.area() as u64;
-        if !count.is_multiple_of(pes) {
-            return Err(HostError::Count { elements: count, pes }.into());
+        let rows = u64::from(rect.height);
+        if !count.is_multiple_of(rows) {
+            return Err(HostError::Count { elements: count, pes: rows }.into());
         }
-        let per_row = count / u64::from(rect.height);
+        let per_row = count / rows;
         let words = per_row.saturating_mul(u64::from(ty.bytes()) / word as u64);
-        let links = self.stream_links(color, rect, false)?;
+        let links: Vec<LinkId> = links.into_iter().map(|(link, _)| link).collect();
         Ok(self.streams.expect_words(color, &links, rect.y, word, words))
     }
 
@@ -251,10 +261,10 @@ impl<M: Mesh> Session<M> {
         ty: Ty,
         capacity: u64,
     ) -> Result<StreamId, Failure> {
-        self.symbols.check_stream(color, false)?;
         self.symbols.check_region(rect)?;
         let word = wire::bytes_per_word(ty)?;
         let links = self.stream_links(color, rect, false)?;
+        let links: Vec<LinkId> = links.into_iter().map(|(link, _)| link).collect();
         let words = capacity.saturating_mul(u64::from(ty.bytes()) / word as u64);
         Ok(self.streams.expect_rows(color, &links, rect.y, word, words, capacity))
     }
@@ -361,32 +371,38 @@ impl<M: Mesh> Session<M> {
         .collect()
     }
 
+    /// The link of each row of a region for a streaming color, and the PE it is at.
     fn stream_links(
         &self,
         color: Color,
         rect: Rect,
         to_mesh: bool,
-    ) -> Result<Vec<LinkId>, HostError> {
+    ) -> Result<Vec<(LinkId, Coord)>, HostError> {
+        let links = self.mesh.links();
+        let found = |row| {
+            row_links(links, row).find(|(_, link)| link.color == color && link.to_mesh == to_mesh)
+        };
         (rect.y..rect.y + rect.height)
             .map(|row| {
-                link(&self.mesh, row, color, to_mesh).ok_or(HostError::NoLink { row, color })
+                let link = found(row).map(|(id, link)| (id, link.at));
+                link.ok_or(HostError::NoStream { color, to_mesh })
             })
             .collect()
     }
 }
 
-/// The link of a color on the west side of a row; links are ordered by row.
-fn link(mesh: &impl Mesh, row: u16, color: Color, to_mesh: bool) -> Option<LinkId> {
-    let links = mesh.links();
+/// The links of a row; all links are ordered by row.
+fn row_links(links: &[HostLinkInfo], row: u16) -> impl Iterator<Item = (LinkId, &HostLinkInfo)> {
     let start = links.partition_point(|link| link.at.y < row);
-    let wanted = |link: &crate::machine::HostLinkInfo| {
-        link.at == Coord { x: 0, y: row }
-            && link.port == Port::West
-            && link.color == color
-            && link.to_mesh == to_mesh
-    };
-    let found = links[start..].iter().take_while(|link| link.at.y == row).position(wanted)?;
-    Some(LinkId((start + found) as u32))
+    let numbered = (start as u32..).map(LinkId).zip(&links[start..]);
+    numbered.take_while(move |(_, link)| link.at.y == row)
+}
+
+/// The link of a color on the west side of a row.
+fn west_link(mesh: &impl Mesh, row: u16, color: Color, to_mesh: bool) -> Option<LinkId> {
+    let at = Coord { x: 0, y: row };
+    let wanted = HostLinkInfo { at, port: Port::West, color, to_mesh };
+    row_links(mesh.links(), row).find(|(_, link)| **link == wanted).map(|(id, _)| id)
 }
 
 fn rows_of(rect: Rect) -> std::ops::Range<usize> {
@@ -412,4 +428,9 @@ fn check_extent(words: u64, bytes: usize, ty: Ty) -> Result<(), HostError> {
         return Err(HostError::TooMany { elements: bytes as u64 / u64::from(ty.bytes()) });
     }
     Ok(())
+}
+
+/// The payloads of each PE of a row.
+fn pes(row: &[u8], per_pe: usize, word: usize) -> Vec<Vec<u32>> {
+    row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect()
 }

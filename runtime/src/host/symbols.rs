@@ -1,12 +1,23 @@
 //! What the host can name, and which PEs have it.
 
-use dflow_ir::image::{Export, ExportKind, Image};
-use dflow_ir::mesh::{Color, Coord, Rect};
+use dflow_ir::image::{Export, ExportKind, Image, RouterConfig};
+use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, PortSet, Rect, RectMap, SwitchEntry};
 use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
 
 use super::HostError;
 use super::wire::{MAX_ARGS, bytes_per_word};
+
+/// How words of a stream are told apart by column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Switches deal them out, column by column.
+    Dealt,
+    /// They come from several columns as they please.
+    Merged,
+    /// The program's own affair: their order is all there is.
+    Plain,
+}
 
 /// Exports of an image, with the PEs that bind them.
 #[derive(Clone, Debug)]
@@ -18,16 +29,13 @@ pub struct Symbols {
     places: Vec<(Rect, usize)>,
     columns: u16,
     rows: u16,
-    streams_in: Vec<Color>,
-    streams_out: Vec<Color>,
-    /// Streams to the host whose columns take turns.
-    turns: Vec<Color>,
+    routers: Vec<RouterConfig>,
+    router_map: RectMap<u32>,
 }
 
 impl Symbols {
     /// The symbols of an image.
     pub fn new(image: &Image) -> Symbols {
-        let memcpy = image.memcpy.clone().unwrap_or_default();
         let bound = |program: &Program| {
             let mut bound = vec![false; image.exports.len()];
             for binding in &program.exports {
@@ -38,19 +46,14 @@ impl Symbols {
             bound
         };
         let places = &image.placement.programs.entries;
-        let switched = |color: &Color| {
-            let configs = image.placement.routers.iter().flat_map(|router| &router.colors);
-            configs.into_iter().any(|(c, config, _)| c == color && config.switch.is_some())
-        };
         Symbols {
             exports: image.exports.clone(),
             bound: image.programs.values().map(bound).collect(),
             places: places.iter().map(|&(rect, id)| (rect, id.as_u32() as usize)).collect(),
             columns: image.placement.rect.width,
             rows: image.placement.rect.height,
-            turns: memcpy.d2h.iter().copied().filter(switched).collect(),
-            streams_in: memcpy.h2d,
-            streams_out: memcpy.d2h,
+            routers: image.placement.routers.clone(),
+            router_map: image.placement.router_map.clone(),
         }
     }
 
@@ -153,14 +156,18 @@ impl Symbols {
         self.check_bound(export, name, self.all())
     }
 
-    pub(super) fn check_stream(&self, color: Color, to_mesh: bool) -> Result<(), HostError> {
-        let streams = if to_mesh { &self.streams_in } else { &self.streams_out };
-        if streams.contains(&color) { Ok(()) } else { Err(HostError::NoStream { color, to_mesh }) }
-    }
-
-    /// Whether words of several columns come in the order of the columns.
-    pub(super) fn takes_turns(&self, color: Color) -> bool {
-        self.turns.contains(&color)
+    /// How the words of a color leave or enter the mesh at a PE that is joined to the host.
+    pub(super) fn style(&self, at: Coord, color: Color) -> Style {
+        let router = self.router_map.get(at).and_then(|&id| self.routers.get(id as usize));
+        let config = router.and_then(|router| router.colors.iter().find(|entry| entry.0 == color));
+        let Some((_, ColorConfig { route, switch, .. }, _)) = config else { return Style::Plain };
+        let further = switch.and_then(|switch| switch.positions[0]);
+        let to_ramp = PortSet::one(Port::Ramp);
+        match further {
+            Some(SwitchEntry::Tx(_)) if route.tx == to_ramp => Style::Dealt,
+            None if route.rx.contains(Port::Ramp) && route.rx != to_ramp => Style::Merged,
+            Some(_) | None => Style::Plain,
+        }
     }
 
     fn export(&self, id: u32) -> Result<&Export, HostError> {

@@ -76,6 +76,11 @@ pub(super) fn bytes_per_word(ty: Ty) -> Result<usize, HostError> {
     }
 }
 
+/// Elements as data wavelets.
+pub(super) fn words(elements: &[u8], bytes: usize) -> Vec<Wavelet> {
+    payloads(elements, bytes).into_iter().map(Wavelet::data_word).collect()
+}
+
 /// Elements as payloads, `bytes` (2 or 4) of them per word, low bits first.
 pub(super) fn payloads(elements: &[u8], bytes: usize) -> Vec<u32> {
     elements.chunks_exact(bytes).map(little_endian).collect()

@@ -5,9 +5,11 @@ mod program;
 mod session;
 
 use cranelift_entity::PrimaryMap;
-use dflow_ir::image::{ElementType, Export, ExportKind, Image, MemcpyInfo, Placement, ProgramId};
+use dflow_ir::image::{ElementType, Export, ExportKind, Image, Placement, ProgramId, RouterConfig};
 use dflow_ir::loc::Loc;
-use dflow_ir::mesh::{Color, Rect, RectMap};
+use dflow_ir::mesh::{
+    Color, ColorConfig, Port, PortSet, Rect, RectMap, Route, Switch, SwitchEntry,
+};
 use dflow_ir::program::{ExportBinding, FuncId, Profile, Program, Symbol};
 use dflow_ir::target::TargetId;
 use dflow_ir::ty::Ty;
@@ -58,12 +60,26 @@ fn image(width: u16, height: u16) -> Image {
     if height > 1 {
         entries.push((rect(0, 1, width, height - 1), id(1)));
     }
+    let ports = |ports: &[Port]| ports.iter().fold(PortSet::EMPTY, |set, &port| set.with(port));
+    let route = |rx: &[Port], tx| Route { rx: ports(rx), tx: PortSet::one(tx) };
+    let deal = Switch {
+        positions: [Some(SwitchEntry::Tx(PortSet::one(Port::East))), None, None],
+        ..Switch::default()
+    };
+    let config = |route, switch| ColorConfig { route, switch, ..ColorConfig::default() };
+    let dealt = config(route(&[Port::West], Port::Ramp), Some(deal));
+    let merged = config(route(&[Port::Ramp, Port::East], Port::West), None);
+    let colors = vec![
+        (color(STREAM_IN), dealt, Loc::default()),
+        (color(STREAM_OUT), merged, Loc::default()),
+    ];
     let placement = Placement {
         rect: rect(0, 0, width, height),
+        routers: vec![RouterConfig { colors }],
+        router_map: RectMap { entries: vec![(rect(0, 0, width, height), 0)] },
         programs: RectMap { entries },
         ..Placement::default()
     };
-    let memcpy = MemcpyInfo { h2d: vec![color(STREAM_IN)], d2h: vec![color(STREAM_OUT)] };
     Image {
         target: TargetId::Wse2,
         files: Vec::new(),
@@ -74,7 +90,7 @@ fn image(width: u16, height: u16) -> Image {
         host: None,
         tests: Vec::new(),
         params: Vec::new(),
-        memcpy: Some(memcpy),
+        memcpy: None,
     }
 }
 

@@ -97,6 +97,20 @@ fn marks_end_rows() {
     assert_eq!(done[0].rows, [[1, 0, 2, 0, 3, 0, 4, 0], [5, 0, 6, 0, 7, 0, 8, 0]]);
 }
 
+/// Without switches that deal, a row's words go in as they are.
+#[test]
+fn a_stream_of_its_own_gets_its_rows_in_order() {
+    let mut image = super::image(2, 2);
+    image.placement.routers[0].colors[0].1.switch = None;
+    let mesh = super::Model::new(2, 2, Echo::Marked);
+    let mut host = super::Session::new(mesh, &image, crate::config::Limits::default());
+    let data: Vec<u8> = (0..6u16).flat_map(u16::to_le_bytes).collect();
+    host.stream_in(color(STREAM_IN), rect(1, 0, 1, 2), Ty::I16, &data).unwrap();
+    host.stream_out_rows(color(STREAM_OUT), rect(1, 0, 1, 2), Ty::I16, 3).unwrap();
+    let done = host.wait().unwrap();
+    assert_eq!(done[0].rows, [[1, 0, 2, 0, 3, 0], [4, 0, 5, 0, 6, 0]]);
+}
+
 #[test]
 fn waiting_for_words_that_nobody_sends_is_a_deadlock() {
     let mut host = session(1, 1, Echo::Silent);
