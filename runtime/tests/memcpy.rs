@@ -262,7 +262,7 @@ fn rect(x: u16, y: u16, width: u16, height: u16) -> Rect {
 }
 
 fn numbers(count: usize, from: u32) -> Vec<u8> {
-    (from..).take(count).flat_map(|n| (n * 0x0101_0001).to_le_bytes()).collect()
+    (from..).take(count).flat_map(|n| n.wrapping_mul(0x0101_0001).to_le_bytes()).collect()
 }
 
 /// A long conversation; gives what was seen, cycles included.
@@ -312,7 +312,7 @@ fn talk(
     let back: Vec<u8> = done[0].rows.concat();
     let wanted = words.chunks_exact(4).flat_map(|word| {
         let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-        (word + u32::from(width) - 1).to_le_bytes()
+        word.wrapping_add(u32::from(width) - 1).to_le_bytes()
     });
     assert!(wanted.eq(back));
     host.finish()?;
@@ -326,15 +326,18 @@ fn all_engines_see_the_same_conversation() {
         for (width, height) in [(1, 1), (2, 1), (5, 3), (1, 4)] {
             let image = image(target, width, height);
             let mut seen = Vec::new();
-            for engine in [EngineKind::Step, EngineKind::Exact] {
-                let config = Config { engine, code: CodeKind::Interpreter, ..Config::default() };
+            for (engine, threads) in
+                [(EngineKind::Step, 1), (EngineKind::Exact, 1), (EngineKind::Exact, 3)]
+            {
+                let code = CodeKind::Interpreter;
+                let config = Config { engine, code, threads, region: 2, ..Config::default() };
                 let mut host = session(&image, &config);
                 let cycles = talk(&mut host, width, height)
                     .unwrap_or_else(|failure| panic!("{width} x {height}: {failure}"));
                 assert!(cycles.is_sorted());
                 seen.push(cycles);
             }
-            assert_eq!(seen[0], seen[1]);
+            assert!(seen.iter().all(|cycles| *cycles == seen[0]), "{seen:?}");
         }
     }
 }
@@ -353,4 +356,23 @@ fn copies_take_the_cycles_that_the_protocol_says() {
     host.copy_out(LONGS, all, Ty::F32, 16).expect("runs");
     let out = host.cycles() - into;
     assert!((128..500).contains(&out), "{out} cycles for 128 half words");
+}
+
+/// A PE that never answers a launch: the report comes instead of a hang.
+#[test]
+fn a_launch_that_is_not_answered_is_a_deadlock() {
+    let mut image = image(TargetId::Wse2, 2, 1);
+    for program in image.programs.values_mut() {
+        // `go` without its call of `unblock_cmd_stream`.
+        let go = program.funcs.values_mut().find(|func| func.name == "go").expect("is there");
+        let entry = go.entry();
+        go.blocks[entry].insts.pop();
+        let last = go.insts.keys().next_back().expect("has instructions");
+        go.insts =
+            go.insts.iter().filter(|(id, _)| *id != last).map(|(_, inst)| inst.clone()).collect();
+    }
+    let config = Config { code: CodeKind::Interpreter, ..Config::default() };
+    let mut host = session(&image, &config);
+    let end = host.launch(GO, &[1, 2]);
+    assert!(matches!(end, Err(Failure::Deadlock(_))), "{end:?}");
 }
