@@ -112,8 +112,8 @@ impl<M: Mesh> Session<M> {
         let args = [columns(rect), (per_pe / word) as u32];
         let row_bytes = per_pe * usize::from(rect.width);
         for ((commands, to_mesh), row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
-            self.send(commands, wire::command(operation, export, &args));
-            self.send(to_mesh, wire::deal(rect.x, &pes(row, per_pe, word)));
+            self.send(commands, &mut wire::command(operation, export, &args).into_iter());
+            self.send(to_mesh, &mut wire::deal(rect.x, row, per_pe, word));
         }
         self.unfenced = true;
         Ok(())
@@ -142,12 +142,10 @@ impl<M: Mesh> Session<M> {
         }
         for (commands, _) in links {
             let args = [columns(rect), halves as u32];
-            self.send(commands, wire::command(Operation::CopyOut, export, &args));
+            self.send(commands, &mut wire::command(Operation::CopyOut, export, &args).into_iter());
         }
         self.unfenced = false;
-        let rows = self.gather(rect, halves as usize)?;
-        let bytes = rows.iter().flatten().flatten().flat_map(|half| half.to_le_bytes()).collect();
-        Ok(bytes)
+        self.gather(rect, halves as usize)
     }
 
     /// Calls an exported function on all PEs, with raw argument values, and waits until all have
@@ -161,7 +159,7 @@ impl<M: Mesh> Session<M> {
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
         let words: Vec<u32> = args.iter().map(|&arg| arg as u32).collect();
         for (commands, _) in links {
-            self.send(commands, wire::command(Operation::Launch, export, &words));
+            self.send(commands, &mut wire::command(Operation::Launch, export, &words).into_iter());
         }
         self.fence()
     }
@@ -174,7 +172,7 @@ impl<M: Mesh> Session<M> {
         let all = self.symbols.all();
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
         for (commands, _) in links {
-            self.send(commands, wire::command(Operation::Fence, 0, &[]));
+            self.send(commands, &mut wire::command(Operation::Fence, 0, &[]).into_iter());
         }
         self.unfenced = false;
         self.gather(all, 1).map(|_| ())
@@ -201,21 +199,22 @@ impl<M: Mesh> Session<M> {
         if row_bytes == 0 {
             return Ok(());
         }
-        let mut rows = Vec::with_capacity(links.len());
-        for (&(link, at), row) in links.iter().zip(data.chunks_exact(row_bytes)) {
-            let words = match self.symbols.style(at, color) {
-                Style::Dealt => {
-                    let per_pe = share(row_bytes, columns, ty)?;
-                    let first = rect.x.checked_sub(at.x);
-                    let first = first.ok_or(HostError::NoStream { color, to_mesh: true })?;
-                    wire::deal(first, &pes(row, per_pe, word))
-                }
-                Style::Merged | Style::Plain => wire::words(row, word),
-            };
-            rows.push((link, words));
+        let mut first = Vec::with_capacity(links.len());
+        for &(_, at) in &links {
+            first.push(match self.symbols.style(at, color) {
+                Style::Dealt => Some(self.first_column(rect, at, row_bytes, color, ty)?),
+                Style::Merged | Style::Plain => None,
+            });
         }
-        for (link, words) in rows {
-            self.send(link, words);
+        for (((link, _), row), first) in
+            links.into_iter().zip(data.chunks_exact(row_bytes)).zip(first)
+        {
+            match first {
+                Some(first) => {
+                    self.send(link, &mut wire::deal(first, row, row_bytes / columns, word))
+                }
+                None => self.send(link, &mut wire::words(row, word)),
+            }
         }
         Ok(())
     }
@@ -303,8 +302,21 @@ impl<M: Mesh> Session<M> {
         }
     }
 
-    fn send(&mut self, link: LinkId, words: Vec<Wavelet>) {
-        let sent = self.mesh.send(link, self.ready, &mut words.into_iter());
+    /// The first column of a region that a row's words are dealt to, counted from the link.
+    fn first_column(
+        &self,
+        rect: Rect,
+        at: Coord,
+        row_bytes: usize,
+        color: Color,
+        ty: Ty,
+    ) -> Result<u16, HostError> {
+        share(row_bytes, rect.width.into(), ty)?;
+        rect.x.checked_sub(at.x).ok_or(HostError::NoStream { color, to_mesh: true })
+    }
+
+    fn send(&mut self, link: LinkId, words: &mut dyn Iterator<Item = Wavelet>) {
+        let sent = self.mesh.send(link, self.ready, words);
         debug_assert!(sent, "links into the mesh were chosen");
     }
 
@@ -321,9 +333,9 @@ impl<M: Mesh> Session<M> {
         }
     }
 
-    /// Waits for so many words of every PE of a region on the color to the host, and sorts them:
-    /// per row, per column.
-    fn gather(&mut self, rect: Rect, per_pe: usize) -> Result<Vec<Vec<Vec<u16>>>, Failure> {
+    /// Waits for so many 16-bit words of every PE of a region on the color to the host, and sorts
+    /// them by row and column.
+    fn gather(&mut self, rect: Rect, per_pe: usize) -> Result<Vec<u8>, Failure> {
         let links = self.links(rect, |row| row.to_host, TO_HOST)?;
         let per_row = per_pe as u64 * u64::from(rect.width);
         let mut goals = Vec::with_capacity(links.len());
@@ -332,29 +344,14 @@ impl<M: Mesh> Session<M> {
             goals.push(Goal::Words(link, row.come));
         }
         self.run(&goals)?;
-        let received = links.iter().zip(rect.y..);
-        received.map(|(&link, row)| self.sort_row(link, row, rect, per_pe)).collect()
-    }
-
-    fn sort_row(
-        &mut self,
-        link: LinkId,
-        row: u16,
-        rect: Rect,
-        per_pe: usize,
-    ) -> Result<Vec<Vec<u16>>, Failure> {
-        let mut columns = vec![Vec::with_capacity(per_pe); usize::from(rect.width)];
-        for (_, word) in self.mesh.received(link) {
-            let column = word.index().checked_sub(rect.x).map(usize::from);
-            let column = column.and_then(|column| columns.get_mut(column));
-            match column.filter(|column| column.len() < per_pe && !word.control) {
-                Some(column) => column.push(word.data()),
-                None => {
-                    return Err(HostError::Unexpected { row, color: reserved(TO_HOST) }.into());
-                }
-            }
+        let mut bytes = vec![0; 2 * per_pe * rect.area()];
+        let rows = bytes.chunks_exact_mut(2 * per_pe * usize::from(rect.width));
+        for ((row, &link), number) in rows.zip(&links).zip(rect.y..) {
+            let words = self.mesh.received(link);
+            sort_row(row, words, rect.x, per_pe)
+                .ok_or(HostError::Unexpected { row: number, color: reserved(TO_HOST) })?;
         }
-        Ok(columns)
+        Ok(bytes)
     }
 
     /// Links of the rows of a region; `number` is the color to name if one is missing.
@@ -430,7 +427,15 @@ fn check_extent(words: u64, bytes: usize, ty: Ty) -> Result<(), HostError> {
     Ok(())
 }
 
-/// The payloads of each PE of a row.
-fn pes(row: &[u8], per_pe: usize, word: usize) -> Vec<Vec<u32>> {
-    row.chunks_exact(per_pe).map(|pe| wire::payloads(pe, word)).collect()
+/// Puts the words of a row at their columns' places; `None` if a word is not for any of them.
+fn sort_row(row: &mut [u8], words: Vec<(u64, Wavelet)>, first: u16, per_pe: usize) -> Option<()> {
+    let mut come = vec![0; row.len() / (2 * per_pe)];
+    for (_, word) in words {
+        let column = usize::from(word.index().checked_sub(first)?);
+        let index = come.get_mut(column).filter(|index| **index < per_pe && !word.control)?;
+        let at = 2 * (column * per_pe + *index);
+        row.get_mut(at..at + 2)?.copy_from_slice(&word.data().to_le_bytes());
+        *index += 1;
+    }
+    Some(())
 }

@@ -50,21 +50,22 @@ fn hidden(command: Command) -> Wavelet {
     Wavelet { payload: control.0, control: true }
 }
 
-/// Words for columns `first..first + per_column.len()` of a row, dealt out by its switches.
-pub(super) fn deal(first: u16, per_column: &[Vec<u32>]) -> Vec<Wavelet> {
-    let total: usize = per_column.iter().map(Vec::len).sum();
-    let mut words = Vec::with_capacity(total + usize::from(first) + per_column.len() + 1);
-    words.extend((0..first).map(|_| hidden(Command::Advance)));
-    for (index, column) in per_column.iter().enumerate() {
-        if index > 0 {
-            words.push(hidden(Command::Advance));
-        }
-        words.extend(column.iter().copied().map(Wavelet::data_word));
-    }
-    if usize::from(first) + per_column.len() > 1 {
-        words.push(hidden(Command::Reset));
-    }
-    words
+/// The words of a row for columns `first` and on, `per_column` bytes of elements each (a whole
+/// number of words of `bytes` elements), dealt out by its switches.
+pub(super) fn deal(
+    first: u16,
+    row: &[u8],
+    per_column: usize,
+    bytes: usize,
+) -> impl Iterator<Item = Wavelet> {
+    let columns = row.chunks_exact(per_column).enumerate();
+    let several = usize::from(first) + columns.len() > 1;
+    let dealt = columns.flat_map(move |(index, column)| {
+        let advance = (index > 0).then(|| hidden(Command::Advance));
+        advance.into_iter().chain(words(column, bytes))
+    });
+    let before = (0..first).map(|_| hidden(Command::Advance));
+    before.chain(dealt).chain(several.then(|| hidden(Command::Reset)))
 }
 
 /// How elements of a type travel into the mesh: bytes per word.
@@ -76,14 +77,9 @@ pub(super) fn bytes_per_word(ty: Ty) -> Result<usize, HostError> {
     }
 }
 
-/// Elements as data wavelets.
-pub(super) fn words(elements: &[u8], bytes: usize) -> Vec<Wavelet> {
-    payloads(elements, bytes).into_iter().map(Wavelet::data_word).collect()
-}
-
-/// Elements as payloads, `bytes` (2 or 4) of them per word, low bits first.
-pub(super) fn payloads(elements: &[u8], bytes: usize) -> Vec<u32> {
-    elements.chunks_exact(bytes).map(little_endian).collect()
+/// Elements as data wavelets, `bytes` (2 or 4) of them per word, low bits first.
+pub(super) fn words(elements: &[u8], bytes: usize) -> impl Iterator<Item = Wavelet> {
+    elements.chunks_exact(bytes).map(little_endian).map(Wavelet::data_word)
 }
 
 fn little_endian(bytes: &[u8]) -> u32 {
@@ -111,24 +107,25 @@ mod tests {
 
     #[test]
     fn the_first_column_alone_needs_no_switching() {
-        let words = deal(0, &[vec![1, 2]]);
-        assert_eq!(words, [Wavelet::data_word(1), Wavelet::data_word(2)]);
+        let dealt: Vec<Wavelet> = deal(0, &[1, 0, 2, 0], 4, 2).collect();
+        assert_eq!(dealt, [Wavelet::data_word(1), Wavelet::data_word(2)]);
     }
 
     /// Routers as in section 3 of the protocol: who gets what, and all switches end at position 0.
     #[test]
     fn every_column_gets_its_words() {
         for (columns, first) in [(1, 0), (1, 2), (3, 0), (3, 1), (2, 3)] {
-            let given: Vec<Vec<u32>> = (0..columns).map(|c| vec![c * 10, c * 10 + 1]).collect();
+            let row: Vec<u8> =
+                (0..columns * 4).map(|i| if i % 2 == 0 { i as u8 } else { 0 }).collect();
             let (mut position, mut got) = ([0; 6], vec![Vec::new(); 6]);
-            for word in deal(first, &given) {
+            for word in deal(first, &row, 4, 2) {
                 for column in 0..6 {
                     let here = position[column] == 0;
                     if word.control {
                         position[column] =
                             i32::from(Control(word.payload).command(0).command == Command::Advance);
                     } else if here {
-                        got[column].push(word.payload);
+                        got[column].push(word.payload as u8);
                     }
                     if here {
                         break;
@@ -136,14 +133,20 @@ mod tests {
                 }
             }
             assert_eq!(position, [0; 6]);
-            assert_eq!(&got[usize::from(first)..][..given.len()], &given[..]);
+            for index in 0..columns {
+                let wanted = [row[4 * index], row[4 * index + 2]];
+                assert_eq!(got[usize::from(first) + index], wanted);
+            }
         }
     }
 
     #[test]
     fn elements_become_words_low_half_first() {
-        assert_eq!(payloads(&[1, 2, 3, 4, 5, 6, 7, 8], 4), [0x0403_0201, 0x0807_0605]);
-        assert_eq!(payloads(&[1, 2, 3, 4], 2), [0x0201, 0x0403]);
+        let payloads = |bytes| -> Vec<u32> {
+            words(&[1, 2, 3, 4, 5, 6, 7, 8], bytes).map(|word| word.payload).collect()
+        };
+        assert_eq!(payloads(4), [0x0403_0201, 0x0807_0605]);
+        assert_eq!(payloads(2), [0x0201, 0x0403, 0x0605, 0x0807]);
         assert_eq!(bytes_per_word(Ty::I8), Err(HostError::ElementSize(Ty::I8)));
     }
 
