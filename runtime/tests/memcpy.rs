@@ -3,11 +3,13 @@
 
 use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, Rect};
-use dflow_ir::target::TargetId;
+use dflow_ir::target::{Target, TargetId};
 use dflow_ir::text::parse_image;
 use dflow_ir::ty::Ty;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
-use dflow_runtime::host::{Failure, Session};
+use dflow_runtime::exec::LoadedProgram;
+use dflow_runtime::exec::interp::Interpreter;
+use dflow_runtime::host::{Failure, HostEnv, HostOutcome, Input, Output, Session, run_program};
 use dflow_runtime::machine::{Machine, Running};
 
 const WORDS: u32 = 0;
@@ -375,4 +377,72 @@ fn a_launch_that_is_not_answered_is_a_deadlock() {
     let mut host = session(&image, &config);
     let end = host.launch(GO, &[1, 2]);
     assert!(matches!(end, Err(Failure::Deadlock(_))), "{end:?}");
+}
+
+/// Where a host program's words go in the test below.
+#[derive(Default)]
+struct World {
+    lines: Vec<String>,
+    outputs: Vec<Output>,
+}
+
+impl HostEnv for World {
+    fn has_input(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn input(&mut self, _name: &str) -> Result<Input, String> {
+        Err("there is none".to_owned())
+    }
+
+    fn setting(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn output(&mut self, output: Output) -> Result<(), String> {
+        self.outputs.push(output);
+        Ok(())
+    }
+
+    fn print(&mut self, line: &str) {
+        self.lines.push(line.to_owned());
+    }
+}
+
+#[test]
+fn a_host_program_works_the_mesh() {
+    let text = r#"program "host" host {
+entry fn0
+func fn0 "host" () {
+locals v0..v9: i64, v10: i16, v11: f32, v12: i8
+block0:
+  v1 = const 3
+  v2 = const 2
+  v3 = const 12
+  v4 = host alloc(v3)
+  v10 = const 7
+  store [v4+8], v10
+  v5 = const 6
+  host copy_in 0 i16(v0, v0, v1, v2, v4, v5)
+  v10 = const 30
+  host launch 2(v10, v11)
+  v6 = const 1
+  v7, v8 = host copy_out 0 i16(v0, v0, v1, v2, v6)
+  host output "words" i16(v7, v8)
+  v9 = host cycles()
+  v12 = lt_u v9, v0
+  v10 = load [v7+8]
+  host print ["PE 4 has ", " (", ")"] [signed, bool](v10, v12)
+  return
+}
+}"#;
+    let program = dflow_ir::text::parse_program(text).unwrap_or_else(|error| panic!("{error}"));
+    let program = LoadedProgram::host(program, Target::get(TargetId::Wse2));
+    let image = image(TargetId::Wse2, 3, 2);
+    let config = Config { code: CodeKind::Interpreter, ..Config::default() };
+    let mut world = World::default();
+    let end = run_program(&program, &Interpreter, &mut session(&image, &config), &mut world);
+    assert_eq!(end, Ok(HostOutcome::Done));
+    assert_eq!(world.lines, ["PE 4 has 37 (false)"]);
+    assert_eq!(world.outputs[0].bytes, [30, 0, 30, 0, 30, 0, 30, 0, 37, 0, 30, 0]);
 }

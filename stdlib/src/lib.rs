@@ -98,7 +98,12 @@ mod tests {
 
     #[test]
     fn every_text_parses() {
-        for source in LIBRARIES.iter().chain(PROGRAMS) {
+        let tests = [
+            source!("memcpy", "tests/memcpy.dfl", ""),
+            source!("math", "tests/math.dfl", ""),
+            source!("small", "tests/small.dfl", ""),
+        ];
+        for source in LIBRARIES.iter().chain(PROGRAMS).chain(&tests) {
             let mut sources = dflow_syntax::SourceMap::new();
             let file = sources.add(source.path, source.text);
             let dialect = dflow_syntax::Dialect::of_path(source.path);
