@@ -52,8 +52,12 @@ pub(super) fn merge<'a>(
     target: &Target,
 ) -> Routes<'a> {
     let (requests, own) = requests(plan, tiles);
+    let gathered = gathered(tiles);
     for &Request { color, config, span } in &requests {
         rules::check(cx, color, config, span, target);
+        if !gathered.contains(&color) {
+            rules::check_sources(cx, color, config, span, target);
+        }
     }
     let by_pe = ByPe::new(plan);
     let mut conflicts = Conflicts::default();
@@ -80,6 +84,12 @@ pub(super) fn merge<'a>(
         Some(of_pe[plan.index(at) as usize])
     });
     Routes { requests, routers, map }
+}
+
+/// Colors that end at the host: routers merge them on their way (spec/mesh.md, "Routes").
+fn gathered(tiles: &PrimaryMap<ProgramId, Tile<'_>>) -> IndexSet<Color> {
+    let links = tiles.values().flat_map(|tile| &tile.ir.host_links);
+    links.filter(|link| !link.to_mesh).map(|link| link.color).collect()
 }
 
 /// All requests: the plan's under their own index, then those of each program as a range.

@@ -30,7 +30,6 @@ pub(super) fn check(
     if let Some(switch) = switch {
         check_switch(cx, color, switch, span, target);
     }
-    check_positions(cx, color, config, span, target);
 }
 
 fn not_yet(cx: &mut Session<'_>, what: &str, span: Span) {
@@ -105,7 +104,8 @@ fn check_entry(
     }
 }
 
-fn check_positions(
+/// Judges how many ports a color is taken from at a time.
+pub(super) fn check_sources(
     cx: &mut Session<'_>,
     color: Color,
     config: &ColorConfig,
