@@ -147,6 +147,7 @@ fn circular(x: f64, quarters: i64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "another library is what these are compared with")]
 mod tests {
     use super::*;
 
