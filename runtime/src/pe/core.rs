@@ -218,6 +218,12 @@ impl<C: Code> Core<C> {
     }
 }
 
+/// Whether a task is bound to a control wavelet's entry point.
+fn is_heard(program: &PePlan, word: &Slot) -> bool {
+    let entry = control::entry(word.payload);
+    entry.is_some_and(|entry| program.control[usize::from(entry)] != NO_TASK)
+}
+
 impl<C: Code> Region<C> {
     /// Visits a core in cycle `t`.
     pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
@@ -264,8 +270,7 @@ impl<C: Code> Region<C> {
             if !head.control {
                 continue;
             }
-            let heard = control::entry(head.payload)
-                .is_some_and(|entry| program.control[usize::from(entry)] != NO_TASK);
+            let heard = is_heard(program, head);
             let owned = core.owned_in >> queue & 1 != 0;
             let blocked = core.channel_blocked >> program.inputs[queue].channel & 1 != 0;
             if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
@@ -288,7 +293,7 @@ impl<C: Code> Region<C> {
             let owned = core.owned_in >> queue & 1 != 0;
             let eligible = core.channel_blocked >> input.channel & 1 == 0
                 && if head.control {
-                    !owned || core.passes_control(queue)
+                    is_heard(program, head) && (!owned || core.passes_control(queue))
                 } else {
                     !owned && input.task != NO_TASK
                 };

@@ -1,1 +1,144 @@
+//! `step` against `exact` on random machines: the same arrivals, task starts, issue slots,
+//! counters and ends, for several sizes of regions and numbers of threads.
 
+use dflow_ir::mesh::Port;
+
+use super::generate::{Machine, Style, machine};
+use super::script::{Act, Script};
+use crate::config::{EngineKind, Limits};
+use crate::exec::Stream;
+use crate::machine::{Goal, LinkId};
+use crate::outcome::{Deadlock, RunEnd};
+use crate::sched::engine::Engine;
+use crate::sched::record::Event;
+use crate::stats::Stats;
+
+/// Seeds per generator; set `DFLOW_SEEDS` for longer runs.
+fn seeds() -> u64 {
+    std::env::var("DFLOW_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(300)
+}
+
+#[derive(Debug, PartialEq)]
+struct Seen {
+    ends: Vec<RunEnd>,
+    events: Vec<Event>,
+    stats: Stats,
+    waiting: Deadlock,
+    received: Vec<usize>,
+}
+
+fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen {
+    let mut engine: Engine<Script> = machine.spec.engine(kind, threads, region);
+    for (link, cycle, words) in &machine.host {
+        assert!(engine.send(LinkId(*link), *cycle, words.iter().copied()));
+    }
+    let limits = Limits { cycle: 2500, ..Limits::default() };
+    let mut ends = Vec::new();
+    if let Some((link, _, words)) = machine.host.first() {
+        let goals = [Goal::Words(LinkId(link + 1), words.len() as u64 / 2)];
+        ends.push(engine.run(&goals, &limits));
+        let again = words.iter().copied();
+        assert!(engine.send(LinkId(*link), engine.now + 100, again));
+    }
+    ends.push(engine.run(&[], &limits));
+    let links = 0..machine.spec.links.len() as u32;
+    let received = links.map(|link| engine.received(LinkId(link)).len()).collect();
+    Seen {
+        ends,
+        events: engine.events(),
+        stats: engine.stats(),
+        waiting: engine.deadlock(),
+        received,
+    }
+}
+
+fn compare(style: Style) {
+    for seed in 0..seeds() {
+        let machine = machine(seed, style);
+        let step = run(&machine, EngineKind::Step, 1, 0);
+        for (threads, region) in [(1, 0), (1, 2), (2, 2), (4, 1), (3, 3)] {
+            let exact = run(&machine, EngineKind::Exact, threads, region);
+            let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
+            assert_eq!(first, None, "seed {seed}, {threads} threads, regions of {region}");
+            assert_eq!(step, exact, "seed {seed}, {threads} threads, regions of {region}");
+        }
+    }
+}
+
+#[test]
+fn machines_of_short_transfers_agree() {
+    compare(Style { words: 12, wild: 3, plain: false });
+}
+
+#[test]
+fn machines_of_long_transfers_agree() {
+    compare(Style { words: 200, wild: 0, plain: false });
+}
+
+/// Words that a color's one sender has sent, times the cores that it reaches.
+fn expected(machine: &Machine, events: &[Event]) -> u64 {
+    let reached = |of: u8| {
+        let colors = machine.spec.routers.iter().flat_map(|router| &router.colors);
+        let ends = colors.filter(|(color, config, _)| {
+            color.index() == of && config.route.tx.contains(Port::Ramp)
+        });
+        ends.count() as u64
+    };
+    let mut words = 0;
+    for event in events {
+        let Event::Task { pe, task, .. } = *event else { continue };
+        let func = machine.spec.programs[pe as usize].tasks[usize::from(task)].func;
+        for act in &machine.spec.acts[pe as usize][func.as_u32() as usize] {
+            if let Act::Vector(start) = act
+                && let Stream::Output { color, .. } = start.dest
+            {
+                words += u64::from(start.length.unwrap_or(0)) * reached(color);
+            }
+        }
+    }
+    words
+}
+
+/// No word is lost or comes twice, and words of a color keep their order: in machines with one
+/// sender per color every queue sees rising numbers, as many as were sent.
+#[test]
+fn words_keep_their_order() {
+    let mut words = 0;
+    for seed in 0..seeds() {
+        let machine = machine(seed, Style { words: 60, wild: 0, plain: true });
+        let seen = run(&machine, EngineKind::Exact, 2, 2);
+        let mut last: Option<(u32, u8, u32)> = None;
+        let mut arrived = 0;
+        for event in &seen.events {
+            let Event::Arrival { pe, queue, payload, .. } = *event else { continue };
+            arrived += 1;
+            if let Some((old_pe, old_queue, old)) = last
+                && (old_pe, old_queue) == (pe, queue)
+            {
+                assert!(payload.wrapping_sub(old) < 1 << 16, "seed {seed}");
+            }
+            last = Some((pe, queue, payload));
+        }
+        let quiet = matches!(seen.ends.last(), Some(RunEnd::Idle { .. }));
+        assert!(quiet && seen.waiting.stuck.is_empty(), "seed {seed}: {:?}", seen.waiting);
+        assert_eq!(arrived, expected(&machine, &seen.events), "seed {seed}");
+        words += arrived;
+    }
+    assert!(words > 10 * seeds(), "only {words} words moved");
+}
+
+/// The machines are worth comparing.
+#[test]
+fn the_generators_move_words() {
+    let (mut short, mut long) = (Stats::default(), Stats::default());
+    for seed in 0..50 {
+        let of = |words, wild| {
+            let style = Style { words, wild, plain: false };
+            run(&machine(seed, style), EngineKind::Exact, 1, 0).stats
+        };
+        short.add(&of(12, 3));
+        long.add(&of(200, 0));
+    }
+    assert!(short.delivered > 50 * 20 && short.tasks > 50 * 20, "{short:?}");
+    assert!(long.delivered > 50 * 150, "{long:?}");
+}
