@@ -7,7 +7,7 @@ use dflow_ir::mesh::{Color, Coord, Port};
 
 use super::plan::Plan;
 use super::region::Region;
-use crate::fabric::router::RAMP;
+use crate::fabric::router::{Lane, RAMP};
 use crate::outcome::{Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
@@ -200,7 +200,8 @@ fn words_at<C: Code>(plan: &Plan, regions: &[Region<C>], at: Coord, color: u8) -
     let (region, local) = locate(plan, at);
     let router = regions[region].routers[local].as_deref()?;
     let index = plan.color_index(plan.number(at.x.into(), at.y.into()), color)?;
-    let lane = router.lanes.iter().find(|lane| lane.color == index && !lane.ring.is_empty())?;
+    let holds = |lane: &&Lane| lane.color == index && !lane.ring.is_empty();
+    let lane = router.lanes.iter().filter(holds).min_by_key(|lane| lane.port)?;
     Some(Port::ALL[usize::from(lane.port)])
 }
 
