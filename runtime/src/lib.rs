@@ -8,6 +8,7 @@
 pub mod config;
 pub mod exec;
 pub mod host;
+pub mod jit;
 pub mod load;
 pub mod machine;
 pub mod outcome;

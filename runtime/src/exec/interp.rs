@@ -142,7 +142,8 @@ impl<'a> Run<'a> {
         let frame = &mut self.state.frames[base as usize..(base + plan.frame_words) as usize];
         frame.fill(0);
         frame[0] = u64::from(func.as_u32()) << 32;
-        for (at, (&arg, ty)) in args.iter().zip(body.locals.values()).enumerate() {
+        let params = body.locals.values().take(body.params as usize);
+        for (at, (&arg, ty)) in args.iter().zip(params).enumerate() {
             frame[FRAME_HEADER as usize + at] = ty.mask(arg);
         }
         let (slots, previous) = enter_stack(self.program, self.state, plan)?;
@@ -411,12 +412,7 @@ impl<'a> Run<'a> {
             }
             InstData::SetFifoLength { fifo, write_side, length } => {
                 let length = self.local(*length) as u16;
-                let held = &mut self.state.fifos[fifo.as_u32() as usize];
-                if *write_side {
-                    held.write_length = length;
-                } else {
-                    held.read_length = length;
-                }
+                self.state.set_fifo_length(*fifo, *write_side, length);
             }
             InstData::Flag { op, id } => {
                 let slot = self.out.cycles.wrapping_sub(self.plan.inst_cost[inst]);

@@ -13,9 +13,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Memory of `limit` bytes at most; nothing is allocated yet.
+    /// Bytes that a started memory has at least, so that no access is wider than it.
+    pub const LEAST: usize = 64;
+
+    /// Memory of `limit` bytes at most (at least [`Memory::LEAST`]); nothing is allocated yet.
     pub fn new(limit: u64) -> Memory {
-        Memory { bytes: Vec::new(), limit }
+        Memory { bytes: Vec::new(), limit: limit.max(Memory::LEAST as u64) }
     }
 
     /// The allocated slab.
@@ -35,7 +38,8 @@ impl Memory {
 
     /// Takes `image` as the slab's first bytes and makes it `len` bytes long (at most the limit).
     pub(crate) fn start(&mut self, image: &[u8], len: usize) {
-        let len = len.min(usize::try_from(self.limit).unwrap_or(usize::MAX));
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let len = len.max(Memory::LEAST).min(limit);
         self.bytes = Vec::with_capacity(len);
         self.bytes.extend_from_slice(&image[..image.len().min(len)]);
         self.bytes.resize(len, 0);

@@ -77,6 +77,7 @@ pub struct LoadedProgram {
     memory_limit: u64,
     initial_dsrs: Vec<(DsrRef, Dsr)>,
     uses_dsrs: bool,
+    args_len: usize,
 }
 
 impl LoadedProgram {
@@ -140,6 +141,7 @@ impl LoadedProgram {
             slot_patches: slot_patches(&program, &globals),
             initial_dsrs: initial_dsrs(&program, &globals),
             uses_dsrs: uses_dsrs(&program),
+            args_len: args_len(&program),
             stack: (stack_start, stack_start + u64::from(stack)),
             program,
             target,
@@ -227,6 +229,11 @@ impl LoadedProgram {
 
     pub(crate) fn uses_dsrs(&self) -> bool {
         self.uses_dsrs
+    }
+
+    /// Words that the arguments of any entry, vector or host operation take at most.
+    pub(crate) fn args_len(&self) -> usize {
+        self.args_len
     }
 
     /// The function behind a code pointer, if it has the signature that the call expects.
@@ -356,4 +363,15 @@ fn uses_dsrs(program: &Program) -> bool {
     };
     program.profile == Profile::Pe
         && program.funcs.values().any(|func| func.insts.values().any(names_one))
+}
+
+/// At least five: a vector operation's operands and index.
+fn args_len(program: &Program) -> usize {
+    let host_args = |inst: &InstData| match inst {
+        InstData::Host { args, .. } => args.len(),
+        _ => 0,
+    };
+    let widest = |func: &Func| func.insts.values().map(host_args).max().unwrap_or(0);
+    let words = program.funcs.values().map(|func| widest(func).max(func.params as usize));
+    words.max().unwrap_or(0).max(5)
 }

@@ -7,6 +7,7 @@
 use dflow_ir::dsd::{Dsd, DsrFile, DsrRef};
 use dflow_ir::func::Local;
 use dflow_ir::inst::VectorOptions;
+use dflow_ir::program::FifoId;
 
 use super::fifo::FifoState;
 use super::memory::Memory;
@@ -112,6 +113,17 @@ impl PeState {
     pub(crate) fn load_dsr(&mut self, at: DsrRef, dsr: Dsr) {
         if let Some(register) = self.dsrs.get_mut(register(at)) {
             *register = dsr;
+        }
+    }
+
+    pub(crate) fn set_fifo_length(&mut self, fifo: FifoId, write_side: bool, length: u16) {
+        let Some(held) = self.fifos.get_mut(fifo.as_u32() as usize) else {
+            return;
+        };
+        if write_side {
+            held.write_length = length;
+        } else {
+            held.read_length = length;
         }
     }
 

@@ -1,0 +1,245 @@
+//! The work of the helpers, in safe code on the same functions as the interpreter.
+
+use dflow_ir::dsd::Dsd;
+use dflow_ir::func::{Block, Inst};
+use dflow_ir::inst::{FlagOp, InstData, VectorOptions};
+use dflow_ir::loc::Loc;
+use dflow_ir::program::FuncId;
+use dflow_ir::scalar::{self, BinaryOp, Convert, UnaryOp};
+use dflow_ir::ty::Ty;
+
+use super::context::Parts;
+use super::helpers::{DONE, STOPPED, TRAPPED};
+use crate::exec::state::Dsr;
+use crate::exec::vector::{self, Issued, VectorArgs};
+use crate::exec::{CodeTrap, CodeTrapKind, HostCall, Stop, interp};
+
+/// What the trap helper is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TrapCode {
+    DivideByZero,
+    Assertion,
+    /// The place is a block's end.
+    Unreachable,
+    /// The place is the function.
+    StackOverflow,
+    /// The place is the function.
+    SegmentTooLong,
+}
+
+const TRAP_CODES: [TrapCode; 5] = [
+    TrapCode::DivideByZero,
+    TrapCode::Assertion,
+    TrapCode::Unreachable,
+    TrapCode::StackOverflow,
+    TrapCode::SegmentTooLong,
+];
+
+/// Flag operations in the order of their codes.
+pub(super) const FLAG_OPS: [FlagOp; 7] = [
+    FlagOp::Activate,
+    FlagOp::BlockTask,
+    FlagOp::UnblockTask,
+    FlagOp::BlockChannel,
+    FlagOp::UnblockChannel,
+    FlagOp::BlockMicrothread,
+    FlagOp::UnblockMicrothread,
+];
+
+fn inst_of<'a>(parts: &Parts<'a>, func: u32, inst: u32) -> (&'a InstData, Loc) {
+    let func = &parts.program.program().funcs[FuncId::from_u32(func)];
+    let inst = Inst::from_u32(inst);
+    (&func.insts[inst], func.locs[inst])
+}
+
+fn fail(parts: &mut Parts<'_>, kind: CodeTrapKind, loc: Loc) -> u32 {
+    parts.out.stop = Stop::Trap(CodeTrap { kind, loc });
+    TRAPPED
+}
+
+fn settle(parts: &mut Parts<'_>, done: Result<(), CodeTrapKind>, loc: Loc) -> u32 {
+    match done {
+        Ok(()) => DONE,
+        Err(kind) => fail(parts, kind, loc),
+    }
+}
+
+/// Marks the innermost frame, which is now to be written, and stops.
+fn stop(parts: &mut Parts<'_>, func: u32, frame: u64, stop: Stop) -> u32 {
+    let base = (frame / 8) as u32;
+    let words = parts.program.plan(FuncId::from_u32(func)).frame_words;
+    parts.state.reserve_frames(base + words);
+    parts.state.top = base;
+    parts.out.stop = stop;
+    STOPPED
+}
+
+pub(super) fn ensure(parts: &mut Parts<'_>, address: u64, bytes: u32, func: u32, inst: u32) -> u32 {
+    let done = parts.state.memory.ensure(address, u64::from(bytes));
+    let loc = inst_of(parts, func, inst).1;
+    settle(parts, done, loc)
+}
+
+pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at: u32) -> u32 {
+    let body = &parts.program.program().funcs[FuncId::from_u32(func)];
+    let (kind, loc) = match TRAP_CODES[kind as usize] {
+        TrapCode::DivideByZero => (CodeTrapKind::DivideByZero, body.locs[Inst::from_u32(at)]),
+        TrapCode::Assertion => {
+            let inst = Inst::from_u32(at);
+            let message = match &body.insts[inst] {
+                InstData::Assert { message, .. } => message.clone(),
+                _ => String::new(),
+            };
+            (CodeTrapKind::Assertion(message), body.locs[inst])
+        }
+        TrapCode::Unreachable => {
+            (CodeTrapKind::Unreachable, body.blocks[Block::from_u32(at)].loc)
+        }
+        TrapCode::StackOverflow => (CodeTrapKind::StackOverflow, body.loc),
+        TrapCode::SegmentTooLong => (CodeTrapKind::SegmentTooLong, body.loc),
+    };
+    fail(parts, kind, loc)
+}
+
+pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::Vector(data) = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    let [dest, first, second, third, index] = [0, 1, 2, 3, 4].map(|at| parts.args[at]);
+    let args = VectorArgs { dest, sources: [first, second, third], index };
+    match vector::issue(parts.program, parts.state, data, &args, loc) {
+        Ok(Issued::Done { slots }) => {
+            *parts.cycles = parts.cycles.wrapping_add(slots);
+            DONE
+        }
+        Ok(Issued::Starts(start)) => stop(parts, func, frame, Stop::Vector(start)),
+        Err(kind) => fail(parts, kind, loc),
+    }
+}
+
+pub(super) fn clock(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::Clock { op, dst: _ } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    stop(parts, func, frame, Stop::Clock(*op))
+}
+
+pub(super) fn host(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::Host { op: _, dsts, args } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    let call = HostCall {
+        func: FuncId::from_u32(func),
+        inst: Inst::from_u32(inst),
+        args: parts.args[..args.len()].to_vec(),
+        dsts: dsts.clone(),
+    };
+    stop(parts, func, frame, Stop::Host(call))
+}
+
+pub(super) fn pause(parts: &mut Parts<'_>, func: u32, frame: u64) -> u32 {
+    stop(parts, func, frame, Stop::Yield)
+}
+
+pub(super) fn flag(parts: &mut Parts<'_>, op: u32, id: u32, slot: u32) -> u32 {
+    parts.out.flags.push((slot, FLAG_OPS[op as usize], id as u16));
+    DONE
+}
+
+pub(super) fn random(parts: &mut Parts<'_>) -> u32 {
+    u32::from(parts.state.random())
+}
+
+pub(super) fn copy(parts: &mut Parts<'_>, dst: u64, src: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let bytes = match data {
+        InstData::CopyMemory { bytes, .. } => u64::from(*bytes),
+        _ => 0,
+    };
+    let done = parts.state.memory.copy(dst, src, bytes);
+    settle(parts, done, loc)
+}
+
+pub(super) fn fill(parts: &mut Parts<'_>, dst: u64, value: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::FillMemory { dst: _, value: local, count } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    let ty = parts.program.program().funcs[FuncId::from_u32(func)].locals[*local];
+    let done = parts.state.memory.fill(dst, ty.bytes(), value, *count);
+    settle(parts, done, loc)
+}
+
+pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    let loaded = Dsr {
+        dsd: Dsd(dsd),
+        options: VectorOptions { index: None, ..*options },
+        index: options.index.map(|_| index as u16),
+        save_address: *save_address,
+        single_step: *single_step,
+    };
+    parts.state.load_dsr(*dsr, loaded);
+    DONE
+}
+
+pub(super) fn fifo_length(parts: &mut Parts<'_>, length: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::SetFifoLength { fifo, write_side, length: _ } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    parts.state.set_fifo_length(*fifo, *write_side, length as u16);
+    DONE
+}
+
+pub(super) fn enter_stack(parts: &mut Parts<'_>, func: u32) -> u32 {
+    let func = FuncId::from_u32(func);
+    parts.state.sp = *parts.sp;
+    match interp::enter_stack(parts.program, parts.state, parts.program.plan(func)) {
+        Ok((base, _)) => {
+            *parts.result = base;
+            *parts.sp = parts.state.sp;
+            DONE
+        }
+        Err(kind) => {
+            let loc = parts.program.program().funcs[func].loc;
+            fail(parts, kind, loc)
+        }
+    }
+}
+
+pub(super) fn callee(parts: &mut Parts<'_>, pointer: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let found = match data {
+        InstData::CallIndirect { sig, .. } => parts.program.callee(pointer, *sig),
+        _ => None,
+    };
+    match found {
+        Some(found) => {
+            *parts.result = u64::from(found.as_u32());
+            DONE
+        }
+        None => fail(parts, CodeTrapKind::BadCall { pointer }, loc),
+    }
+}
+
+pub(super) fn unary(_: &mut Parts<'_>, op: u32, ty: u32, src: u64) -> u64 {
+    scalar::unary(UnaryOp::ALL[op as usize], Ty::ALL[ty as usize], src)
+}
+
+/// No operation that comes here divides integers, so there always is a result.
+pub(super) fn binary(_: &mut Parts<'_>, op: u32, ty: u32, lhs: u64, rhs: u64) -> u64 {
+    scalar::binary(BinaryOp::ALL[op as usize], Ty::ALL[ty as usize], lhs, rhs).unwrap_or(0)
+}
+
+/// `types` is the source's code plus 8 times the result's.
+pub(super) fn convert(_: &mut Parts<'_>, kind: u32, types: u32, src: u64) -> u64 {
+    let (from, to) = (Ty::ALL[types as usize % 8], Ty::ALL[types as usize / 8]);
+    scalar::convert(Convert::ALL[kind as usize], from, to, src)
+}

@@ -1,0 +1,164 @@
+//! What generated code sees: one structure, read and written at fixed offsets.
+//!
+//! Invariants: the layout is C's and every offset used by generated code comes from
+//! [`std::mem::offset_of`]; the pointers are those of the state behind the context and are
+//! renewed ([`PeContext::sync`]) after anything that may move what they point at; a context
+//! lives for one run of one segment.
+
+#![expect(unsafe_code, reason = "the context's pointers are followed here")]
+
+use std::any::Any;
+
+use crate::exec::program::LoadedProgram;
+use crate::exec::state::PeState;
+use crate::exec::{Segment, Stop};
+
+/// The context of a run. Fields above the line are read by generated code.
+#[repr(C)]
+pub(super) struct PeContext {
+    /// First byte of the PE's memory.
+    pub(super) memory: *mut u8,
+    /// Bytes of memory there, at least 8.
+    pub(super) memory_len: u64,
+    /// First word of the frames.
+    pub(super) frames: *mut u64,
+    /// The PE's slot values.
+    pub(super) slots: *const u64,
+    /// Address of each function.
+    pub(super) codes: *const usize,
+    /// Buffer for arguments of helpers and entries.
+    pub(super) args: *mut u64,
+    /// Value that a resume brings.
+    pub(super) value: u64,
+    /// Result of a helper.
+    pub(super) result: u64,
+    /// PE stack pointer.
+    pub(super) sp: u64,
+    /// Issue slots so far.
+    pub(super) cycles: u32,
+    /// 1 while frames are re-entered.
+    pub(super) resuming: u32,
+    // ---- below: helpers only ----
+    state: *mut PeState,
+    program: *const LoadedProgram,
+    out: *mut Segment,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// The parts of a context that helpers work on, borrowed apart from each other.
+pub(super) struct Parts<'a> {
+    pub(super) program: &'a LoadedProgram,
+    pub(super) state: &'a mut PeState,
+    pub(super) out: &'a mut Segment,
+    pub(super) args: &'a [u64],
+    pub(super) cycles: &'a mut u32,
+    pub(super) result: &'a mut u64,
+    pub(super) sp: &'a mut u64,
+}
+
+impl PeContext {
+    /// A context for one run. `args` holds at least `program.args_len()` words.
+    pub(super) fn new(
+        program: &LoadedProgram,
+        state: &mut PeState,
+        slots: &[u64],
+        codes: &[usize],
+        args: &mut [u64],
+        out: &mut Segment,
+    ) -> PeContext {
+        assert!(slots.len() >= program.program().slots.len(), "a value per slot");
+        assert!(args.len() >= program.args_len(), "room for arguments");
+        let mut context = PeContext {
+            memory: std::ptr::null_mut(),
+            memory_len: 0,
+            frames: std::ptr::null_mut(),
+            slots: slots.as_ptr(),
+            codes: codes.as_ptr(),
+            args: args.as_mut_ptr(),
+            value: 0,
+            result: 0,
+            sp: state.sp,
+            cycles: 0,
+            resuming: 0,
+            state,
+            program,
+            out,
+            panic: None,
+        };
+        context.sync();
+        context
+    }
+
+    /// Renews the pointers into the state.
+    pub(super) fn sync(&mut self) {
+        // SAFETY: `state` was made from a `&mut PeState` that outlives the context (`new`), and
+        // no other reference to it is alive: `Parts` never leave the call that made them.
+        let state = unsafe { &mut *self.state };
+        let bytes = state.memory.bytes_mut();
+        self.memory_len = bytes.len() as u64;
+        self.memory = bytes.as_mut_ptr();
+        self.frames = state.frames.as_mut_ptr();
+    }
+
+    /// Borrows the parts for the length of a helper call.
+    pub(super) fn parts(&mut self) -> Parts<'_> {
+        // SAFETY: the three pointers were made from references that outlive the context (`new`)
+        // to three different objects; `args` points to `args_len` words by the assertion there.
+        // `&mut self` keeps the borrow alone.
+        unsafe {
+            let program = &*self.program;
+            Parts {
+                program,
+                state: &mut *self.state,
+                out: &mut *self.out,
+                args: std::slice::from_raw_parts(self.args, program.args_len()),
+                cycles: &mut self.cycles,
+                result: &mut self.result,
+                sp: &mut self.sp,
+            }
+        }
+    }
+
+    /// Keeps a panic of a helper until generated code has returned.
+    pub(super) fn keep_panic(&mut self, payload: Box<dyn Any + Send>) {
+        self.panic = Some(payload);
+    }
+
+    /// Ends the run: what is kept here goes back to the state and the segment.
+    pub(super) fn finish(mut self, returned: bool) {
+        if let Some(payload) = self.panic.take() {
+            std::panic::resume_unwind(payload);
+        }
+        let parts = self.parts();
+        parts.state.sp = *parts.sp;
+        parts.out.cycles = *parts.cycles;
+        if returned {
+            parts.out.stop = Stop::Return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PeContext;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn the_fields_generated_code_uses_lie_where_it_expects_them() {
+        assert_eq!(size_of::<usize>(), 8);
+        let offsets = [
+            offset_of!(PeContext, memory),
+            offset_of!(PeContext, memory_len),
+            offset_of!(PeContext, frames),
+            offset_of!(PeContext, slots),
+            offset_of!(PeContext, codes),
+            offset_of!(PeContext, args),
+            offset_of!(PeContext, value),
+            offset_of!(PeContext, result),
+            offset_of!(PeContext, sp),
+            offset_of!(PeContext, cycles),
+            offset_of!(PeContext, resuming),
+        ];
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 76]);
+    }
+}

@@ -1,0 +1,142 @@
+//! What generated code calls: declared once here, for signatures, symbols and shims.
+//!
+//! A shim turns the context pointer into a reference, catches panics (they may not pass through
+//! generated code) and renews the context's pointers; the work is done by the safe function of
+//! the same name in [`bodies`](super::bodies).
+
+#![expect(unsafe_code, reason = "shims follow the context pointer")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cranelift_codegen::ir::{Type, types};
+
+use super::bodies;
+use super::context::{Parts, PeContext};
+
+/// Status of a function or helper: done.
+pub(super) const DONE: u32 = 0;
+/// Status: stopped at a visible act; the caller saves its locals and returns the same.
+pub(super) const STOPPED: u32 = 1;
+/// Status: trapped; the caller returns the same.
+pub(super) const TRAPPED: u32 = 2;
+
+/// A type that passes between generated code and helpers.
+trait Passed {
+    const TYPE: Type;
+    /// What a helper that panicked returns.
+    const FAILED: Self;
+}
+
+impl Passed for u32 {
+    const TYPE: Type = types::I32;
+    const FAILED: u32 = TRAPPED;
+}
+
+impl Passed for u64 {
+    const TYPE: Type = types::I64;
+    const FAILED: u64 = 0;
+}
+
+fn guard<R: Passed>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -> R) -> R {
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let mut parts = context.parts();
+        body(&mut parts)
+    }));
+    context.sync();
+    result.unwrap_or_else(|payload| {
+        context.keep_panic(payload);
+        R::FAILED
+    })
+}
+
+macro_rules! helpers {
+    ($($(#[$doc:meta])* $variant:ident = $name:ident($($arg:ident: $ty:ident),*) -> $ret:ident;)*) => {
+        /// A function that generated code may call.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Helper {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Helper {
+            /// All helpers, in declaration order.
+            pub(super) const ALL: &[Helper] = &[$(Helper::$variant),*];
+
+            /// The symbol's name.
+            pub(super) fn name(self) -> &'static str {
+                match self {
+                    $(Helper::$variant => concat!("dflow_", stringify!($name)),)*
+                }
+            }
+
+            /// Types of the arguments after the context.
+            pub(super) fn params(self) -> &'static [Type] {
+                match self {
+                    $(Helper::$variant => &[$(<$ty as Passed>::TYPE),*],)*
+                }
+            }
+
+            /// Type of the result.
+            pub(super) fn returns(self) -> Type {
+                match self {
+                    $(Helper::$variant => <$ret as Passed>::TYPE,)*
+                }
+            }
+
+            /// Address of the shim.
+            pub(super) fn address(self) -> *const u8 {
+                match self {
+                    $(Helper::$variant => shims::$name as *const u8,)*
+                }
+            }
+        }
+
+        mod shims {
+            use super::{PeContext, bodies, guard};
+            $(
+                pub(super) extern "C" fn $name(context: *mut PeContext $(, $arg: $ty)*) -> $ret {
+                    // SAFETY: generated code passes on the context pointer that it was entered
+                    // with, which `code.rs` made from a live, unshared `&mut PeContext`.
+                    let context = unsafe { &mut *context };
+                    guard(context, |parts| bodies::$name(parts $(, $arg)*))
+                }
+            )*
+        }
+    };
+}
+
+helpers! {
+    /// Makes a range part of the memory, or traps.
+    Ensure = ensure(address: u64, bytes: u32, func: u32, inst: u32) -> u32;
+    /// Traps.
+    Trap = trap(kind: u32, detail: u64, func: u32, inst: u32) -> u32;
+    /// Issues the vector operation of an instruction; operands are in `args`.
+    Vector = vector(func: u32, inst: u32, frame: u64) -> u32;
+    /// Stops for a clock access.
+    Clock = clock(func: u32, inst: u32, frame: u64) -> u32;
+    /// Stops for a host operation; arguments are in `args`.
+    Host = host(func: u32, inst: u32, frame: u64) -> u32;
+    /// Stops at a back edge.
+    Yield = pause(func: u32, frame: u64) -> u32;
+    /// Records a flag operation at an issue slot.
+    Flag = flag(op: u32, id: u32, slot: u32) -> u32;
+    /// Next pseudo-random word.
+    Random = random() -> u32;
+    /// Copies memory.
+    Copy = copy(dst: u64, src: u64, func: u32, inst: u32) -> u32;
+    /// Fills memory.
+    Fill = fill(dst: u64, value: u64, func: u32, inst: u32) -> u32;
+    /// Loads a register.
+    LoadDsr = load_dsr(dsd: u64, index: u64, func: u32, inst: u32) -> u32;
+    /// Sets the length of a FIFO's side.
+    FifoLength = fifo_length(length: u64, func: u32, inst: u32) -> u32;
+    /// Takes a function's stack slots; their base is in `result`.
+    EnterStack = enter_stack(func: u32) -> u32;
+    /// The function behind a code pointer; its index is in `result`.
+    Callee = callee(pointer: u64, func: u32, inst: u32) -> u32;
+    /// A unary operation that has no instruction.
+    Unary = unary(op: u32, ty: u32, src: u64) -> u64;
+    /// A binary operation that has no instruction.
+    Binary = binary(op: u32, ty: u32, lhs: u64, rhs: u64) -> u64;
+    /// A conversion that has no instruction.
+    Convert = convert(kind: u32, types: u32, src: u64) -> u64;
+}
