@@ -92,9 +92,7 @@ pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at
             };
             (CodeTrapKind::Assertion(message), body.locs[inst])
         }
-        TrapCode::Unreachable => {
-            (CodeTrapKind::Unreachable, body.blocks[Block::from_u32(at)].loc)
-        }
+        TrapCode::Unreachable => (CodeTrapKind::Unreachable, body.blocks[Block::from_u32(at)].loc),
         TrapCode::StackOverflow => (CodeTrapKind::StackOverflow, body.loc),
         TrapCode::SegmentTooLong => (CodeTrapKind::SegmentTooLong, body.loc),
     };

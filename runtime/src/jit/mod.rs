@@ -81,8 +81,7 @@ impl CodeEngine for Jit {
                 }
                 Entry::Resume { .. } => FuncId::from_u32((state.frames[0] >> 32) as u32),
             };
-            let mut context =
-                PeContext::new(program, state, slots, self.code.table(), buffer, out);
+            let mut context = PeContext::new(program, state, slots, self.code.table(), buffer, out);
             if let Entry::Resume { value } = entry {
                 context.resuming = 1;
                 context.value = value;

@@ -347,8 +347,7 @@ impl<'a> Translator<'a> {
     /// Depth, length of the segment, stack.
     fn check_limits(&mut self, cycles: Value) {
         let room = (i64::from(FRAME_LIMIT) - i64::from(self.plan.frame_words)) * 8;
-        let too_deep =
-            self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, self.frame, room);
+        let too_deep = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, self.frame, room);
         self.trap_if(too_deep, TrapCode::StackOverflow, 0);
         let limit = i64::from(SEGMENT_LIMIT);
         let too_long = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, cycles, limit);
@@ -421,8 +420,7 @@ impl<'a> Translator<'a> {
         let go_on = self.b.create_block();
         let cycles = self.b.use_var(self.cycles);
         let budget = i64::from(SEGMENT_BUDGET);
-        let spent =
-            self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, cycles, budget);
+        let spent = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, cycles, budget);
         self.b.set_cold_block(pause);
         self.b.ins().brif(spent, pause, &[], go_on, &[]);
         self.b.switch_to_block(pause);

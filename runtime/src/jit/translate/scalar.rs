@@ -232,18 +232,20 @@ impl Translator<'_> {
                 self.b.ins().bitcast(clif(to), MemFlagsData::new(), value)
             }),
             Convert::FloatFromSigned if is_integer(from) && is_native_float(to) => {
-                let wide = if from == Ty::I64 { value } else { self.b.ins().sextend(types::I64, value) };
+                let wide =
+                    if from == Ty::I64 { value } else { self.b.ins().sextend(types::I64, value) };
                 Some(self.b.ins().fcvt_from_sint(clif(to), wide))
             }
             Convert::FloatFromUnsigned if is_integer(from) && is_native_float(to) => {
-                let wide = if from == Ty::I64 { value } else { self.b.ins().uextend(types::I64, value) };
+                let wide =
+                    if from == Ty::I64 { value } else { self.b.ins().uextend(types::I64, value) };
                 Some(self.b.ins().fcvt_from_uint(clif(to), wide))
             }
             Convert::SignedFromFloat if is_native_float(from) && is_integer(to) => {
-                Some(self.to_signed(to, value))
+                Some(self.saturate_signed(to, value))
             }
             Convert::UnsignedFromFloat if is_native_float(from) && is_integer(to) => {
-                Some(self.to_unsigned(to, value))
+                Some(self.saturate_unsigned(to, value))
             }
             Convert::FloatFromFloat if from == Ty::F32 && to == Ty::F64 => {
                 Some(self.b.ins().fpromote(types::F64, value))
@@ -272,7 +274,7 @@ impl Translator<'_> {
     }
 
     /// Narrow results saturate after a wider saturating conversion.
-    fn to_signed(&mut self, to: Ty, value: Value) -> Value {
+    fn saturate_signed(&mut self, to: Ty, value: Value) -> Value {
         if matches!(to, Ty::I32 | Ty::I64) {
             return self.b.ins().fcvt_to_sint_sat(clif(to), value);
         }
@@ -285,7 +287,7 @@ impl Translator<'_> {
         self.b.ins().ireduce(clif(to), bounded)
     }
 
-    fn to_unsigned(&mut self, to: Ty, value: Value) -> Value {
+    fn saturate_unsigned(&mut self, to: Ty, value: Value) -> Value {
         if matches!(to, Ty::I32 | Ty::I64) {
             return self.b.ins().fcvt_to_uint_sat(clif(to), value);
         }

@@ -59,7 +59,13 @@ impl Translator<'_> {
     }
 
     /// Goes on if the status is done; saves and stops if stopped; leaves if trapped.
-    fn split(&mut self, status: Value, point: u32, done: cranelift_codegen::ir::Block, args: &[BlockArg]) {
+    fn split(
+        &mut self,
+        status: Value,
+        point: u32,
+        done: cranelift_codegen::ir::Block,
+        args: &[BlockArg],
+    ) {
         let not_done = self.b.create_block();
         self.b.set_cold_block(not_done);
         self.b.ins().brif(status, not_done, &[], done, args);
@@ -200,7 +206,11 @@ impl Translator<'_> {
         let args: Vec<Value> = args.iter().map(|&arg| self.get(arg)).collect();
         let kinds: Vec<_> = signature.params.iter().map(|&ty| super::clif(ty)).collect();
         self.invoke(inst, dst, &kinds, args, Some(code), |this, values| {
-            this.b.ins().call_indirect(native, values[values.len() - 1], &values[..values.len() - 1])
+            this.b.ins().call_indirect(
+                native,
+                values[values.len() - 1],
+                &values[..values.len() - 1],
+            )
         });
     }
 
