@@ -516,6 +516,44 @@ proptest! {
     }
 }
 
+fn linked(program: Program) -> LoadedProgram {
+    let target = Target::get(TargetId::Wse2);
+    if program.profile == Profile::Host {
+        return LoadedProgram::host(program, target).with_memory_limit(1 << 20);
+    }
+    let mut map = MemoryMap { data_end: 64, stack: 1024, ..MemoryMap::default() };
+    for (id, global) in &program.globals {
+        let at = map.data_end.next_multiple_of(global.align.max(1));
+        map.globals.push((id, at));
+        map.data_end = at + global.size;
+    }
+    LoadedProgram::new(program, &map, target)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn generated_programs_run_alike_on_both_engines(
+        numbers in proptest::collection::vec(any::<u32>(), 0..300),
+        args in [any::<u64>(), any::<u64>(), any::<u64>()],
+    ) {
+        let program = dflow_ir::generate::program(&numbers);
+        let last = program.funcs.len() as u32 - 1;
+        Pair::load(linked(program)).finish(last, &args);
+        for exhibit in [
+            dflow_ir::generate::exhibit(&numbers),
+            dflow_ir::generate::host_exhibit(&numbers),
+        ] {
+            let count = exhibit.funcs.len() as u32;
+            let mut pair = Pair::load(linked(exhibit));
+            for func in 0..count {
+                pair.finish(func, &args);
+            }
+        }
+    }
+}
+
 /// How often each kind of segment end comes up: a generator that traps at once tests nothing.
 #[test]
 fn random_programs_reach_every_kind_of_stop() {
