@@ -18,6 +18,7 @@ use dflow_ir::program::FuncId;
 use self::code::{Code, Ended};
 use self::context::PeContext;
 use self::helpers::Helper;
+pub(crate) use self::helpers::fused_multiply_add;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{CodeEngine, Entry, Segment};

@@ -10,13 +10,13 @@ use dflow_ir::dsd::op::DsdOp;
 use super::walk::Walk;
 
 /// Elements per chunk.
-pub(super) const CHUNK: usize = 64;
+pub(crate) const CHUNK: usize = 64;
 
 /// A chunk of raw elements.
-pub(super) type Lanes = [u32; CHUNK];
+pub(crate) type Lanes = [u32; CHUNK];
 
 /// Computes all lanes of a chunk.
-pub(super) type LaneKernel = fn(&[Lanes; 3], &mut Lanes);
+pub(crate) type LaneKernel = fn(&[Lanes; 3], &mut Lanes);
 
 /// The chunk kernel of a row, if it has one.
 pub(super) fn kernel(op: u8) -> Option<LaneKernel> {
@@ -30,7 +30,7 @@ fn by_name(name: &str) -> Option<LaneKernel> {
         "fadds" => |l, out| each(l, out, |a, b, _| add(a, b)),
         "fsubs" => |l, out| each(l, out, |a, b, _| single(f32::from_bits(a) - f32::from_bits(b))),
         "fmuls" => |l, out| each(l, out, |a, b, _| single(f32::from_bits(a) * f32::from_bits(b))),
-        "fmacs" => |l, out| each(l, out, multiply_add),
+        "fmacs" => crate::jit::fused_multiply_add().unwrap_or(unfused_multiply_add),
         "fnegs" => |l, out| each(l, out, |a, _, _| a ^ 0x8000_0000),
         "fabss" => |l, out| each(l, out, |a, _, _| a & 0x7fff_ffff),
         "fmovs" | "mov32" => |l, out| each(l, out, |a, _, _| a),
@@ -63,6 +63,11 @@ fn add(a: u32, b: u32) -> u32 {
 #[inline(always)]
 fn single(value: f32) -> u32 {
     if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() }
+}
+
+/// Multiply-add on hosts without a fused instruction.
+pub(super) fn unfused_multiply_add(lanes: &[Lanes; 3], out: &mut Lanes) {
+    each(lanes, out, multiply_add);
 }
 
 /// `a + b * k` with one rounding, without a fused instruction: the product is exact in double

@@ -10,6 +10,7 @@ mod running;
 mod walk;
 mod whole;
 
+pub(crate) use fast::{CHUNK, LaneKernel, Lanes};
 pub use running::{FifoCheck, Stepped, VectorState};
 
 use dflow_ir::inst::VectorInst;

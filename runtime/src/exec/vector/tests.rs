@@ -212,7 +212,7 @@ proptest! {
 }
 
 #[test]
-fn multiply_add_without_a_fused_instruction_rounds_once() {
+fn multiply_add_rounds_once_with_and_without_a_fused_instruction() {
     let op = DsdOp::by_name("fmacs").unwrap();
     let kernel = super::fast::kernel(op.0).unwrap();
     let mut bits = 1u32;
@@ -235,6 +235,9 @@ fn multiply_add_without_a_fused_instruction_rounds_once() {
         }
         let mut out = [0; super::fast::CHUNK];
         kernel(&lanes, &mut out);
+        let mut unfused = [0; super::fast::CHUNK];
+        super::fast::unfused_multiply_add(&lanes, &mut unfused);
+        assert_eq!(out, unfused);
         for at in 0..super::fast::CHUNK {
             let sources = [lanes[0][at], lanes[1][at], lanes[2][at]];
             assert_eq!(out[at], op.row().apply(sources, &mut 0), "{sources:x?}");
