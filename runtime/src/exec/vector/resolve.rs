@@ -4,6 +4,7 @@
 //! the destination, else 1; an operation whose descriptors all have extent 0 does nothing.
 //! A register that holds a fabric descriptor brings its own asynchronous settings.
 
+use dflow_ir::dsd::op::RowState;
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
 use dflow_ir::inst::{Operand, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
@@ -24,6 +25,9 @@ pub(super) fn resolve(
     loc: Loc,
 ) -> Result<VectorStart, CodeTrapKind> {
     let row = inst.op.row();
+    if let RowState::NotYet(why) = row.state {
+        return Err(CodeTrapKind::BadVector(why));
+    }
     let mut cx = Resolver { program, state, inst, index: args.index as u16, settings: None };
     let dest = cx.operand(inst.dest, args.dest, row.dest, true)?;
     let mut streams = [Stream::None; 3];
