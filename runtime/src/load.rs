@@ -14,6 +14,7 @@ use crate::config::{CodeKind, Config};
 use crate::exec::interp::Interpreter;
 use crate::exec::{CodeEngine, LoadedProgram};
 use crate::fabric::plan::RouterPlan;
+use crate::jit::Jit;
 use crate::machine::HostLinkInfo;
 use crate::pe::exec::Programs;
 use crate::pe::plan::PePlan;
@@ -45,6 +46,9 @@ pub enum LoadError {
         /// Second queue.
         second: u8,
     },
+    /// There is no native code for this computer.
+    #[error("{0}; the interpreter needs none")]
+    Code(String),
     /// The image contradicts itself or its target.
     #[error("the image is not valid: {0}")]
     Invalid(String),
@@ -86,10 +90,20 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
     Ok((plan, programs))
 }
 
-fn compile(program: &LoadedProgram, config: &Config) -> Result<Arc<dyn CodeEngine>, LoadError> {
-    let _ = program;
+/// The code engine that a configuration asks for, ready to run a program.
+///
+/// # Errors
+/// There is no native code for this computer.
+pub(crate) fn compile(
+    program: &LoadedProgram,
+    config: &Config,
+) -> Result<Arc<dyn CodeEngine>, LoadError> {
     match config.code {
-        CodeKind::Interpreter | CodeKind::Jit => Ok(Arc::new(Interpreter)),
+        CodeKind::Interpreter => Ok(Arc::new(Interpreter)),
+        CodeKind::Jit => match Jit::compile(program) {
+            Ok(code) => Ok(Arc::new(code)),
+            Err(error) => Err(LoadError::Code(error.to_string())),
+        },
     }
 }
 
