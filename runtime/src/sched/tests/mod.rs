@@ -1,6 +1,8 @@
 //! Tests of both schedulers: timing by hand, and random machines compared.
 
+mod chain;
 mod generate;
+mod machines;
 mod random;
 mod script;
 mod timing;
