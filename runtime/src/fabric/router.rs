@@ -24,6 +24,12 @@ pub(crate) const RAMP: u8 = Port::Ramp as u8;
 pub(crate) struct Router {
     /// Index of its plan.
     pub(crate) plan: u32,
+    /// Number of its PE in the whole rectangle.
+    number: u32,
+    /// What is behind each link, by port.
+    sides: [Side; 4],
+    /// Whether its PE has links to the host.
+    has_links: bool,
     /// Switch position per color of the plan.
     pub(crate) position: Box<[u8]>,
     lane_of: Box<[[u8; 5]]>,
@@ -34,6 +40,20 @@ pub(crate) struct Router {
     pub(crate) sources: Vec<Source>,
     /// Lanes that hold words (bit set).
     waiting: u128,
+}
+
+/// What is behind a link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    /// Whether there is a PE.
+    exists: bool,
+    /// Its region, and its number there.
+    region: u32,
+    pe: u32,
+    /// Its number in the whole rectangle.
+    number: u32,
+    /// Its router's plan.
+    plan: u32,
 }
 
 /// Buffer of one color and input port.
@@ -78,16 +98,65 @@ pub(crate) struct Candidate {
 }
 
 impl Router {
-    /// A router without words.
-    pub(crate) fn new(plan: u32, colors: &[ColorPlan]) -> Router {
+    /// A router without words, of the PE at `(x, y)`.
+    pub(crate) fn new(plan: &Plan, x: u32, y: u32) -> Router {
+        let number = plan.number(x, y);
+        let id = plan.router_of[number];
+        let colors = &plan.routers[id as usize].colors;
+        let side = |port: Port| match plan.neighbour(x, y, port) {
+            Some((x, y)) => {
+                let ((region, pe), number) = (plan.locate(x, y), plan.number(x, y));
+                let plan = plan.router_of[number];
+                Side { exists: true, region, pe, number: number as u32, plan }
+            }
+            None => Side { exists: false, region: 0, pe: 0, number: 0, plan: 0 },
+        };
         Router {
-            plan,
+            plan: id,
+            number: number as u32,
+            sides: [Port::West, Port::East, Port::South, Port::North].map(side),
+            has_links: plan.program(number).is_some_and(|program| program.has_links),
             position: colors.iter().map(|color| color.initial).collect(),
             lane_of: vec![[NONE; 5]; colors.len()].into_boxed_slice(),
             lanes: Vec::new(),
             shadows: Vec::new(),
             sources: Vec::new(),
             waiting: 0,
+        }
+    }
+
+    /// The input queue of its core that takes a color.
+    fn queue_of(&self, plan: &Plan, color: u8) -> Option<usize> {
+        plan.program(self.number as usize)?.queue_of(color)
+    }
+
+    /// Where an output port leads for a color; `region` is the router's own.
+    fn way(&self, plan: &Plan, region: u32, port: u8, color: u8) -> Way {
+        if port == RAMP {
+            return Way::Core;
+        }
+        if self.has_links
+            && let Some(link) = plan.link(self.number as usize, Port::ALL[usize::from(port)], color)
+            && !plan.links[link as usize].to_mesh
+        {
+            return Way::Host { link };
+        }
+        let side = self.sides[usize::from(port)];
+        if !side.exists {
+            return Way::Outside;
+        }
+        // West and east, south and north differ in the lowest bit.
+        let entry = port ^ 1;
+        let index = plan
+            .routers
+            .get(side.plan as usize)
+            .map_or(NONE, |plan| plan.index_of[usize::from(color)]);
+        if index == NONE {
+            Way::NoRoute { at: side.number as usize, from: entry }
+        } else if side.region == region {
+            Way::Near { pe: side.pe, index, port: entry }
+        } else {
+            Way::Far { region: side.region, pe: side.pe, port: entry }
         }
     }
 
@@ -235,8 +304,8 @@ impl<C: Code> Region<C> {
     ) -> u64 {
         let mut free = 0;
         for port in (0..5).filter(|port| outs >> port & 1 != 0) {
-            let one = match self.way(plan, pe, port, color) {
-                Way::Core => match self.input_queue(plan, pe, color) {
+            let one = match router.way(plan, self.id, port, color) {
+                Way::Core => match router.queue_of(plan, color) {
                     Some(queue) => self.core(plan, code, pe).inputs[queue].ring.free_from(),
                     None => NEVER,
                 },
@@ -268,9 +337,7 @@ impl<C: Code> Region<C> {
         if lane.ring.is_empty() {
             router.waiting &= !(1 << granted.lane);
         }
-        if was_full || self.is_edge(pe, granted.port) {
-            self.credit(plan, pe, granted.color, granted.port, was_full, t + plan.timing.credit);
-        }
+        self.credit(plan, router, pe, granted, was_full, t + plan.timing.credit);
         let row = &plan.routers[router.plan as usize].colors[usize::from(index)];
         if word.control {
             self.command(plan, router, pe, t, row, index, &mut word);
@@ -282,6 +349,37 @@ impl<C: Code> Region<C> {
         word.color = granted.color;
         for port in (0..5).filter(|port| granted.outs >> port & 1 != 0) {
             self.forward(plan, code, router, pe, t, index, port, word);
+        }
+    }
+
+    /// Tells whoever fills a lane that one of its places is free from `free` on.
+    fn credit(
+        &mut self,
+        plan: &Plan,
+        router: &Router,
+        pe: u32,
+        granted: Candidate,
+        was_full: bool,
+        free: u64,
+    ) {
+        let Candidate { color, port, .. } = granted;
+        if port == RAMP {
+            if was_full {
+                self.wakes.core(pe, free);
+            }
+            return;
+        }
+        let number = router.number as usize;
+        if router.has_links && plan.link(number, Port::ALL[usize::from(port)], color).is_some() {
+            self.wakes.router(pe, free);
+            return;
+        }
+        let side = router.sides[usize::from(port)];
+        if side.exists && side.region != self.id {
+            let (region, pe, port) = (side.region, side.pe, port ^ 1);
+            self.messages.push(Message::Credit { region, pe, color, port, free });
+        } else if side.exists && was_full {
+            self.wakes.router(side.pe, free);
         }
     }
 
@@ -336,10 +434,12 @@ impl<C: Code> Region<C> {
         let (hop, places) = (plan.timing.hop, plan.timing.link_places);
         let color = Color::new(word.color);
         word.stamp = t + hop;
-        match self.way(plan, pe, port, word.color) {
+        match router.way(plan, self.id, port, word.color) {
             Way::Core => {
                 word.stamp = t + plan.timing.ramp_down;
-                self.deliver(plan, code, pe, word);
+                if let Some(queue) = router.queue_of(plan, word.color) {
+                    self.deliver(plan, code, pe, queue, word);
+                }
             }
             Way::Near { pe, index, port } => {
                 self.stats.hops += 1;

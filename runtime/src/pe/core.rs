@@ -26,6 +26,9 @@ pub(crate) struct Core<C: Code> {
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
     pub(crate) outputs: Box<[Ring]>,
+    /// Queues that hold words, as bits.
+    pub(crate) arrived: u64,
+    pub(crate) leaving: u64,
     pub(crate) main: Main<C::Op>,
     /// Task that the main thread runs.
     pub(crate) task: u16,
@@ -97,8 +100,7 @@ pub(crate) struct Fault {
 
 impl<C: Code> Core<C> {
     /// A core on which nothing has happened; initial flags are in force.
-    pub(crate) fn new(plan: &Plan, program: &PePlan, at: Pe, code: &C) -> Core<C> {
-        let _ = plan;
+    pub(crate) fn new(program: &PePlan, at: Pe, code: &C) -> Core<C> {
         let input = |input: &super::plan::InputPlan| {
             let places = if input.color.is_some() { input.places } else { 0 };
             Input { ring: Ring::new(places), last: None }
@@ -108,6 +110,8 @@ impl<C: Code> Core<C> {
             state: code.state(at),
             inputs: program.inputs.iter().map(input).collect(),
             outputs: program.outputs.iter().map(|_| Ring::default()).collect(),
+            arrived: 0,
+            leaving: 0,
             main: Main::Idle,
             task: NO_TASK,
             segment: Segment { cycles: 0, flags: Vec::new(), stop: Stop::Return },
@@ -205,8 +209,8 @@ impl<C: Code> Core<C> {
     fn departure(&self, free_from: impl Fn(u8) -> u64, t: u64) -> Result<usize, u64> {
         let mut best: Option<(u64, usize)> = None;
         let mut later = NEVER;
-        for (queue, ring) in self.outputs.iter().enumerate() {
-            let Some(head) = ring.head() else { continue };
+        for queue in bits(self.leaving) {
+            let Some(head) = self.outputs[queue].head() else { continue };
             let from = free_from(head.color).max(head.stamp);
             if from > t {
                 later = later.min(from);
@@ -216,6 +220,15 @@ impl<C: Code> Core<C> {
         }
         best.map(|(_, queue)| queue).ok_or(later)
     }
+}
+
+/// The numbers of the bits of a set, in order.
+pub(crate) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(bit)
+    })
 }
 
 /// Whether a task is bound to a control wavelet's entry point.
@@ -265,7 +278,7 @@ impl<C: Code> Region<C> {
 
     /// R8 (b): control wavelets that no task hears.
     fn drop_unheard(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
-        for queue in 0..core.inputs.len() {
+        for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             if !head.control {
                 continue;
@@ -287,7 +300,7 @@ impl<C: Code> Region<C> {
         let local = core.activated & !core.task_blocked;
         // (id, is it a queue's, queue): local tasks go first among equal ids.
         let mut best = (local != 0).then(|| (local.trailing_zeros() as u8, 0, 0));
-        for queue in 0..core.inputs.len() {
+        for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             let input = &program.inputs[queue];
             let owned = core.owned_in >> queue & 1 != 0;
@@ -339,6 +352,9 @@ impl<C: Code> Region<C> {
         let ring = &mut core.inputs[queue].ring;
         let was_full = ring.is_full();
         let word = ring.pop(t + plan.timing.credit);
+        if ring.is_empty() {
+            core.arrived &= !(1 << queue);
+        }
         if was_full {
             self.wakes.router(pe, t + plan.timing.credit);
         }
@@ -347,7 +363,7 @@ impl<C: Code> Region<C> {
 
     /// R11: one word up the ramp.
     fn ascend(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
-        if core.outputs.iter().all(Ring::is_empty) {
+        if core.leaving == 0 {
             return;
         }
         let number = core.at.number as usize;
@@ -367,6 +383,9 @@ impl<C: Code> Region<C> {
         };
         core.acted.acted = true;
         let mut word = core.outputs[queue].pop(t + 1);
+        if core.outputs[queue].is_empty() {
+            core.leaving &= !(1 << queue);
+        }
         let Some(index) = plan.color_index(number, word.color) else {
             let from = dflow_ir::mesh::Port::Ramp;
             self.trap_at(plan, number, t, TrapKind::NoRoute { from }, Color::new(word.color));

@@ -1,10 +1,9 @@
 //! One issue slot: R9 and R10.
 
 use dflow_ir::inst::{OnControl, Priority};
-use dflow_ir::mesh::Color;
 
-use super::code::{Code, Fifo};
-use super::core::{Core, Fault};
+use super::code::{Code, Fifo, Pe};
+use super::core::{Core, Fault, Input};
 use super::main::Main;
 use super::op::Op;
 use super::plan::PePlan;
@@ -16,7 +15,7 @@ use crate::trap::TrapKind;
 
 /// Whether an operation can use a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Readiness {
+pub(crate) enum Readiness {
     /// For an element.
     Element,
     /// A control wavelet ends it.
@@ -29,16 +28,21 @@ enum Readiness {
 
 impl<C: Code> Core<C> {
     /// Whether an operation can use the slot of cycle `t`.
-    fn readiness(&mut self, code: &C, op: &Op<C::Op>, t: u64) -> Readiness {
+    fn readiness(
+        (at, state, inputs, outputs): (Pe, &mut C::State, &[Input], &[Ring]),
+        code: &C,
+        op: &Op<C::Op>,
+        t: u64,
+    ) -> Readiness {
         if op.ended {
             return Readiness::No;
         }
-        if code.fifo(self.at, &mut self.state, &op.code) == Fifo::Blocked {
+        if op.has_fifo && code.fifo(at, state, &op.code) == Fifo::Blocked {
             return Readiness::Fifo;
         }
         let mut all = true;
         for &queue in op.inputs.iter().flatten() {
-            match self.inputs[usize::from(queue)].ring.visible(t) {
+            match inputs[usize::from(queue)].ring.visible(t) {
                 Some(head) if head.control && op.ignores_control() => all = false,
                 Some(head) if head.control => return Readiness::Control,
                 Some(_) => {}
@@ -46,42 +50,45 @@ impl<C: Code> Core<C> {
             }
         }
         let room = op.output.is_none_or(|output| {
-            let ring = &self.outputs[usize::from(output.queue)];
+            let ring = &outputs[usize::from(output.queue)];
             ring.places() == 0 || ring.free_from() <= t
         });
         if all && room { Readiness::Element } else { Readiness::No }
     }
 
-    /// Whether the main thread can use the slot of cycle `t`.
-    fn main_ready(&mut self, code: &C, t: u64) -> bool {
-        let main = std::mem::replace(&mut self.main, Main::Idle);
-        let ready = match &main {
+    /// How the main thread can use the slot of cycle `t`, if it can.
+    fn main_ready(&mut self, code: &C, t: u64) -> Option<Readiness> {
+        let ready = match &self.main {
             Main::Idle => false,
             Main::Ready { from, .. } => *from <= t,
             Main::Counting { .. } => true,
-            Main::Vector(op) => self.readiness(code, op, t) != Readiness::No,
             Main::Launch(op) => {
                 self.threads.get(usize::from(op.microthread)).is_none_or(Option::is_none)
             }
+            Main::Vector(op) => {
+                let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
+                let ready = Self::readiness(parts, code, op, t);
+                return (ready != Readiness::No).then_some(ready);
+            }
         };
-        self.main = main;
-        ready
+        ready.then_some(Readiness::Element)
     }
 
     /// The first ready microthread of a class, in turn.
-    fn ready_thread(&mut self, code: &C, class: Priority, t: u64) -> Option<u8> {
+    fn ready_thread(&mut self, code: &C, class: Priority, t: u64) -> Option<(u8, Readiness)> {
         let count = self.threads.len();
         for step in 1..=count {
             let id = (usize::from(self.last_thread) + step) % count;
-            let Some(op) = self.threads[id].take_if(|op| op.priority == class && !op.ended) else {
+            let Some(op) = self.threads[id].as_deref() else { continue };
+            if op.priority != class || self.thread_blocked >> id & 1 != 0 {
                 continue;
-            };
-            let blocked = self.thread_blocked >> id & 1 != 0;
-            let ready = !blocked
-                && matches!(self.readiness(code, &op, t), Readiness::Element | Readiness::Control);
-            self.threads[id] = Some(op);
-            if ready {
-                return Some(id as u8);
+            }
+            let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
+            match Self::readiness(parts, code, op, t) {
+                Readiness::No | Readiness::Fifo => {}
+                ready @ (Readiness::Element | Readiness::Control) => {
+                    return Some((id as u8, ready));
+                }
             }
         }
         None
@@ -100,17 +107,17 @@ impl<C: Code> Region<C> {
         t: u64,
     ) -> Result<(), Fault> {
         let any = core.threads.iter().any(Option::is_some);
-        if any && let Some(id) = core.ready_thread(code, Priority::High, t) {
-            return self.thread_slot(plan, program, code, core, pe, t, id);
+        if any && let Some(ready) = core.ready_thread(code, Priority::High, t) {
+            return self.thread_slot(plan, program, code, core, pe, t, ready);
         }
-        if core.main_ready(code, t) {
+        if let Some(ready) = core.main_ready(code, t) {
             self.count(core, MAIN, t, 1);
-            return self.main_slot(plan, program, code, core, pe, t);
+            return self.main_slot(plan, program, code, core, pe, t, ready);
         }
         if any {
             for class in [Priority::Medium, Priority::Low] {
-                if let Some(id) = core.ready_thread(code, class, t) {
-                    return self.thread_slot(plan, program, code, core, pe, t, id);
+                if let Some(ready) = core.ready_thread(code, class, t) {
+                    return self.thread_slot(plan, program, code, core, pe, t, ready);
                 }
             }
         }
@@ -127,15 +134,16 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         pe: u32,
         t: u64,
-        id: u8,
+        (id, ready): (u8, Readiness),
     ) -> Result<(), Fault> {
         core.last_thread = id;
         core.acted.acted = true;
         self.count(core, id, t, 1);
         let Some(mut op) = core.threads[usize::from(id)].take() else { return Ok(()) };
-        let result = self.element(plan, program, code, core, pe, t, &mut op).and_then(|ended| {
-            if ended { self.end_thread(plan, code, core, pe, t, &mut op) } else { Ok(()) }
-        });
+        let result =
+            self.element(plan, program, code, core, pe, t, &mut op, ready).and_then(|ended| {
+                if ended { self.end_thread(plan, code, core, pe, t, &mut op) } else { Ok(()) }
+            });
         core.threads[usize::from(id)] = Some(op);
         result
     }
@@ -151,12 +159,13 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         mut op: Box<Op<C::Op>>,
+        ready: Readiness,
     ) -> Result<(), Fault> {
         core.acted.acted = true;
-        if core.readiness(code, &op, t) == Readiness::Fifo {
+        if ready == Readiness::Fifo {
             return self.end_main(plan, code, core, pe, t, op, false);
         }
-        if self.element(plan, program, code, core, pe, t, &mut op)? {
+        if self.element(plan, program, code, core, pe, t, &mut op, ready)? {
             self.end_main(plan, code, core, pe, t, op, true)
         } else {
             core.main = Main::Vector(op);
@@ -175,10 +184,11 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         op: &mut Op<C::Op>,
+        ready: Readiness,
     ) -> Result<bool, Fault> {
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind, task, loc, color: None };
-        if core.readiness(code, op, t) == Readiness::Control {
+        if ready == Readiness::Control {
             self.end_by_control(plan, core, pe, t, op);
             return Ok(true);
         }
@@ -199,7 +209,7 @@ impl<C: Code> Region<C> {
                 *ring = Ring::new(program.outputs[usize::from(output.queue)].places);
             }
             let advance = output.advance && ended;
-            debug_assert!(Color::new(output.color).is_some());
+            core.leaving |= 1 << output.queue;
             ring.push(Slot {
                 stamp: t + 1,
                 payload,

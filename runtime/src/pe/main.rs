@@ -5,6 +5,7 @@ use dflow_ir::ty::Ty;
 
 use super::code::Code;
 use super::core::{Clock, Completion, Core, Fault};
+use super::issue::Readiness;
 use super::op::Op;
 use super::plan::{NO_TASK, PePlan, TaskPlan};
 use crate::exec::{CodeTrap, Entry, Segment, Stop, VectorStart};
@@ -70,6 +71,7 @@ impl Clock {
 
 impl<C: Code> Region<C> {
     /// One slot of the main thread in cycle `t`, which it has been given.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
     pub(crate) fn main_slot(
         &mut self,
         plan: &Plan,
@@ -78,9 +80,13 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         pe: u32,
         t: u64,
+        ready: Readiness,
     ) -> Result<(), Fault> {
+        if let Main::Counting { .. } = core.main {
+            return self.count_slot(plan, program, code, core, pe, t);
+        }
         match std::mem::replace(&mut core.main, Main::Idle) {
-            Main::Idle => Ok(()),
+            Main::Idle | Main::Counting { .. } => Ok(()),
             Main::Ready { next, .. } => {
                 run_segment(program, code, core, next);
                 let total = core.segment.cycles.max(1);
@@ -88,11 +94,7 @@ impl<C: Code> Region<C> {
                 core.acted.acted = true;
                 self.count_slot(plan, program, code, core, pe, t)
             }
-            counting @ Main::Counting { .. } => {
-                core.main = counting;
-                self.count_slot(plan, program, code, core, pe, t)
-            }
-            Main::Vector(op) => self.main_element(plan, program, code, core, pe, t, op),
+            Main::Vector(op) => self.main_element(plan, program, code, core, pe, t, op, ready),
             Main::Launch(op) => {
                 core.acted.acted = true;
                 core.main = Main::resume(t + 1, 1);

@@ -18,6 +18,7 @@ pub(crate) struct Op<O> {
     /// Their colors.
     pub(crate) colors: [u8; 3],
     pub(crate) output: Option<Output>,
+    pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
     pub(crate) priority: Priority,
@@ -74,6 +75,8 @@ impl<O> Op<O> {
             | Stream::Scalar(_)
             | Stream::Pointer { .. } => None,
         };
+        let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
+        let has_fifo = is_fifo(&start.dest) || start.sources.iter().any(is_fifo);
         Ok(Op {
             code,
             asynchronous: start.asynchronous,
@@ -81,6 +84,7 @@ impl<O> Op<O> {
             inputs,
             colors,
             output,
+            has_fifo,
             activate: start.activate,
             unblock: start.unblock,
             priority: start.priority,

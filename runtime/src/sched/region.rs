@@ -4,13 +4,13 @@
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
 use dflow_ir::loc::Loc;
-use dflow_ir::mesh::{Color, Coord, Port, Rect, Wavelet};
+use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
 
 use super::plan::Plan;
 use super::record::Event;
 use super::wheel::Wakes;
 use crate::fabric::ring::Slot;
-use crate::fabric::router::{Candidate, RAMP, Router};
+use crate::fabric::router::{Candidate, Router};
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::stats::Stats;
@@ -91,119 +91,36 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Place of a PE of the region.
-    pub(crate) fn xy(&self, pe: u32) -> (u32, u32) {
-        let width = u32::from(self.rect.width);
-        (u32::from(self.rect.x) + pe % width, u32::from(self.rect.y) + pe / width)
-    }
-
     /// Number of a PE in the whole rectangle.
     pub(crate) fn number(&self, plan: &Plan, pe: u32) -> usize {
-        let (x, y) = self.xy(pe);
+        let (x, y) = place(self.rect, pe);
         plan.number(x, y)
     }
 
     /// The router of a PE whose color is configured, made if need be.
     pub(crate) fn router(&mut self, plan: &Plan, pe: u32) -> &mut Router {
-        let number = self.number(plan, pe);
-        let bytes = &mut self.bytes;
+        let (rect, bytes) = (self.rect, &mut self.bytes);
         self.routers[pe as usize].get_or_insert_with(|| {
-            let id = plan.router_of[number];
-            let colors = &plan.routers[id as usize].colors;
-            *bytes += 256 + 80 * colors.len() as u64;
-            Box::new(Router::new(id, colors))
+            let (x, y) = place(rect, pe);
+            let router = Router::new(plan, x, y);
+            *bytes += 256 + 80 * router.position.len() as u64;
+            Box::new(router)
         })
     }
 
     /// The core of a PE that has a program, made if need be.
     pub(crate) fn core(&mut self, plan: &Plan, code: &C, pe: u32) -> &mut Core<C> {
-        let number = self.number(plan, pe);
-        let (bytes, stats) = (&mut self.bytes, &mut self.stats);
+        let (rect, bytes, stats) = (self.rect, &mut self.bytes, &mut self.stats);
         self.cores[pe as usize].get_or_insert_with(|| {
+            let (x, y) = place(rect, pe);
+            let number = plan.number(x, y);
             let program = plan.program_of[number];
             let at = Pe { number: number as u32, program };
-            let core = Core::new(plan, &plan.programs[usize::from(program)], at, code);
+            let core = Core::new(&plan.programs[usize::from(program)], at, code);
             *bytes += core.bytes() + code.bytes(at);
             stats.touched += 1;
             Box::new(core)
         })
-    }
-
-    /// The input queue that takes a color on a PE.
-    pub(crate) fn input_queue(&self, plan: &Plan, pe: u32, color: u8) -> Option<usize> {
-        plan.program(self.number(plan, pe))?.queue_of(color)
-    }
-
-    /// Where an output port of a router leads for a color.
-    pub(crate) fn way(&self, plan: &Plan, pe: u32, port: u8, color: u8) -> Way {
-        if port == RAMP {
-            return Way::Core;
-        }
-        let (x, y) = self.xy(pe);
-        let number = plan.number(x, y);
-        let side = Port::ALL[usize::from(port)];
-        if plan.program(number).is_some_and(|program| program.has_links)
-            && let Some(link) = plan.link(number, side, color)
-            && !plan.links[link as usize].to_mesh
-        {
-            return Way::Host { link };
-        }
-        let Some((x, y)) = plan.neighbour(x, y, side) else { return Way::Outside };
-        let (at, entry) = (plan.number(x, y), side.opposite() as u8);
-        let Some(index) = plan.color_index(at, color) else {
-            return Way::NoRoute { at, from: entry };
-        };
-        let (region, pe) = plan.locate(x, y);
-        if region == self.id {
-            Way::Near { pe, index, port: entry }
-        } else {
-            Way::Far { region, pe, port: entry }
-        }
-    }
-
-    /// Whether the neighbour in a direction belongs to another region.
-    pub(crate) fn is_edge(&self, pe: u32, port: u8) -> bool {
-        let (width, height) = (u32::from(self.rect.width), u32::from(self.rect.height));
-        let (x, y) = (pe % width, pe / width);
-        match Port::ALL[usize::from(port)] {
-            Port::West => x == 0,
-            Port::East => x + 1 == width,
-            Port::South => y + 1 == height,
-            Port::North => y == 0,
-            Port::Ramp => false,
-        }
-    }
-
-    /// Tells whoever fills a lane that one of its places is free from `free` on.
-    pub(crate) fn credit(
-        &mut self,
-        plan: &Plan,
-        pe: u32,
-        color: u8,
-        port: u8,
-        was_full: bool,
-        free: u64,
-    ) {
-        if port == RAMP {
-            self.wakes.core(pe, free);
-            return;
-        }
-        let (x, y) = self.xy(pe);
-        let number = plan.number(x, y);
-        let side = Port::ALL[usize::from(port)];
-        if plan.program(number).is_some_and(|program| program.has_links)
-            && plan.link(number, side, color).is_some()
-        {
-            self.wakes.router(pe, free);
-        } else if let Some((x, y)) = plan.neighbour(x, y, side) {
-            let (region, pe) = plan.locate(x, y);
-            if region != self.id {
-                let port = side.opposite() as u8;
-                self.messages.push(Message::Credit { region, pe, color, port, free });
-            } else if was_full {
-                self.wakes.router(pe, free);
-            }
-        }
     }
 
     /// Takes a message from another region.
@@ -231,24 +148,19 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// A word has come down the ramp.
-    pub(crate) fn deliver(&mut self, plan: &Plan, code: &C, pe: u32, word: Slot) {
-        let Some(queue) = self.input_queue(plan, pe, word.color) else { return };
+    /// A word has come down the ramp into a queue.
+    pub(crate) fn deliver(&mut self, plan: &Plan, code: &C, pe: u32, queue: usize, word: Slot) {
+        self.wakes.core(pe, word.stamp);
+        self.stats.delivered += 1;
         let core = self.core(plan, code, pe);
         core.inputs[queue].last = Some(word.stamp);
         core.inputs[queue].ring.push(word);
-        self.wakes.core(pe, word.stamp);
-        self.stats.delivered += 1;
-        let number = self.number(plan, pe) as u32;
+        core.arrived |= 1 << queue;
+        let number = core.at.number;
         if let Some(events) = &mut self.events {
-            let Slot { stamp, payload, control, .. } = word;
-            events.push(Event::Arrival {
-                cycle: stamp,
-                pe: number,
-                queue: queue as u8,
-                payload,
-                control,
-            });
+            let Slot { stamp: cycle, payload, control, .. } = word;
+            let queue = queue as u8;
+            events.push(Event::Arrival { cycle, pe: number, queue, payload, control });
         }
     }
 
@@ -288,4 +200,10 @@ impl<C: Code> Region<C> {
             self.trap = Some((number, trap));
         }
     }
+}
+
+/// Place of PE `pe` of a rectangle.
+fn place(rect: Rect, pe: u32) -> (u32, u32) {
+    let width = u32::from(rect.width);
+    (u32::from(rect.x) + pe % width, u32::from(rect.y) + pe / width)
 }

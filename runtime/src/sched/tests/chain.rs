@@ -2,8 +2,8 @@
 //! Shared by a test and the bench; uses nothing but the IR.
 
 use dflow_ir::builder::FuncBuilder;
-use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::FabricDsd;
+use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::image::{Image, MemoryMap, Placement, ProgramId, RouterConfig};
 use dflow_ir::inst::{FlagOp, InstData, Operand, Terminator, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
