@@ -128,7 +128,7 @@ impl<C: Code> Core<C> {
             dead: false,
             acted: Acted::default(),
         };
-        for &(op, id, _) in &program.initial {
+        for &(op, id) in &program.initial {
             // Load has checked the ids.
             let _checked = core.flag(program, op, u16::from(id));
         }

@@ -35,7 +35,7 @@ pub(crate) struct PePlan {
     /// Channel that a data task id stands for, where a data task is bound.
     pub(crate) data: u64,
     /// Flag operations before the start.
-    pub(crate) initial: Vec<(FlagOp, u8, Loc)>,
+    pub(crate) initial: Vec<(FlagOp, u8)>,
     /// Whether anything can happen on a PE before a word comes.
     pub(crate) starts: bool,
     pub(crate) has_links: bool,
@@ -109,8 +109,15 @@ impl PePlan {
         plan.bind_queues(program, target)?;
         plan.bind_tasks(program, target)?;
         for flag in &program.initial_flags {
-            plan.initial.push((flag.op, flag.id, flag.loc));
-            plan.starts |= matches!(flag.op, FlagOp::Activate);
+            plan.initial.push((flag.op, flag.id));
+            if flag.op == FlagOp::Activate {
+                plan.starts = true;
+                if plan.local.get(usize::from(flag.id)).is_none_or(|&task| task == NO_TASK) {
+                    let (name, id) = (&plan.name, flag.id);
+                    let message = format!("`{name}` activates task id {id}, which is not bound");
+                    return Err(LoadError::Invalid(message));
+                }
+            }
         }
         Ok(plan)
     }

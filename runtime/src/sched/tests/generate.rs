@@ -119,8 +119,8 @@ impl Build<'_> {
                 tips.remove(0);
             }
         }
-        for pe in 0..count {
-            let Some(mut route) = routes[pe] else { continue };
+        for (pe, route) in routes.into_iter().enumerate() {
+            let Some(mut route) = route else { continue };
             let is_end = route.tx.is_empty();
             if is_end || (pe != root && self.rng.chance(30)) {
                 route.tx = route.tx.with(Port::Ramp);
@@ -142,7 +142,8 @@ impl Build<'_> {
 
     /// Makes a route less simple: more senders, odd ports, switches.
     fn vary(&mut self, pe: usize, color: u8, config: &mut ColorConfig) {
-        if self.rng.chance(20) && !config.route.rx.contains(Port::Ramp) {
+        let merges = !Target::get(self.spec.target).single_rx || self.style.words < 20;
+        if merges && self.rng.chance(20) && !config.route.rx.contains(Port::Ramp) {
             config.route.rx = config.route.rx.with(Port::Ramp);
             self.up[pe].push(color);
         }
@@ -206,7 +207,7 @@ impl Build<'_> {
                 queues.push((queue, color, data));
             }
         }
-        for entry in [2, 5] {
+        for entry in [40, 43] {
             if self.rng.chance(50) {
                 let acts = self.acts(pe, &[], 2);
                 let func = self.spec.func(pe, "control", &[Ty::I16], acts);

@@ -2,6 +2,7 @@
 
 mod chain;
 mod generate;
+mod ir;
 mod machines;
 mod random;
 mod script;
