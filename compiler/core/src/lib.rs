@@ -5,15 +5,22 @@
 
 #![forbid(unsafe_code)]
 
+mod builtins;
+mod driver;
 mod dump;
+mod elaborate;
 mod link;
+mod load;
 mod lower;
 mod place;
 mod plan;
+mod resolve;
+mod sema;
 mod session;
 mod typed;
 mod world;
 
+pub use driver::{Compiled, Stage, builtin_table, compile, dump};
 #[doc(hidden)]
 pub use place::Wafer;
 pub use session::Options;

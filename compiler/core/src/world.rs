@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// What the compiler may ask of its surroundings.
-pub trait World {
+pub trait World: Sync {
     /// The bytes of a file. Paths are as written, joined to the importing file's folder with `/`.
     ///
     /// # Errors

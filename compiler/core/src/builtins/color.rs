@@ -1,0 +1,190 @@
+//! Color configurations: routes and switches, filters; links to the host.
+
+use dflow_ir::mesh::{
+    Color, ColorConfig, Coord, PopMode, Port, PortSet, Route, Switch, SwitchEntry,
+};
+use dflow_ir::program::HostLink;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Span, codes};
+
+use super::Call;
+use super::args::{Options, wrong_type};
+use super::queue::color_value;
+use crate::sema::types::Type;
+use crate::sema::value::Value;
+use crate::sema::{Operand, R, Sema};
+
+pub(super) fn set_color_config(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let at = super::layout::coordinates(sema, call.args[0], call.args[1])?;
+    let (color, config) = color_and_config(sema, call.args[2], call.args[3])?;
+    add(sema, at, color, config, call.span);
+    Ok(sema.void_operand())
+}
+
+fn add(sema: &mut Sema<'_, '_>, at: Coord, color: Color, config: ColorConfig, span: Span) {
+    let plan = &mut sema.layout.plan;
+    let at = plan.index(at);
+    let (used, _) = plan.color_uses.insert_full((color, config, span));
+    plan.colors.push((at, crate::plan::ColorUse(used as u32)));
+}
+
+pub(super) fn set_local_color_config(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (color, config) = color_and_config(sema, call.args[0], call.args[1])?;
+    sema.program_mut().typed.colors.push((color, config, call.span));
+    Ok(sema.void_operand())
+}
+
+fn color_and_config(
+    sema: &mut Sema<'_, '_>,
+    color: ExprId,
+    config: ExprId,
+) -> R<(Color, ColorConfig)> {
+    let (value, span) = sema.arg_value(color, None)?;
+    let color = color_value(sema, &value, span)?;
+    let config = config_of(sema, config)?;
+    Ok((color, config))
+}
+
+fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
+    let allowed = ["routes", "switches", "filter", "teardown"];
+    let options = Options::read(sema, arg, &allowed, "a color configuration")?;
+    let Some((routes, span)) = options.value(sema, "routes")? else {
+        let message = "a color configuration needs `.routes`";
+        return sema.fail(codes::MISSING_FIELD, message, options.span, "not given here");
+    };
+    let allowed = ["rx", "tx", "color_swap_x", "color_swap_y", "pop_mode"];
+    let routes = Options::of_value(sema, &routes, span, &allowed, "a route")?;
+    let mut config = ColorConfig {
+        route: Route { rx: ports_of(sema, &routes, "rx")?, tx: ports_of(sema, &routes, "tx")? },
+        swap_x: routes.flag(sema, "color_swap_x")?,
+        swap_y: routes.flag(sema, "color_swap_y")?,
+        teardown: options.flag(sema, "teardown")?,
+        ..ColorConfig::default()
+    };
+    if let Some((switches, span)) = options.value(sema, "switches")? {
+        config.switch = Some(switch_of(sema, &switches, span)?);
+    }
+    if let (Some(switch), Some((mode, span))) = (&mut config.switch, routes.value(sema, "pop_mode")?) {
+        switch.pop = pop_mode(sema, &mode, span)?;
+    }
+    if let Some((_, span)) = options.value(sema, "filter")? {
+        return sema.fail(
+            codes::NOT_SUPPORTED,
+            "filters are not supported yet",
+            span,
+            "this option",
+        );
+    }
+    Ok(config)
+}
+
+/// A direction, or a tuple or array of them.
+fn ports_of(sema: &mut Sema<'_, '_>, options: &Options, name: &str) -> R<PortSet> {
+    match options.value(sema, name)? {
+        Some((value, span)) => ports(sema, &value, span),
+        None => Ok(PortSet::EMPTY),
+    }
+}
+
+fn ports(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<PortSet> {
+    if value.ty == sema.types.common.direction {
+        return port(sema, value, span).map(PortSet::one);
+    }
+    let count = match sema.types.get(value.ty) {
+        Type::Struct(info) if info.tuple => info.fields.len(),
+        Type::Array { .. } => sema.types.element_count(value.ty) as usize,
+        _ => return wrong_type(sema, value, "a direction, or `.{ A, B }` of directions", span),
+    };
+    let mut set = PortSet::EMPTY;
+    for index in 0..count {
+        let Some(element) = value.element(index) else { return sema.undefined(span) };
+        let port = port(sema, &element, span)?;
+        if set.contains(port) {
+            let message = format!("the direction `{}` stands twice", port.name());
+            return sema.fail(codes::INVALID_ROUTE, message, span, "in this route");
+        }
+        set = set.with(port);
+    }
+    Ok(set)
+}
+
+fn port(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Port> {
+    if value.ty != sema.types.common.direction {
+        return wrong_type(sema, value, "a direction", span);
+    }
+    let code = sema.fix_int(value).unwrap_or(0) as usize;
+    Ok(Port::ALL[code.min(4)])
+}
+
+fn switch_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Switch> {
+    let allowed = ["pos1", "pos2", "pos3", "current_switch_pos", "ring_mode", "pop_mode"];
+    let options = Options::of_value(sema, value, span, &allowed, "a switch")?;
+    let mut switch = Switch::default();
+    for (slot, name) in switch.positions.iter_mut().zip(["pos1", "pos2", "pos3"]) {
+        if let Some((value, span)) = options.value(sema, name)? {
+            *slot = position(sema, &value, span)?;
+        }
+    }
+    switch.initial = options.int(sema, "current_switch_pos", 0, 3)?.unwrap_or(0) as u8;
+    switch.ring = options.flag(sema, "ring_mode")?;
+    if let Some((mode, span)) = options.value(sema, "pop_mode")? {
+        switch.pop = pop_mode(sema, &mode, span)?;
+    }
+    Ok(switch)
+}
+
+fn position(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option<SwitchEntry>> {
+    let options = Options::of_value(sema, value, span, &["rx", "tx", "invalid"], "a position")?;
+    let given = options.fields().count();
+    let both = given == 2 && options.get("rx").is_some() && options.get("tx").is_some();
+    if given != 1 && !(both && sema.target.switch_both) {
+        let message = "a switch position has exactly one of `.rx`, `.tx` and `.invalid`";
+        return sema.fail(codes::INVALID_ROUTE, message, span, "this position");
+    }
+    if options.flag(sema, "invalid")? {
+        return Ok(None);
+    }
+    let rx = ports_of(sema, &options, "rx")?;
+    let tx = ports_of(sema, &options, "tx")?;
+    Ok(Some(if both {
+        SwitchEntry::Both(Route { rx, tx })
+    } else if options.get("rx").is_some() {
+        SwitchEntry::Rx(rx)
+    } else {
+        SwitchEntry::Tx(tx)
+    }))
+}
+
+fn pop_mode(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<PopMode> {
+    let allowed = ["no_pop", "always_pop", "pop_on_advance", "pop_on_advance_nop"];
+    let options = Options::of_value(sema, value, span, &allowed, "a pop mode")?;
+    for (name, mode) in [
+        ("always_pop", PopMode::Always),
+        ("pop_on_advance", PopMode::OnAdvance),
+        ("pop_on_advance_nop", PopMode::OnAdvanceOrNop),
+    ] {
+        if options.flag(sema, name)? {
+            return Ok(mode);
+        }
+    }
+    Ok(PopMode::None)
+}
+
+pub(super) fn set_host_link(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let color = color_value(sema, &value, span)?;
+    let (value, span) = sema.arg_value(call.args[1], None)?;
+    let port = port(sema, &value, span)?;
+    let options = Options::read(sema, call.args[2], &["to_mesh", "to_host"], "a host link")?;
+    let (to_mesh, to_host) = (options.flag(sema, "to_mesh")?, options.flag(sema, "to_host")?);
+    if to_mesh == to_host {
+        let message = "a host link is either `.{ .to_mesh = true }` or `.{ .to_host = true }`";
+        return sema.fail(codes::INVALID_ARGUMENT, message, options.span, "this link");
+    }
+    if port == Port::Ramp {
+        let message = "the host is beyond an edge, not at the ramp";
+        return sema.fail(codes::INVALID_ARGUMENT, message, span, "this direction");
+    }
+    sema.program_mut().typed.host_links.push(HostLink { port, color, to_mesh });
+    Ok(sema.void_operand())
+}

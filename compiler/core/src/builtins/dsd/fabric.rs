@@ -1,0 +1,124 @@
+//! `@get_dsd` of vectors that come from the fabric or go there.
+
+use dflow_ir::dsd::FabricDsd;
+use dflow_ir::mesh::Color;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Span, codes};
+
+use super::memory::required;
+use super::{computed, known, word};
+use crate::builtins::args::{Options, wrong_type};
+use crate::builtins::queue;
+use crate::builtins::vector::settings::choice;
+use crate::sema::value::DsdValue;
+use crate::sema::{Operand, R, Sema};
+use crate::typed::ExprKind;
+
+const INPUT: &[&str] = &[
+    "extent",
+    "input_queue",
+    "fabric_color",
+    "priority",
+    "simd_mode",
+    "control_transform",
+    "wavelet_index_offset",
+];
+const OUTPUT: &[&str] = &[
+    "extent",
+    "output_queue",
+    "fabric_color",
+    "control",
+    "wavelet_index_offset",
+    "advance_switch",
+    "priority",
+    "simd_mode",
+    "zero",
+    "control_transform",
+];
+const MODES: &[&str] = &["simd_off", "simd_32", "simd_64", "simd_32_or_64", "simd_max"];
+
+/// A `fabin_dsd` or `fabout_dsd`; its extent may be a run-time one.
+pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span) -> R<Operand> {
+    let (what, allowed) =
+        if input { ("`fabin_dsd`", INPUT) } else { ("`fabout_dsd`", OUTPUT) };
+    let options = Options::read(sema, arg, allowed, what)?;
+    if sema.program.is_none() {
+        let message = "a layout has no queues: make this descriptor in the code of a PE";
+        return sema.fail(codes::BUILTIN_CONTEXT, message, span, "made here");
+    }
+    refuse(sema, &options)?;
+    let common = sema.types.common;
+    let ty = if input { common.fabin_dsd } else { common.fabout_dsd };
+    let (extent, extent_span) = required(sema, &options, "extent", what)?;
+    let extent = sema.coerce(extent, common.u16, extent_span)?;
+    let queue = queue_of(sema, &options, input, what)?;
+    let desc = FabricDsd {
+        input,
+        queue,
+        color: color_of(sema, &options, input, queue)?,
+        control: options.flag(sema, "control")?,
+        indexed: options.flag(sema, "wavelet_index_offset")?,
+        advance_switch: options.flag(sema, "advance_switch")?,
+    };
+    if let Operand::Const(extent) = extent {
+        return Ok(known(ty, DsdValue::Fabric { desc, extent }));
+    }
+    let extent = word(sema, extent, extent_span)?;
+    Ok(computed(ty, ExprKind::Fabric { desc, extent }, span))
+}
+
+fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str) -> R<u8> {
+    let common = sema.types.common;
+    let (name, want, other) = if input {
+        ("input_queue", common.input_queue, common.output_queue)
+    } else {
+        ("output_queue", common.output_queue, common.input_queue)
+    };
+    let (operand, span) = required(sema, options, name, what)?;
+    let value = sema.need_const(operand, span)?;
+    if value.ty == other {
+        let message = format!("`.{name}` of {what} is a queue of the other direction");
+        return sema.fail(codes::WRONG_QUEUE, message, span, "this queue");
+    }
+    match sema.fix_int(&value) {
+        Some(queue) if value.ty == want => Ok(queue as u8),
+        _ => wrong_type(sema, &value, "a queue", span),
+    }
+}
+
+/// The color that is named, or the one that the queue was bound to.
+fn color_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, queue: u8) -> R<Color> {
+    match options.value(sema, "fabric_color")? {
+        Some((value, span)) => {
+            let color = queue::color_value(sema, &value, span)?;
+            queue::bind_implicitly(sema, input, queue, color, span)?;
+            Ok(color)
+        }
+        None => queue::color_of(sema, input, queue, options.span),
+    }
+}
+
+/// Options that exist and do nothing yet are taken only where they ask for what happens anyway.
+fn refuse(sema: &mut Sema<'_, '_>, options: &Options) -> R<()> {
+    if let Some((value, span)) = options.value(sema, "simd_mode")?
+        && choice(sema, &value, span, MODES, "`.simd_mode`")? != "simd_off"
+    {
+        let message = "packed elements are not supported yet: a wavelet carries one element";
+        return sema.fail(codes::NOT_SUPPORTED, message, span, "this mode");
+    }
+    if let Some((value, span)) = options.value(sema, "priority")?
+        && choice(sema, &value, span, &["low", "medium", "high"], "`.priority`")? != "low"
+    {
+        let message = "priorities of descriptors are not supported yet: give them to the operation";
+        return sema.fail(codes::NOT_SUPPORTED, message, span, "this priority");
+    }
+    if options.flag(sema, "control_transform")? {
+        let message = "`.control_transform` is not supported yet: FIFOs do not mark wavelets";
+        return sema.fail(codes::NOT_SUPPORTED, message, options.span, "asked for here");
+    }
+    if let Some((_, span)) = options.get("zero") {
+        let message = "`.zero` is not supported yet: clear the source by an operation of its own";
+        return sema.fail(codes::NOT_SUPPORTED, message, span, "asked for here");
+    }
+    Ok(())
+}

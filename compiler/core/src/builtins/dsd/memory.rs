@@ -1,0 +1,268 @@
+//! `@get_dsd` of vectors in memory.
+
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::{Distance, computed, distance, element_bytes, known, word};
+use crate::builtins::args::Options;
+use crate::sema::address::Address;
+use crate::sema::types::{Type, TypeId};
+use crate::sema::value::{Data, DsdValue, Value};
+use crate::sema::{Operand, R, Sema};
+use crate::typed::ExprKind;
+
+const FIELDS: &[&str] =
+    &["tensor_access", "base_address", "extent", "stride", "offset", "wavelet_index_offset"];
+const WALK: &[&str] = &["base_address", "offset", "stride", "extent"];
+
+/// What the options say about the walk over memory.
+struct Walk {
+    /// Of a tensor access, or of the options themselves.
+    fields: Options,
+    /// Strides are plain distances, outermost first, as tensor accesses give them.
+    plain: bool,
+    indexed: bool,
+}
+
+fn walk(sema: &mut Sema<'_, '_>, arg: ExprId, what: &str) -> R<Walk> {
+    let options = Options::read(sema, arg, FIELDS, what)?;
+    let indexed = options.flag(sema, "wavelet_index_offset")?;
+    let Some((value, span)) = options.value(sema, "tensor_access")? else {
+        return Ok(Walk { fields: options, plain: false, indexed });
+    };
+    let given = options.fields().find(|(name, _, _)| WALK.contains(name));
+    if let Some((name, span)) = given.map(|(name, _, span)| (name.to_owned(), span)) {
+        let message = format!("`.{name}` is given beside `.tensor_access`, which says it too");
+        return sema.fail(codes::INVALID_DSD, message, span, "given twice");
+    }
+    let fields = Options::of_value(sema, &value, span, WALK, "a tensor access")?;
+    Ok(Walk { fields, plain: true, indexed })
+}
+
+/// A `mem1d_dsd`: a value if all parts are known.
+pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
+    let walk = walk(sema, arg, "`mem1d_dsd`")?;
+    let common = sema.types.common;
+    let (extent, extent_span) = required(sema, &walk.fields, "extent", "`mem1d_dsd`")?;
+    let extent = single(sema, extent, extent_span)?;
+    let extent = sema.coerce(extent, common.u16, extent_span)?;
+    let stride = match walk.fields.get("stride") {
+        Some((stride, span)) => {
+            let stride = single(sema, stride, span)?;
+            sema.coerce(stride, common.i16, span)?
+        }
+        None => Operand::Const(Value::int(common.i16, 1)),
+    };
+    let (address, bytes) = base(sema, &walk.fields, "`mem1d_dsd`")?;
+    let address = match offset(sema, &walk.fields, bytes)? {
+        Some(Distance::Known(offset)) => address.plus(offset),
+        Some(Distance::Computed(offset)) => {
+            let base = sema.address_expr(&address, span)?;
+            Address { index: Some(offset), ..Address::of_expr(base) }
+        }
+        None => address,
+    };
+    let indexed = walk.indexed;
+    if let (Some(base), Operand::Const(extent), Operand::Const(stride)) =
+        (address.known(), &extent, &stride)
+    {
+        let (extent, stride) = (extent.clone(), stride.clone());
+        return Ok(known(common.mem1d_dsd, DsdValue::Mem1d { base, extent, stride, indexed }));
+    }
+    let base = sema.address_expr(&address, span)?;
+    let extent = word(sema, extent, span)?;
+    let stride = word(sema, stride, span)?;
+    Ok(computed(common.mem1d_dsd, ExprKind::Mem1d { base, extent, stride, indexed }, span))
+}
+
+/// A `mem4d_dsd`: its shape is known, its offset may be a run-time one.
+pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
+    let walk = walk(sema, arg, "`mem4d_dsd`")?;
+    let dims = shape(sema, &walk, span)?;
+    let (address, bytes) = base(sema, &walk.fields, "`mem4d_dsd`")?;
+    let Some(mut base) = address.known() else {
+        let message = "the base of a `mem4d_dsd` must be known at compile time";
+        return sema.fail(codes::INVALID_DSD, message, span, "its address is known at run time only");
+    };
+    let moved = offset(sema, &walk.fields, bytes)?;
+    if let Some(Distance::Known(offset)) = moved {
+        base.offset += offset;
+    }
+    let ty = sema.types.common.mem4d_dsd;
+    let value = known(ty, DsdValue::Mem4d { base, dims, indexed: walk.indexed });
+    match moved {
+        Some(Distance::Computed(delta)) => {
+            let dsd = sema.scalar_of(value, span)?;
+            Ok(computed(ty, ExprKind::MoveBase { dsd, delta }, span))
+        }
+        Some(Distance::Known(_)) | None => Ok(value),
+    }
+}
+
+/// Extents and plain strides, outermost first.
+fn shape(sema: &mut Sema<'_, '_>, walk: &Walk, span: Span) -> R<Vec<(u16, i16)>> {
+    let common = sema.types.common;
+    let (extents, extent_span) = required(sema, &walk.fields, "extent", "`mem4d_dsd`")?;
+    let extents = ints(sema, extents, common.u16, extent_span)?;
+    if extents.is_empty() || extents.len() > 4 || extents.contains(&0) {
+        let message = "a `mem4d_dsd` has 1 to 4 dimensions, each with at least one element";
+        return sema.fail(codes::INVALID_DSD, message, extent_span, "these extents");
+    }
+    let strides = match walk.fields.get("stride") {
+        Some((strides, span)) => ints(sema, strides, common.i16, span)?,
+        None => vec![1; extents.len()],
+    };
+    if strides.len() != extents.len() {
+        let message = format!("{} extents and {} strides", extents.len(), strides.len());
+        return sema.fail(codes::INVALID_DSD, message, span, "one stride per extent is needed");
+    }
+    let strides = if walk.plain { strides } else { plain_strides(&extents, &strides) };
+    let mut dims = Vec::with_capacity(extents.len());
+    for (&extent, &stride) in extents.iter().zip(&strides) {
+        let (Ok(extent), Ok(stride)) = (u16::try_from(extent), i16::try_from(stride)) else {
+            let message = format!("a stride of {stride} elements has more than 16 bits");
+            return sema.fail(codes::INVALID_DSD, message, span, "this descriptor");
+        };
+        dims.push((extent, stride));
+    }
+    Ok(dims)
+}
+
+/// The field form lists strides innermost first, each as the step that the hardware makes when
+/// that dimension advances and all inner ones start again. The plain distance is that step plus
+/// what the inner dimensions had covered.
+fn plain_strides(extents: &[i128], deltas: &[i128]) -> Vec<i128> {
+    let mut covered = 0;
+    let mut plain = Vec::with_capacity(deltas.len());
+    for (&delta, &extent) in deltas.iter().zip(extents.iter().rev()) {
+        let stride = delta + covered;
+        covered += (extent - 1) * stride;
+        plain.push(stride);
+    }
+    plain.reverse();
+    plain
+}
+
+/// An option that must be there.
+pub(super) fn required(
+    sema: &mut Sema<'_, '_>,
+    options: &Options,
+    name: &str,
+    what: &str,
+) -> R<(Operand, Span)> {
+    match options.get(name) {
+        Some(found) => Ok(found),
+        None => {
+            let message = format!("{what} needs `.{name}`");
+            sema.fail(codes::INVALID_DSD, message, options.span, "it is not given here")
+        }
+    }
+}
+
+/// The elements of a tuple or array; a number counts as one element.
+fn list(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Vec<Operand>> {
+    let ty = sema.operand_type(&operand);
+    let count = match sema.types.get(ty) {
+        Type::Struct(info) if info.tuple => info.fields.len(),
+        Type::Array { .. } => sema.types.element_count(ty) as usize,
+        _ => return Ok(vec![operand]),
+    };
+    let value = sema.need_const(operand, span)?;
+    let mut elements = Vec::with_capacity(count.min(4));
+    for index in 0..count {
+        match value.element(index) {
+            Some(element) => elements.push(Operand::Const(element)),
+            None => return sema.undefined(span),
+        }
+    }
+    Ok(elements)
+}
+
+/// Known integers of a type.
+fn ints(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span: Span) -> R<Vec<i128>> {
+    let elements = list(sema, operand, span)?;
+    let mut read = Vec::with_capacity(elements.len());
+    for element in elements {
+        let element = sema.coerce(element, ty, span)?;
+        let element = sema.need_const(element, span)?;
+        match sema.fix_int(&element) {
+            Some(int) => read.push(int),
+            None => return sema.undefined(span),
+        }
+    }
+    Ok(read)
+}
+
+/// The number of the only dimension.
+fn single(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Operand> {
+    let mut elements = list(sema, operand, span)?;
+    match elements.pop() {
+        Some(element) if elements.is_empty() => Ok(element),
+        last => {
+            let count = elements.len() + usize::from(last.is_some());
+            Err(sema.report(
+                Diagnostic::new(
+                    codes::INVALID_DSD,
+                    format!("a `mem1d_dsd` has one dimension, {count} are given"),
+                    span,
+                )
+                .label("one number is needed here")
+                .help("use `mem4d_dsd` for up to four dimensions"),
+            ))
+        }
+    }
+}
+
+/// Base address and bytes of its elements.
+fn base(sema: &mut Sema<'_, '_>, fields: &Options, what: &str) -> R<(Address, i64)> {
+    let (operand, span) = required(sema, fields, "base_address", what)?;
+    let ty = sema.operand_type(&operand);
+    match *sema.types.get(ty) {
+        Type::Pointer { pointee, .. } => {
+            let bytes = pointee_bytes(sema, pointee, span)?;
+            Ok((sema.pointer_address(operand, span)?, bytes))
+        }
+        _ => {
+            let message =
+                format!("the base of a vector is a pointer, this is `{}`", sema.type_name(ty));
+            let mut diagnostic = Diagnostic::new(codes::INVALID_DSD, message, span).label("no pointer");
+            if let Type::Array { .. } = sema.types.get(ty) {
+                diagnostic = diagnostic.help("write `&` before the array");
+            }
+            Err(sema.report(diagnostic))
+        }
+    }
+}
+
+/// Bytes of the elements that a pointer points to: of an array's elements, or of the pointee.
+pub(super) fn pointee_bytes(sema: &mut Sema<'_, '_>, pointee: TypeId, span: Span) -> R<i64> {
+    let elem = match *sema.types.get(pointee) {
+        Type::Array { elem, .. } => elem,
+        _ => pointee,
+    };
+    element_bytes(sema, elem, span)
+}
+
+fn offset(sema: &mut Sema<'_, '_>, fields: &Options, bytes: i64) -> R<Option<Distance>> {
+    let Some((offset, span)) = fields.get("offset") else { return Ok(None) };
+    if let Operand::Const(Value { data: Data::Undef, .. }) = &offset {
+        return sema.undefined(span);
+    }
+    let ty = sema.types.common.i16;
+    let offset = sema.coerce(offset, ty, span)?;
+    distance(sema, offset, bytes, span).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_strides;
+
+    #[test]
+    fn delta_strides_become_plain_ones() {
+        // All ones: the vector is contiguous.
+        assert_eq!(plain_strides(&[3, 4], &[1, 1]), vec![4, 1]);
+        assert_eq!(plain_strides(&[2, 3, 4], &[1, 1, 1]), vec![12, 4, 1]);
+        // Rows of 10, columns 0 to 3: from the last element of a row 7 more to the next.
+        assert_eq!(plain_strides(&[5, 4], &[1, 7]), vec![10, 1]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Colors, task ids, queues, registers by number.
+
+use dflow_ir::dsd::{DsrFile, DsrRef};
+use dflow_syntax::{Code, codes};
+
+use super::Call;
+use super::args::{in_range, wrong_type};
+use crate::sema::types::{Type, TypeId};
+use crate::sema::value::{Data, Value};
+use crate::sema::{Operand, R, Sema};
+
+/// An id from its number: known ones are checked, run-time ones only renamed.
+fn id(
+    sema: &mut Sema<'_, '_>,
+    call: Call<'_>,
+    ty: TypeId,
+    last: i128,
+    code: Code,
+    what: &str,
+) -> R<Operand> {
+    let span = sema.expr_span(call.args[0]);
+    let operand = sema.expr(call.args[0], None)?;
+    let Operand::Const(value) = operand else {
+        let from = sema.operand_type(&operand);
+        if from != sema.types.common.u16 {
+            let name = sema.type_name(from);
+            let message = format!("a run-time number of {what} is `u16`, this is `{name}`");
+            return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
+        }
+        let expr = sema.scalar_of(operand, span)?;
+        return Ok(Operand::Scalar { ty, expr });
+    };
+    if !sema.types.is_int(value.ty) {
+        return wrong_type(sema, &value, "an integer", span);
+    }
+    let number = sema.fix_int(&value).unwrap_or(-1);
+    if number < 0 || number > last {
+        let target = sema.target.id.name();
+        let message = format!("{what} {number} does not exist: {target} has 0 to {last}");
+        return sema.fail(code, message, span, "out of range");
+    }
+    Ok(Operand::Const(Value::int(ty, number)))
+}
+
+pub(super) fn get_color(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let ty = sema.types.common.color;
+    id(sema, call, ty, 23, codes::COLOR_OUT_OF_RANGE, "color")
+}
+
+pub(super) fn get_control_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let ty = sema.types.common.control_task_id;
+    id(sema, call, ty, 63, codes::TASK_ID_OUT_OF_RANGE, "control task id")
+}
+
+pub(super) fn get_local_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (first, last) = (sema.target.local_task_first, sema.target.local_task_last);
+    let ty = sema.types.common.local_task_id;
+    let operand =
+        id(sema, call, ty, i128::from(last), codes::TASK_ID_OUT_OF_RANGE, "local task id")?;
+    if let Operand::Const(Value { data: Data::Int(number), .. }) = operand {
+        if number < i128::from(first) {
+            let target = sema.target.id.name();
+            let message = format!("local task id {number} is too low: {target} has {first} to {last}");
+            return sema.fail(codes::TASK_ID_OUT_OF_RANGE, message, call.span, "out of range");
+        }
+    }
+    Ok(operand)
+}
+
+pub(super) fn get_data_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let common = sema.types.common;
+    let (want, what) = if sema.target.data_task_by_queue {
+        (common.input_queue, "an input queue")
+    } else {
+        (common.color, "a color")
+    };
+    let span = sema.expr_span(call.args[0]);
+    let operand = sema.expr(call.args[0], None)?;
+    let ty = sema.operand_type(&operand);
+    if ty != want {
+        let (name, target) = (sema.type_name(ty), sema.target.id.name());
+        let message = format!("a data task id of {target} is made from {what}, this is `{name}`");
+        return sema.fail(codes::WRONG_TARGET, message, span, "of the wrong type");
+    }
+    Ok(match operand {
+        Operand::Const(value) => {
+            let number = sema.fix_int(&value).unwrap_or(0);
+            Operand::Const(Value::int(common.data_task_id, number))
+        }
+        other => {
+            let expr = sema.scalar_of(other, span)?;
+            Operand::Scalar { ty: common.data_task_id, expr }
+        }
+    })
+}
+
+pub(super) fn get_input_queue(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (ty, last) = (sema.types.common.input_queue, sema.target.input_queues.len() as i128 - 1);
+    id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "input queue")
+}
+
+pub(super) fn get_output_queue(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (ty, last) = (sema.types.common.output_queue, sema.target.output_queues.len() as i128 - 1);
+    id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "output queue")
+}
+
+pub(super) fn get_ut_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (ty, last) = (sema.types.common.ut_id, i128::from(sema.target.microthreads) - 1);
+    id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "microthread")
+}
+
+pub(super) fn get_dsr(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let ty = sema.type_expr(call.args[0])?;
+    let file = match sema.types.get(ty) {
+        Type::DsrDest => DsrFile::Dest,
+        Type::DsrSrc0 => DsrFile::Src0,
+        Type::DsrSrc1 => DsrFile::Src1,
+        _ => {
+            let (name, span) = (sema.type_name(ty), sema.expr_span(call.args[0]));
+            let message = format!("`{name}` is no register type");
+            return sema.fail(codes::INVALID_ARGUMENT, message, span, "this type");
+        }
+    };
+    let (value, span) = sema.arg_value(call.args[1], None)?;
+    let last = i128::from(sema.target.dsrs) - 1;
+    let index = in_range(sema, &value, 0, last, "a register's number", span)? as u8;
+    Ok(Operand::Const(Value::new(ty, Data::Dsr(DsrRef { file, index }))))
+}
+
+pub(super) fn get_int(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let span = sema.expr_span(call.args[0]);
+    let operand = sema.expr(call.args[0], None)?;
+    let from = sema.operand_type(&operand);
+    let to = match sema.types.get(from) {
+        Type::Int { .. } | Type::ComptimeInt => return Ok(operand),
+        Type::Enum(info) => info.backing,
+        _ if sema.types.is_id(from) => sema.types.common.u16,
+        _ => {
+            let name = sema.type_name(from);
+            let message = format!("a value of type `{name}` has no number");
+            return sema.fail(codes::INVALID_ARGUMENT, message, span, "this value");
+        }
+    };
+    match operand {
+        Operand::Const(value) => Ok(Operand::Const(Value { ty: to, ..value })),
+        other => {
+            let expr = sema.scalar_of(other, span)?;
+            Ok(Operand::Scalar { ty: to, expr })
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Builtins: one row each, one handler each.
+//!
+//! [`table::ROWS`] says what a builtin is called, what it takes, where it may stand and who does
+//! it; vector operations have their rows in `ir::dsd::op` and one handler here. A handler gets
+//! the analysis and the unevaluated arguments.
+
+pub(crate) mod args;
+mod color;
+mod dsd;
+mod export;
+mod host;
+mod ids;
+mod layout;
+mod map;
+mod queue;
+mod structs;
+mod table;
+mod task;
+mod values;
+mod vector;
+
+use dflow_ir::dsd::op::DsdOp;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
+
+use crate::resolve::edit_distance;
+use crate::sema::types::TypeId;
+use crate::sema::{BodyKind, Operand, R, Sema};
+pub(crate) use table::manual;
+use table::{ROWS, Row, State, Where};
+
+/// A call of a builtin.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'c> {
+    pub(crate) name: &'static str,
+    pub(crate) args: &'c [ExprId],
+    pub(crate) span: Span,
+    /// Type that the surroundings want.
+    pub(crate) hint: Option<TypeId>,
+}
+
+/// What a handler is.
+pub(crate) type Handler = fn(&mut Sema<'_, '_>, Call<'_>) -> R<Operand>;
+
+/// Calls a builtin: the single way in.
+pub(crate) fn call(
+    sema: &mut Sema<'_, '_>,
+    name: Symbol,
+    name_span: Span,
+    args: &[ExprId],
+    span: Span,
+    hint: Option<TypeId>,
+) -> R<Operand> {
+    let text = sema.spell(name);
+    if let Some(op) = DsdOp::by_name(&text) {
+        return vector::call(sema, op, args, span);
+    }
+    let Ok(at) = ROWS.binary_search_by(|row| row.name.cmp(text.as_str())) else {
+        return unknown(sema, &text, name_span);
+    };
+    let row = &ROWS[at];
+    check_place(sema, row, name_span)?;
+    check_count(sema, row, args.len(), span)?;
+    match row.state {
+        State::Done(handler) => handler(sema, Call { name: row.name, args, span, hint }),
+        State::NotYet(reason) => sema.fail(
+            codes::NOT_SUPPORTED,
+            format!("`@{text}` is not supported yet: {reason}"),
+            name_span,
+            "used here",
+        ),
+    }
+}
+
+fn unknown<T>(sema: &mut Sema<'_, '_>, text: &str, span: Span) -> R<T> {
+    let mut diagnostic =
+        Diagnostic::new(codes::UNKNOWN_BUILTIN, format!("there is no builtin `@{text}`"), span)
+            .label("not a builtin");
+    let habit = table::HABITS.iter().find(|(name, _)| *name == text);
+    let known = ROWS.iter().map(|row| row.name).chain(DsdOp::all().map(|op| op.row().name));
+    let near = known
+        .map(|name| (edit_distance(name, text), name))
+        .filter(|&(distance, _)| distance <= 2 && distance * 2 < text.len())
+        .min();
+    diagnostic = match (habit, near) {
+        (Some((_, instead)), _) => diagnostic.help(format!("write {instead}")),
+        (None, Some((_, near))) => diagnostic.help(format!("did you mean `@{near}`?")),
+        (None, None) => diagnostic,
+    };
+    Err(sema.report(diagnostic))
+}
+
+/// Where the analysis stands, as a set of one.
+fn here(sema: &Sema<'_, '_>) -> Where {
+    let frame = sema.frame();
+    match (&frame.kind, frame.comptime) {
+        (BodyKind::Layout, _) => Where::LAYOUT,
+        (BodyKind::TopLevel, _) => Where::TOP,
+        (BodyKind::Value, _) => Where::VALUE,
+        (BodyKind::Code { .. } | BodyKind::Inline(_), true) => Where::VALUE,
+        (BodyKind::Code { .. } | BodyKind::Inline(_), false) if sema.is_host() => Where::HOST,
+        (BodyKind::Code { .. } | BodyKind::Inline(_), false) => Where::CODE,
+    }
+}
+
+fn check_place(sema: &mut Sema<'_, '_>, row: &Row, span: Span) -> R<()> {
+    let place = here(sema);
+    if row.place.contains(place) {
+        return Ok(());
+    }
+    sema.fail(
+        codes::BUILTIN_CONTEXT,
+        format!("`@{}` cannot stand in {}: its place is {}", row.name, place.name(), row.place.names()),
+        span,
+        "used here",
+    )
+}
+
+fn check_count(sema: &mut Sema<'_, '_>, row: &Row, count: usize, span: Span) -> R<()> {
+    let (low, high) = row.args;
+    if count >= low && count <= high {
+        return Ok(());
+    }
+    let want = match (low, high) {
+        (low, high) if low == high => low.to_string(),
+        (low, usize::MAX) => format!("at least {low}"),
+        (low, high) => format!("{low} to {high}"),
+    };
+    let message = format!("`@{}` takes {want} arguments, {count} given", row.name);
+    sema.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
+}

@@ -1,0 +1,138 @@
+//! Queues and the colors bound to them.
+
+use dflow_ir::mesh::Color;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::Call;
+use super::args::Options;
+use crate::sema::{Operand, R, Sema};
+use crate::typed::QueueBinding;
+
+pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let common = sema.types.common;
+    let queues = [common.input_queue, common.output_queue];
+    let (queue, ty, _) = sema.arg_id(call.args[0], &queues, "a queue")?;
+    let input = ty == common.input_queue;
+    let options = match call.args.get(1) {
+        Some(&arg) => {
+            Options::read(sema, arg, &["color", "priority", "ctrl_table_id"], "a queue")?
+        }
+        None => Options::none(call.span),
+    };
+    if options.get("ctrl_table_id").is_some() {
+        return sema.fail(
+            codes::NOT_SUPPORTED,
+            "tables of control tasks per queue are not supported yet",
+            call.span,
+            "this option",
+        );
+    }
+    let color = match options.value(sema, "color")? {
+        Some((value, span)) => Some(color_value(sema, &value, span)?),
+        None => None,
+    };
+    match color {
+        Some(color) => {
+            let known = sema.program_mut().typed.queues.iter().position(|binding| {
+                (binding.input, binding.queue) == (input, queue) && binding.color == color
+            });
+            let implicit = known.is_some_and(|at| sema.layout.implicit_queues.contains(&(input, queue, at)));
+            if !implicit {
+                bind(sema, input, queue, color, call.span);
+            }
+        }
+        None if input || sema.target.output_queue_bound => {
+            return Err(sema.report(
+                Diagnostic::new(codes::WRONG_QUEUE, "this queue needs a color", call.span)
+                    .label("bound to nothing")
+                    .help("write `@initialize_queue(queue, .{ .color = color })`"),
+            ));
+        }
+        None => {}
+    }
+    Ok(sema.void_operand())
+}
+
+fn bind(sema: &mut Sema<'_, '_>, input: bool, queue: u8, color: Color, span: Span) {
+    sema.program_mut().typed.queues.push(QueueBinding { input, queue, color, span });
+}
+
+/// A color from a value: a color, or its number.
+pub(super) fn color_value(
+    sema: &mut Sema<'_, '_>,
+    value: &crate::sema::value::Value,
+    span: Span,
+) -> R<Color> {
+    if value.ty != sema.types.common.color && !sema.types.is_int(value.ty) {
+        return super::args::wrong_type(sema, value, "a color", span);
+    }
+    let number = sema.fix_int(value).unwrap_or(-1);
+    match u8::try_from(number).ok().and_then(Color::new) {
+        Some(color) => Ok(color),
+        None => sema.fail(
+            codes::COLOR_OUT_OF_RANGE,
+            format!("color {number} does not exist: there are 0 to 23"),
+            span,
+            "out of range",
+        ),
+    }
+}
+
+/// Binds a queue as a descriptor implies; the same binding again changes nothing.
+pub(super) fn bind_implicitly(
+    sema: &mut Sema<'_, '_>,
+    input: bool,
+    queue: u8,
+    color: Color,
+    span: Span,
+) -> R<()> {
+    if sema.program.is_none() || (!input && !sema.target.output_queue_bound) {
+        return Ok(());
+    }
+    let queues = &sema.program_mut().typed.queues;
+    let known = queues.iter().find(|binding| (binding.input, binding.queue) == (input, queue));
+    match known {
+        Some(binding) if binding.color == color => Ok(()),
+        Some(binding) => {
+            let (first, old) = (binding.span, binding.color.index());
+            Err(sema.report(
+                Diagnostic::new(
+                    codes::QUEUE_CLASH,
+                    format!("queue {queue} carries color {old}, and color {} here", color.index()),
+                    span,
+                )
+                .label("second color")
+                .secondary(first, "first color"),
+            ))
+        }
+        None => {
+            let at = queues.len();
+            sema.layout.implicit_queues.push((input, queue, at));
+            bind(sema, input, queue, color, span);
+            Ok(())
+        }
+    }
+}
+
+/// The color that a queue was bound to.
+pub(super) fn color_of(sema: &mut Sema<'_, '_>, input: bool, queue: u8, span: Span) -> R<Color> {
+    let known = sema.program.as_ref().and_then(|program| {
+        let mut queues = program.typed.queues.iter();
+        queues.find(|binding| (binding.input, binding.queue) == (input, queue))
+    });
+    if let Some(binding) = known {
+        return Ok(binding.color);
+    }
+    let side = if input { "input" } else { "output" };
+    Err(sema.report(
+        Diagnostic::new(
+            codes::WRONG_QUEUE,
+            format!("{side} queue {queue} is bound to no color"),
+            span,
+        )
+        .label("its color is needed here")
+        .help(format!(
+            "write `@initialize_queue(@get_{side}_queue({queue}), .{{ .color = … }})` in a comptime block before, or give `.fabric_color`"
+        )),
+    ))
+}

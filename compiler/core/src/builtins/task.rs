@@ -1,0 +1,245 @@
+//! Tasks: binding, activation, blocking; the cycle counter.
+
+use dflow_ir::inst::{ClockOp, FlagOp, Unblock};
+use dflow_ir::program::TaskKind;
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::Call;
+use super::args::wrong_type;
+use crate::sema::address::typed;
+use crate::sema::types::Type;
+use crate::sema::value::{Data, FuncRef, Value};
+use crate::sema::{Operand, R, Sema};
+use crate::typed::{ExprKind, StmtKind, TaskBinding};
+
+/// The task function in an argument.
+fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let Data::Func(func) = value.data else {
+        return wrong_type(sema, &value, "a task", span);
+    };
+    match sema.types.get(value.ty) {
+        Type::Fn { is_task: true, params, .. } => Ok((func, params.len())),
+        _ => Err(sema.report(
+            Diagnostic::new(codes::INVALID_TASK, "a function cannot be bound as a task", span)
+                .label("declared with `fn`")
+                .help("declare it with `task name() void { … }`"),
+        )),
+    }
+}
+
+fn bind(
+    sema: &mut Sema<'_, '_>,
+    kind: TaskKind,
+    id: u8,
+    func: FuncRef,
+    span: Span,
+) -> R<Operand> {
+    let func = sema.program_func(func, span)?;
+    sema.program_mut().typed.tasks.push(TaskBinding { kind, id, func, span });
+    Ok(sema.void_operand())
+}
+
+pub(super) fn bind_local(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (func, params) = task_arg(sema, call)?;
+    let ty = sema.types.common.local_task_id;
+    let (id, _, _) = sema.arg_id(call.args[1], &[ty], "a local task id")?;
+    if params != 0 {
+        let message = "a local task has no parameters";
+        return sema.fail(codes::INVALID_TASK, message, call.span, "bound here");
+    }
+    bind(sema, TaskKind::Local, id, func, call.span)
+}
+
+pub(super) fn bind_data(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (func, params) = task_arg(sema, call)?;
+    let ty = sema.types.common.data_task_id;
+    let (id, _, _) = sema.arg_id(call.args[1], &[ty], "a data task id")?;
+    if !(1..=2).contains(&params) {
+        return Err(sema.report(
+            Diagnostic::new(
+                codes::INVALID_TASK,
+                format!("a data task takes the wavelet as 1 or 2 parameters, this has {params}"),
+                call.span,
+            )
+            .label("bound here")
+            .help("declare it as `task name(value: f32) void { … }`"),
+        ));
+    }
+    check_payload(sema, call, 32)?;
+    bind(sema, TaskKind::Data, id, func, call.span)
+}
+
+pub(super) fn bind_control(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (func, params) = task_arg(sema, call)?;
+    let ty = sema.types.common.control_task_id;
+    let (id, _, _) = sema.arg_id(call.args[1], &[ty], "a control task id")?;
+    if params > 2 {
+        let message = "a control task takes at most 2 parameters";
+        return sema.fail(codes::INVALID_TASK, message, call.span, "bound here");
+    }
+    check_payload(sema, call, 16)?;
+    bind(sema, TaskKind::Control, id, func, call.span)
+}
+
+/// Parameters split the payload: one of up to `widest` bits, or two of 16.
+fn check_payload(sema: &mut Sema<'_, '_>, call: Call<'_>, widest: u32) -> R<()> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let Type::Fn { params, .. } = sema.types.shared(value.ty).as_ref().clone() else {
+        return Ok(());
+    };
+    let limit = if params.len() == 2 { 16 } else { widest };
+    for &param in params.iter() {
+        let bits = sema.machine_ty(param, span)?.bits();
+        if bits > limit || bits < 16 {
+            let name = sema.type_name(param);
+            let message = format!("a task parameter of type `{name}` takes no part of a wavelet");
+            return sema.fail(codes::INVALID_TASK, message, span, "this task");
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn activate(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let span = sema.expr_span(call.args[0]);
+    let operand = sema.expr(call.args[0], None)?;
+    let ty = sema.operand_type(&operand);
+    if let Operand::Const(value) = &operand {
+        let id = local_id_of(sema, value, span)?;
+        return flag(sema, FlagOp::Activate, Ok(id), span);
+    }
+    if ty != sema.types.common.local_task_id {
+        let name = sema.type_name(ty);
+        let message = format!("a local task id is activated, this is `{name}`");
+        return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
+    }
+    flag(sema, FlagOp::Activate, Err(operand), span)
+}
+
+pub(super) fn block(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    hold(sema, call, true)
+}
+
+pub(super) fn unblock(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    hold(sema, call, false)
+}
+
+fn hold(sema: &mut Sema<'_, '_>, call: Call<'_>, block: bool) -> R<Operand> {
+    let span = sema.expr_span(call.args[0]);
+    let operand = sema.expr(call.args[0], None)?;
+    let ty = sema.operand_type(&operand);
+    let common = sema.types.common;
+    let channel = if sema.target.data_task_by_queue { common.input_queue } else { common.color };
+    let pick = |blocks, unblocks| if block { blocks } else { unblocks };
+    let op = if ty == channel || ty == common.data_task_id {
+        pick(FlagOp::BlockChannel, FlagOp::UnblockChannel)
+    } else if ty == common.local_task_id {
+        pick(FlagOp::BlockTask, FlagOp::UnblockTask)
+    } else if ty == common.ut_id && sema.target.data_task_by_queue {
+        pick(FlagOp::BlockMicrothread, FlagOp::UnblockMicrothread)
+    } else {
+        let (name, target) = (sema.type_name(ty), sema.target.id.name());
+        let what = if sema.target.data_task_by_queue { "input queues" } else { "colors" };
+        let message =
+            format!("{target} blocks {what}, data and local task ids, this is `{name}`");
+        return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
+    };
+    match operand {
+        Operand::Const(value) => {
+            let id = sema.fix_int(&value).unwrap_or(0) as u8;
+            flag(sema, op, Ok(id), span)
+        }
+        other => flag(sema, op, Err(other), span),
+    }
+}
+
+/// A flag operation: before the start, or as code.
+fn flag(sema: &mut Sema<'_, '_>, op: FlagOp, id: Result<u8, Operand>, span: Span) -> R<Operand> {
+    if !sema.is_runtime() {
+        match id {
+            Ok(id) => sema.program_mut().typed.initial_flags.push((op, id, span)),
+            Err(operand) => {
+                sema.need_const(operand, span)?;
+            }
+        }
+        return Ok(sema.void_operand());
+    }
+    let id = match id {
+        Ok(id) => typed(ExprKind::Const(u64::from(id)), Ty::I16, span),
+        Err(operand) => sema.scalar_of(operand, span)?,
+    };
+    sema.emit(StmtKind::Flag { op, id }, span);
+    Ok(Operand::Void)
+}
+
+/// The local task id in a value: an id, or a task that is bound to one.
+pub(super) fn local_id_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<u8> {
+    if value.ty == sema.types.common.local_task_id {
+        return Ok(sema.fix_int(value).unwrap_or(0) as u8);
+    }
+    if let Data::Func(func) = value.data {
+        return bound_id(sema, func, TaskKind::Local, span);
+    }
+    wrong_type(sema, value, "a local task id", span)
+}
+
+/// The id that a task is bound to.
+fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, kind: TaskKind, span: Span) -> R<u8> {
+    let idx = sema.program_func(func, span)?;
+    let tasks = &sema.program_mut().typed.tasks;
+    let bound = tasks.iter().find(|task| task.func == idx && task.kind == kind);
+    if let Some(bound) = bound {
+        return Ok(bound.id);
+    }
+    let name = sema.decl_name(func.module, func.decl);
+    Err(sema.report(
+        Diagnostic::new(codes::INVALID_TASK, format!("`{name}` is bound to no task id"), span)
+            .label("named here")
+            .help(format!("bind it before: `@bind_local_task({name}, id);`")),
+    ))
+}
+
+/// What `.unblock = value` unblocks.
+pub(super) fn unblock_target(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Unblock> {
+    let common = sema.types.common;
+    let channel = if sema.target.data_task_by_queue { common.input_queue } else { common.color };
+    if value.ty == channel || value.ty == common.data_task_id {
+        return Ok(Unblock::Channel(sema.fix_int(value).unwrap_or(0) as u8));
+    }
+    if let Data::Func(func) = value.data {
+        let idx = sema.program_func(func, span)?;
+        let tasks = &sema.program_mut().typed.tasks;
+        let data = tasks.iter().find(|task| task.func == idx && task.kind == TaskKind::Data);
+        if let Some(task) = data {
+            return Ok(Unblock::Channel(task.id));
+        }
+        return bound_id(sema, func, TaskKind::Local, span).map(Unblock::Task);
+    }
+    local_id_of(sema, value, span).map(Unblock::Task)
+}
+
+fn clock(sema: &mut Sema<'_, '_>, call: Call<'_>, op: ClockOp) -> R<Operand> {
+    sema.emit(StmtKind::Clock(op), call.span);
+    Ok(Operand::Void)
+}
+
+pub(super) fn clock_enable(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    clock(sema, call, ClockOp::Enable)
+}
+
+pub(super) fn clock_disable(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    clock(sema, call, ClockOp::Disable)
+}
+
+pub(super) fn clock_reset(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    clock(sema, call, ClockOp::Reset)
+}
+
+pub(super) fn clock_read(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let local = sema.new_scalar(None, Ty::I64);
+    let read = typed(ExprKind::ClockRead, Ty::I64, call.span);
+    sema.emit(StmtKind::Set(local, read), call.span);
+    let expr = typed(ExprKind::Local(local), Ty::I64, call.span);
+    Ok(Operand::Scalar { ty: sema.types.common.u64, expr })
+}

@@ -1,0 +1,282 @@
+//! Conversions of scalars and pointers, square root, and what only a PE knows.
+
+use std::rc::Rc;
+
+use dflow_ir::scalar::{self, Convert, UnaryOp};
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use crate::builtins::Call;
+use crate::sema::address::typed;
+use crate::sema::ops;
+use crate::sema::types::{Repr, Type, TypeId};
+use crate::sema::value::{Data, Node, Pointer, PointerBase, Scalar, Value};
+use crate::sema::{Operand, R, Sema};
+use crate::typed::{Expr, ExprKind};
+
+/// `@as(T, value)`.
+pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let ty = sema.type_expr(call.args[0])?;
+    let span = sema.expr_span(call.args[1]);
+    let operand = sema.expr(call.args[1], Some(ty))?;
+    sema.convert(operand, ty, span)
+}
+
+/// `@bitcast(T, value)`: the same bits as another type of the same width.
+pub(crate) fn bitcast(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let to = sema.type_expr(call.args[0])?;
+    let span = sema.expr_span(call.args[1]);
+    let operand = sema.expr(call.args[1], None)?;
+    let dest = castable(sema, to, call.span)?;
+    let operand = sized(sema, operand, dest, span)?;
+    let from = sema.operand_type(&operand);
+    let source = castable(sema, from, span)?;
+    if source.bits() != dest.bits() {
+        let (from, to) = (sema.type_name(from), sema.type_name(to));
+        let message = format!(
+            "`{from}` has {} bits and `{to}` has {}: `@bitcast` keeps the width",
+            source.bits(),
+            dest.bits()
+        );
+        return sema.fail(codes::INVALID_ARGUMENT, message, span, "of another width");
+    }
+    match operand {
+        Operand::Const(value) => bitcast_value(sema, &value, to, (source, dest), span),
+        other => {
+            sema.machine_ty(to, span)?;
+            let expr = sema.scalar_of(other, span)?;
+            let expr = reinterpret(sema, expr, to, source, dest, span);
+            Ok(Operand::Scalar { ty: to, expr })
+        }
+    }
+}
+
+/// The machine type of a type whose bits can be read as another's.
+fn castable(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<Ty> {
+    let plain = matches!(
+        sema.types.get(ty),
+        Type::Bool | Type::Int { .. } | Type::Float(_) | Type::Pointer { .. }
+    );
+    match sema.types.repr(ty, sema.profile()) {
+        Repr::Scalar(machine) if plain => Ok(machine),
+        _ => {
+            let name = sema.type_name(ty);
+            let message =
+                format!("`@bitcast` is between numbers, bools and pointers, this is `{name}`");
+            sema.fail(codes::INVALID_ARGUMENT, message, span, "has no such bits")
+        }
+    }
+}
+
+/// An untyped number takes a type of the wanted width.
+fn sized(sema: &mut Sema<'_, '_>, operand: Operand, dest: Ty, span: Span) -> R<Operand> {
+    let common = sema.types.common;
+    let from = sema.operand_type(&operand);
+    let bits = dest.bits() as u16;
+    if from == common.comptime_int {
+        let negative = matches!(&operand, Operand::Const(Value { data: Data::Int(int), .. }) if *int < 0);
+        let ty = sema.types.int(negative, bits);
+        return sema.coerce(operand, ty, span);
+    }
+    if from == common.comptime_float {
+        let ty = match bits {
+            16 => common.f16,
+            32 => common.f32,
+            _ => common.f64,
+        };
+        return sema.coerce(operand, ty, span);
+    }
+    Ok(operand)
+}
+
+fn bitcast_value(
+    sema: &mut Sema<'_, '_>,
+    value: &Value,
+    to: TypeId,
+    (source, dest): (Ty, Ty),
+    span: Span,
+) -> R<Operand> {
+    let to_pointer = matches!(sema.types.get(to), Type::Pointer { .. });
+    match value.data {
+        Data::Pointer(_) if to_pointer => {
+            Ok(Operand::Const(Value { ty: to, ..value.clone() }))
+        }
+        Data::Pointer(ref pointer) if pointer.base == PointerBase::Address => {
+            Ok(Operand::Const(Value::int(to, ops::wrap(&sema.types, to, pointer.offset.into()))))
+        }
+        Data::Pointer(_) => {
+            if !sema.is_runtime() {
+                let message = "an address is known only at run time, and is needed at compile time";
+                return sema.fail(codes::NOT_COMPTIME, message, span, "an address");
+            }
+            let expr = sema.const_expr(value, source, span)?;
+            let expr = reinterpret(sema, expr, to, source, dest, span);
+            Ok(Operand::Scalar { ty: to, expr })
+        }
+        Data::Int(_) if to_pointer => plain_address(sema, value, to, dest, span),
+        Data::Int(_) | Data::Float(_) => bitcast_scalar(sema, value, to, (source, dest), span),
+        _ => sema.undefined(span),
+    }
+}
+
+/// A number as an address.
+fn plain_address(
+    sema: &mut Sema<'_, '_>,
+    value: &Value,
+    to: TypeId,
+    dest: Ty,
+    span: Span,
+) -> R<Operand> {
+    if value.prov != 0 && sema.is_runtime() {
+        let expr = sema.const_expr(value, dest, span)?;
+        return Ok(Operand::Scalar { ty: to, expr });
+    }
+    let offset = sema.fix_int(value).unwrap_or(0) as i64;
+    let pointer = Pointer { base: PointerBase::Address, offset };
+    Ok(Operand::Const(Value::new(to, Data::Pointer(Rc::new(pointer)))))
+}
+
+fn bitcast_scalar(
+    sema: &mut Sema<'_, '_>,
+    value: &Value,
+    to: TypeId,
+    (source, dest): (Ty, Ty),
+    span: Span,
+) -> R<Operand> {
+    let from = value.ty;
+    let to_bool = to == sema.types.common.bool;
+    let scalar = match value.data {
+        Data::Int(int) => Scalar::Int(int),
+        Data::Float(float) => Scalar::Float(float),
+        _ => return sema.undefined(span),
+    };
+    let result = ops::bitcast(&sema.types, to, source, dest, scalar);
+    if to_bool {
+        sema.fix(value);
+        let truth = !matches!(result, Scalar::Int(0));
+        return Ok(Operand::Const(sema.bool_value(truth)));
+    }
+    let prov = sema.derive(value, |arg| Node::Bitcast { from, to, arg });
+    Ok(Operand::Const(Value { ty: to, data: result.data(), prov }))
+}
+
+/// A run-time scalar's bits as another machine type of the same width.
+fn reinterpret(
+    sema: &Sema<'_, '_>,
+    expr: Expr,
+    to: TypeId,
+    source: Ty,
+    dest: Ty,
+    span: Span,
+) -> Expr {
+    if to == sema.types.common.bool {
+        return typed(ExprKind::Convert(Convert::Bool, expr), Ty::I8, span);
+    }
+    if source == dest {
+        return expr;
+    }
+    typed(ExprKind::Convert(Convert::Bitcast, expr), dest, span)
+}
+
+/// `@ptrcast(T, pointer)`: the same address as a pointer of another type.
+pub(crate) fn ptrcast(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let to = sema.type_expr(call.args[0])?;
+    let to_span = sema.expr_span(call.args[0]);
+    let span = sema.expr_span(call.args[1]);
+    let operand = sema.expr(call.args[1], None)?;
+    let from = sema.operand_type(&operand);
+    real_pointer(sema, to, to_span)?;
+    real_pointer(sema, from, span)?;
+    match operand {
+        Operand::Const(value) if matches!(value.data, Data::Pointer(_)) => {
+            Ok(Operand::Const(Value { ty: to, ..value }))
+        }
+        Operand::Const(_) => sema.undefined(span),
+        other => {
+            let expr = sema.scalar_of(other, span)?;
+            Ok(Operand::Scalar { ty: to, expr })
+        }
+    }
+}
+
+/// Fails unless a type is a pointer to something that exists at run time.
+fn real_pointer(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<()> {
+    let name = sema.type_name(ty);
+    let Type::Pointer { .. } = sema.types.get(ty) else {
+        let message = format!("`@ptrcast` is between pointers, this is `{name}`");
+        return sema.fail(codes::INVALID_ARGUMENT, message, span, "no pointer");
+    };
+    if sema.types.repr(ty, sema.profile()) == Repr::Comptime {
+        let message = format!("what a `{name}` points to exists at compile time only");
+        return sema.fail(codes::INVALID_ARGUMENT, message, span, "has no address");
+    }
+    Ok(())
+}
+
+/// `@sqrt(x)`: the IEEE square root.
+pub(crate) fn sqrt(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let span = sema.expr_span(call.args[0]);
+    let mut operand = sema.expr(call.args[0], call.hint)?;
+    let common = sema.types.common;
+    if sema.operand_type(&operand) == common.comptime_int {
+        operand = sema.convert(operand, common.comptime_float, span)?;
+    }
+    let ty = sema.operand_type(&operand);
+    if !sema.types.is_float(ty) {
+        let name = sema.type_name(ty);
+        let message = format!("`@sqrt` takes a float, this is `{name}`");
+        return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
+    }
+    match operand {
+        Operand::Const(value) if value.prov == 0 || !sema.is_runtime() => {
+            sqrt_value(sema, &value, span).map(Operand::Const)
+        }
+        other => {
+            let machine = sema.machine_ty(ty, span)?;
+            let expr = sema.scalar_of(other, span)?;
+            let expr = typed(ExprKind::Unary(UnaryOp::Sqrt, expr), machine, call.span);
+            Ok(Operand::Scalar { ty, expr })
+        }
+    }
+}
+
+fn sqrt_value(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Value> {
+    let Some(Scalar::Float(float)) = sema.fix(value) else { return sema.undefined(span) };
+    let machine = ops::float_ty(&sema.types, value.ty);
+    let raw = scalar::unary(UnaryOp::Sqrt, machine, ops::to_raw(machine, float));
+    let result = ops::from_raw(machine, raw);
+    if value.ty == sema.types.common.comptime_float && result.is_nan() {
+        let message = format!("{float} has no square root");
+        return sema.fail(codes::VALUE_OUT_OF_RANGE, message, span, "negative");
+    }
+    Ok(Value::new(value.ty, Data::Float(result)))
+}
+
+/// `@random16()`: taken where it stands.
+pub(crate) fn random16(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let word = typed(ExprKind::Random, Ty::I16, call.span);
+    let expr = sema.pin(word, call.span);
+    Ok(Operand::Scalar { ty: sema.types.common.u16, expr })
+}
+
+/// `@pe_coord_x()`.
+pub(crate) fn pe_coord_x(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    coordinates(sema, call).map(|(x, _)| Operand::Const(x))
+}
+
+/// `@pe_coord_y()`.
+pub(crate) fn pe_coord_y(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    coordinates(sema, call).map(|(_, y)| Operand::Const(y))
+}
+
+fn coordinates(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(Value, Value)> {
+    if let Some(coords) = &sema.layout.pe_coords {
+        return Ok(coords.clone());
+    }
+    let message = format!("`@{}` asks for the place of a PE, and this is no code of one", call.name);
+    Err(sema.report(
+        Diagnostic::new(codes::BUILTIN_CONTEXT, message, call.span)
+            .label("used here")
+            .help("a layout block gives coordinates as params"),
+    ))
+}

@@ -1,0 +1,108 @@
+//! Vector operations: one handler for all rows of the table.
+//!
+//! The row says which operands an operation takes; nothing here knows an operation by name.
+//! Invariant: sources leave in the order of the row's kernel.
+
+mod operand;
+pub(super) mod scalar;
+pub(super) mod settings;
+
+use dflow_ir::dsd::op::{DsdOp, OpRow, RowState};
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Span, codes};
+
+use super::here;
+use super::table::Where;
+use crate::sema::address::typed;
+use crate::sema::{Operand, R, Sema};
+use crate::typed::{ExprKind, Options, Vector};
+use operand::Given;
+
+/// A vector operation. Its value, whether it ran to its end, is the operation itself as an
+/// expression: a statement evaluates it there, any other use takes it as its one operand. Nobody
+/// may copy it; code that needs a value twice pins it first, as for calls of pure builtins.
+pub(super) fn call(sema: &mut Sema<'_, '_>, op: DsdOp, args: &[ExprId], span: Span) -> R<Operand> {
+    let row = op.row();
+    check_place(sema, row, span)?;
+    let count = row.shape.arity() + 1;
+    if args.len() != count && args.len() != count + 1 {
+        let message =
+            format!("`@{}` takes {count} operands and settings, {} given", row.name, args.len());
+        return sema.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call");
+    }
+    let mut given = Vec::with_capacity(count);
+    for &arg in &args[..count] {
+        let hint = hint(sema, row);
+        let read = operand::read(sema, arg, hint)?;
+        operand::check_defined(sema, &read)?;
+        given.push(read);
+    }
+    let vector = vector(sema, op, given, args.get(count).copied(), span)?;
+    let expr = typed(ExprKind::Vector(Box::new(vector)), Ty::I8, span);
+    Ok(Operand::Scalar { ty: sema.types.common.bool, expr })
+}
+
+/// Operations are code of a PE.
+fn check_place(sema: &mut Sema<'_, '_>, row: &'static OpRow, span: Span) -> R<()> {
+    let place = here(sema);
+    if place != Where::CODE {
+        let message = format!(
+            "`@{}` cannot stand in {}: its place is {}",
+            row.name,
+            place.name(),
+            Where::CODE.name()
+        );
+        return sema.fail(codes::BUILTIN_CONTEXT, message, span, "used here");
+    }
+    if let RowState::NotYet(reason) = row.state {
+        let message = format!("`@{}` is not supported yet: {reason}", row.name);
+        return sema.fail(codes::NOT_SUPPORTED, message, span, "used here");
+    }
+    Ok(())
+}
+
+/// The type that float literals have here.
+fn hint(sema: &Sema<'_, '_>, row: &'static OpRow) -> Option<crate::sema::types::TypeId> {
+    match row.source_types().last() {
+        Some(Ty::F16) => Some(sema.types.common.f16),
+        Some(Ty::F32) => Some(sema.types.common.f32),
+        Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64) | None => None,
+    }
+}
+
+fn vector(
+    sema: &mut Sema<'_, '_>,
+    op: DsdOp,
+    given: Vec<Given>,
+    settings: Option<ExprId>,
+    span: Span,
+) -> R<Vector> {
+    let row = op.row();
+    let form = operand::form_of(sema, row, &given, span)?;
+    operand::check_sources(sema, &given[1..], span)?;
+    let may_wait = given.iter().any(Given::may_wait);
+    let types = row.written_types(form);
+    let mut given = given.into_iter();
+    let Some(first) = given.next() else { unreachable!("forms have a destination") };
+    let dest = operand::destination(sema, row, first)?;
+    let mut sources = Vec::with_capacity(given.len());
+    for (given, ty) in given.zip(types) {
+        sources.push(operand::source(sema, row, given, ty)?);
+    }
+    if row.swapped(form) {
+        sources.swap(0, 1);
+    }
+    let options = match settings {
+        Some(arg) => {
+            let what = format!("`@{}`", row.name);
+            settings::read(sema, arg, settings::OF_OPERATION, &what)?
+        }
+        None => Options::default(),
+    };
+    if options.asynchronous && !may_wait {
+        let message = "an asynchronous operation has a fabric descriptor, a register or a FIFO";
+        return sema.fail(codes::INVALID_DSD, message, span, "this one has none of them");
+    }
+    Ok(Vector { op, dest, sources, options })
+}

@@ -1,0 +1,186 @@
+//! The list of phases, and the texts between them.
+
+use cranelift_entity::PrimaryMap;
+use dflow_ir::image::{Image, ProgramId};
+use dflow_ir::program::Program;
+use dflow_syntax::{Diagnostic, Dialect, Interner, Reported, Sink, SourceMap, codes};
+
+use crate::elaborate::{self, Elaborated};
+use crate::lower::LocTable;
+use crate::session::{Options, Session};
+use crate::world::World;
+use crate::{builtins, dump as dumps, link, lower, place};
+
+/// Stack of the compiling thread: analysis recurses as deep as trees and comptime calls go.
+const STACK: usize = 1 << 30;
+
+/// What a compilation gave.
+pub struct Compiled {
+    /// The image, if there was no error.
+    pub image: Option<Image>,
+    /// All texts read, for rendering.
+    pub sources: SourceMap,
+    /// What there is to say, in order.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What to print of a compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The words of the root file.
+    Tokens,
+    /// Its tree.
+    Ast,
+    /// What the layout block asked for.
+    Plan,
+    /// Checked programs.
+    Typed,
+    /// Lowered programs.
+    Ir,
+    /// The mesh as characters, routes and memory.
+    Layout,
+    /// The whole image.
+    Image,
+}
+
+/// Compiles a program from its top file.
+pub fn compile(world: &dyn World, root: &str, options: Options) -> Compiled {
+    let (image, compiled) = on_large_stack(world, options, |cx| try_compile(cx, root).ok());
+    Compiled { image: image.flatten(), ..compiled }
+}
+
+fn try_compile(cx: &mut Session<'_>, root: &str) -> Result<Image, Reported> {
+    let elaborated = elaborate::layout(cx, root)?; // loads, resolves, evaluates and checks
+    let lowered = lower_all(cx, &elaborated); // cannot fail
+    let placed = place::place(cx, &elaborated.plan, &elaborated.programs, &lowered.programs)?;
+    let image = link::link(cx, &elaborated.plan, placed, lowered.host, lowered.tests);
+    validated(cx, image)
+}
+
+/// Everything lowered.
+struct Lowered {
+    programs: PrimaryMap<ProgramId, Program>,
+    host: Option<Program>,
+    tests: Vec<(String, Program)>,
+}
+
+fn lower_all(cx: &Session<'_>, elaborated: &Elaborated) -> Lowered {
+    let locs = LocTable::new(&cx.sources);
+    let programs = elaborated.programs.iter().map(|program| lower::program(program, &locs));
+    let tests = elaborated.tests.iter();
+    Lowered {
+        programs: programs.collect(),
+        host: elaborated.host.as_ref().map(|host| lower::program(host, &locs)),
+        tests: tests.map(|(name, test)| (name.clone(), lower::program(test, &locs))).collect(),
+    }
+}
+
+/// A fault found here is the compiler's own.
+fn validated(cx: &mut Session<'_>, image: Image) -> Result<Image, Reported> {
+    match dflow_ir::validate::check_image(&image) {
+        Ok(()) => Ok(image),
+        Err(error) => {
+            let message = format!("the compiler made an image that is not valid: {error}");
+            Err(cx.emit(
+                Diagnostic::without_place(codes::INTERNAL_ERROR, message)
+                    .help("please report this with the program that shows it"),
+            ))
+        }
+    }
+}
+
+/// The text of a stage; empty if an earlier one failed.
+pub fn dump(world: &dyn World, root: &str, options: Options, stage: Stage) -> (String, Compiled) {
+    let (text, compiled) =
+        on_large_stack(world, options, |cx| try_dump(cx, root, stage).unwrap_or_default());
+    (text.unwrap_or_default(), compiled)
+}
+
+fn try_dump(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, Reported> {
+    if let Stage::Tokens | Stage::Ast = stage {
+        return dump_text(cx, root, stage);
+    }
+    let elaborated = elaborate::layout(cx, root)?;
+    let Elaborated { plan, programs, host, tests } = &elaborated;
+    if stage == Stage::Plan {
+        let names: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
+        return Ok(dumps::plan(plan, &names, &cx.sources));
+    }
+    if stage == Stage::Typed {
+        let tests = tests.iter().map(|(_, test)| test);
+        let texts = programs.iter().chain(host).chain(tests).map(dumps::typed);
+        return Ok(texts.collect::<Vec<_>>().join("\n"));
+    }
+    let lowered = lower_all(cx, &elaborated);
+    if stage == Stage::Ir {
+        let tests = lowered.tests.iter().map(|(_, test)| test);
+        let all = lowered.programs.values().chain(&lowered.host).chain(tests);
+        let options = dflow_ir::text::PrintOptions::default();
+        let texts = all.map(|program| dflow_ir::text::print_program(program, options));
+        return Ok(texts.collect::<Vec<_>>().join("\n"));
+    }
+    let placed = place::place(cx, plan, programs, &lowered.programs)?;
+    let image = link::link(cx, plan, placed, lowered.host, lowered.tests);
+    let image = validated(cx, image)?;
+    Ok(match stage {
+        Stage::Layout => place::dump::picture(&image),
+        _ => dflow_ir::text::print_image(&image, dflow_ir::text::PrintOptions::default()),
+    })
+}
+
+fn dump_text(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, Reported> {
+    let bytes = cx.world.read(root).map_err(|reason| {
+        let message = format!("`{root}` cannot be read: {reason}");
+        cx.emit(Diagnostic::without_place(codes::FILE_NOT_FOUND, message))
+    })?;
+    let id = match cx.sources.add_bytes(root, &bytes) {
+        Ok(id) => id,
+        Err(diagnostic) => return Err(cx.emit(*diagnostic)),
+    };
+    let text = cx.sources.shared_text(id);
+    let parsed = dflow_syntax::parse(id, &text, Dialect::of_path(root), &mut cx.names);
+    cx.sink.extend(parsed.diagnostics);
+    Ok(match stage {
+        Stage::Tokens => dflow_syntax::lexer::dump_tokens(&text),
+        _ => dflow_syntax::ast::dump(&parsed.file, &cx.names),
+    })
+}
+
+/// The builtins and their states, one line each.
+pub fn builtin_table() -> String {
+    builtins::manual()
+}
+
+/// Runs a compilation on a thread of its own with room for deep trees.
+fn on_large_stack<T: Send>(
+    world: &dyn World,
+    options: Options,
+    work: impl FnOnce(&mut Session<'_>) -> T + Send,
+) -> (Option<T>, Compiled) {
+    let run = move || {
+        let mut cx = Session {
+            world,
+            sources: SourceMap::new(),
+            names: Interner::new(),
+            sink: Sink::new(),
+            options,
+        };
+        let result = work(&mut cx);
+        let diagnostics = cx.sink.into_diagnostics();
+        (Some(result), Compiled { image: None, sources: cx.sources, diagnostics })
+    };
+    let failed = |why: &str| {
+        let message = format!("the compiler failed: {why}");
+        let diagnostic = Diagnostic::without_place(codes::INTERNAL_ERROR, message)
+            .help("please report this with the program that shows it");
+        let diagnostics = vec![diagnostic];
+        (None, Compiled { image: None, sources: SourceMap::new(), diagnostics })
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);
+        match thread.spawn_scoped(scope, run) {
+            Ok(handle) => handle.join().unwrap_or_else(|_| failed("it panicked")),
+            Err(error) => failed(&error.to_string()),
+        }
+    })
+}

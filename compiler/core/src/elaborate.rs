@@ -1,0 +1,584 @@
+//! Phase 4's entry: runs the layout block, makes a program of each kind of tile, then the host
+//! and test blocks.
+//!
+//! A tile's params may differ on every PE. Their scalars are *leaves*: analysis marks what
+//! follows from them, records as guards what they decided, and makes slots of what merely
+//! reached code or data. A further PE whose params have the same shape evaluates guards and
+//! slots, nothing else; only if a guard fails is a further program made.
+
+use std::collections::HashMap;
+
+use dflow_ir::mesh::Coord;
+use dflow_ir::program::Profile;
+use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
+use indexmap::IndexMap;
+
+use crate::load::SourceIdx;
+use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
+use crate::resolve::Body;
+use crate::sema::ops;
+use crate::sema::program::{Emitter, ProgramCx};
+use crate::sema::types::{Repr, Type};
+use crate::sema::value::{Data, ModuleId, Node, Provenance, Scalar, Value};
+use crate::sema::{BodyKind, R, Sema, TraceStep};
+use crate::session::Session;
+use crate::typed;
+
+/// What leaves phase 4.
+pub(crate) struct Elaborated {
+    pub(crate) plan: Plan,
+    /// Index: [`ProgramIdx`].
+    pub(crate) programs: Vec<typed::Program>,
+    pub(crate) host: Option<typed::Program>,
+    pub(crate) tests: Vec<(String, typed::Program)>,
+}
+
+/// State of the layout's evaluation.
+#[derive(Default)]
+pub(crate) struct LayoutState {
+    pub(crate) plan: Plan,
+    /// 0 while the layout runs, else the number of the program being analysed.
+    pub(crate) current_owner: u32,
+    owners: u32,
+    templates: Vec<Template>,
+    by_key: HashMap<TemplateKey, Vec<usize>>,
+    programs: Vec<typed::Program>,
+    /// Ids of export names, in order of first mention, and their declarations.
+    pub(crate) exports: IndexMap<String, Option<PlanExport>>,
+    /// Bindings to check once all declarations are known.
+    bound: Vec<Bound>,
+    /// Coordinates of the PE whose program is analysed, as values with provenance.
+    pub(crate) pe_coords: Option<(Value, Value)>,
+    /// Modules whose imports are under way.
+    pub(crate) importing: Vec<SourceIdx>,
+    /// Queue bindings that descriptors implied: (input, queue, position in the program's list).
+    pub(crate) implicit_queues: Vec<(bool, u8, usize)>,
+}
+
+/// An export binding with what it must agree with.
+struct Bound {
+    name: String,
+    ty: crate::sema::types::TypeId,
+    mutable: bool,
+    span: Span,
+}
+
+/// Code of a tile: a file, or a tile block of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Code {
+    pub(crate) source: SourceIdx,
+    pub(crate) scope: u32,
+    pub(crate) parent: Option<ModuleId>,
+}
+
+/// What PEs that may share a program have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct TemplateKey {
+    code: Code,
+    /// The params without their leaves.
+    shape: String,
+}
+
+/// A program with the conditions under which further PEs may use it.
+struct Template {
+    provenance: Provenance,
+    program: Result<ProgramIdx, Reported>,
+}
+
+impl LayoutState {
+    /// The id of an export's name.
+    pub(crate) fn export_id(&mut self, name: &str) -> u32 {
+        if let Some(at) = self.exports.get_index_of(name) {
+            return at as u32;
+        }
+        self.exports.insert(name.to_owned(), None);
+        (self.exports.len() - 1) as u32
+    }
+
+    /// Declares an export; gives the place of an earlier declaration if there is one.
+    pub(crate) fn declare_export(&mut self, id: u32, export: PlanExport) -> Result<(), Span> {
+        let Some((_, declared)) = self.exports.get_index_mut(id as usize) else { return Ok(()) };
+        match declared {
+            Some(first) => Err(first.span),
+            None => {
+                *declared = Some(export);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs the layout of a loaded root file.
+pub(crate) fn layout(cx: &mut Session<'_>, root: &str) -> Result<Elaborated, Reported> {
+    let mut sema = Sema::new(cx);
+    let source = {
+        let Sema { files, cx, .. } = &mut sema;
+        files.root(cx, root)?
+    };
+    let file = sema.files.get(source);
+    let params = root_params(&mut sema, source);
+    let module = sema.instantiate(source, 0, None, String::new(), params);
+    let Some(body) = &file.layout else {
+        let message = "the program has no layout block";
+        let diagnostic = Diagnostic::new(
+            codes::LAYOUT_MISSING,
+            message,
+            Span::new(file.file.id, 0, 0),
+        )
+        .label("this file")
+        .help("a program's top file says `layout { @set_rectangle(w, h); @set_tile_code(…); }`");
+        return Err(sema.report(diagnostic));
+    };
+    let ran = sema.run_body(module, body, BodyKind::Layout);
+    report_params(&mut sema, module);
+    ran?;
+    sema.cx.sink.ok()?;
+    bind_exports(&mut sema)?;
+    let host = match &file.host {
+        Some(body) => Some(host_program(&mut sema, module, "host", body)?),
+        None => None,
+    };
+    let mut tests = Vec::new();
+    if sema.cx.options.tests {
+        for (name, body) in &file.tests {
+            let program = host_program(&mut sema, module, name, body)?;
+            tests.push((name.clone(), program));
+        }
+    }
+    sema.cx.sink.ok()?;
+    let layout = std::mem::take(&mut sema.layout);
+    let mut plan = layout.plan;
+    plan.exports = layout.exports.into_values().flatten().collect();
+    Ok(Elaborated { plan, programs: layout.programs, host, tests })
+}
+
+/// The params given on the command line, as values.
+fn root_params(sema: &mut Sema<'_, '_>, source: SourceIdx) -> Vec<(Symbol, Value, Span)> {
+    let file = sema.files.get(source);
+    let span = Span::new(file.file.id, 0, 0);
+    let given = sema.cx.options.params.clone();
+    let mut params = Vec::new();
+    for (name, text) in given {
+        let Some(symbol) = sema.cx.names.lookup(&name) else { continue };
+        let Some(&decl) = file.scopes[0].by_name.get(&symbol) else { continue };
+        let span = file.scopes[0].decls.get(decl as usize).map_or(span, |decl| decl.name.span);
+        let value = param_text(sema, &text);
+        params.push((symbol, value, span));
+    }
+    params
+}
+
+/// A param's text as a value: integer, float, bool, else string.
+fn param_text(sema: &Sema<'_, '_>, text: &str) -> Value {
+    let common = sema.types.common;
+    let plain = text.replace('_', "");
+    let (digits, radix) = match plain.get(..2) {
+        Some("0x") => (&plain[2..], 16),
+        Some("0b") => (&plain[2..], 2),
+        Some("0o") => (&plain[2..], 8),
+        _ => (plain.as_str(), 10),
+    };
+    if let Ok(int) = i128::from_str_radix(digits, radix) {
+        return Value::int(common.comptime_int, int);
+    }
+    if let Ok(float) = plain.parse::<f64>() {
+        return Value::new(common.comptime_float, Data::Float(float));
+    }
+    match text {
+        "true" => sema.bool_value(true),
+        "false" => sema.bool_value(false),
+        _ => Value::new(common.comptime_string, Data::Str(text.as_bytes().into())),
+    }
+}
+
+/// Values of the layout's scalar params, for reports; those never asked for are left out.
+fn report_params(sema: &mut Sema<'_, '_>, module: ModuleId) {
+    let own = &sema.modules[module.0 as usize];
+    let file = sema.files.get(own.source);
+    let mut shown = Vec::new();
+    for (decl, state) in file.scopes[0].decls.iter().zip(&own.decls) {
+        let crate::resolve::DeclKind::Var(var) = &decl.kind else { continue };
+        if var.kind != dflow_syntax::ast::VarKind::Param {
+            continue;
+        }
+        if let crate::sema::module::DeclState::Const(value) = state {
+            let text = match &value.data {
+                Data::Int(int) => int.to_string(),
+                Data::Float(float) => float.to_string(),
+                _ => continue,
+            };
+            shown.push((sema.spell(decl.name.name), text));
+        }
+    }
+    sema.layout.plan.params = shown;
+}
+
+/// Where a PE was given its code, if it was.
+pub(crate) fn tile_span(sema: &Sema<'_, '_>, at: Coord) -> Option<Span> {
+    let plan = &sema.layout.plan;
+    let tile = plan.tiles.get(plan.index(at) as usize)?.as_ref()?;
+    plan.tile_uses.get_index(tile.tile as usize).map(|(_, span)| *span)
+}
+
+/// Gives a PE its code.
+pub(crate) fn place_tile(
+    sema: &mut Sema<'_, '_>,
+    at: Coord,
+    code: Code,
+    params: Option<Value>,
+    params_span: Span,
+    span: Span,
+) -> R<()> {
+    let mut leaves = vec![Scalar::Int(i128::from(at.x)), Scalar::Int(i128::from(at.y))];
+    let mut shape = String::new();
+    if let Some(params) = &params {
+        flatten(sema, params, &mut leaves, &mut shape);
+    }
+    let key = TemplateKey { code, shape };
+    let (program, slots) = match fitting(sema, &key, &leaves) {
+        Some((program, slots)) => (program?, slots),
+        None => {
+            let template = build(sema, at, code, params, params_span, span);
+            let known = sema.layout.templates.len();
+            sema.layout.templates.push(template);
+            sema.layout.by_key.entry(key).or_default().push(known);
+            let slots = slots_of(sema, known, &leaves).unwrap_or_default();
+            (sema.layout.templates[known].program?, slots)
+        }
+    };
+    let plan = &mut sema.layout.plan;
+    let per_pe = slots.len() as u32;
+    let values = &mut plan.slots[program.0 as usize];
+    let slot_block = if per_pe == 0 { 0 } else { values.len() as u32 / per_pe };
+    values.extend(slots);
+    let (tile, _) = plan.tile_uses.insert_full((program, span));
+    let index = plan.index(at) as usize;
+    plan.tiles[index] = Some(TileUse { tile: tile as u32, slot_block });
+    Ok(())
+}
+
+/// Splits params into leaves and the rest.
+fn flatten(sema: &Sema<'_, '_>, value: &Value, leaves: &mut Vec<Scalar>, shape: &mut String) {
+    use std::fmt::Write as _;
+    match &value.data {
+        Data::Int(int) if is_leaf(sema, value) => leaves.push(Scalar::Int(*int)),
+        Data::Float(float) => leaves.push(Scalar::Float(*float)),
+        Data::Fields(fields) => {
+            let _ = write!(shape, "{:?}(", value.ty);
+            for field in fields.iter() {
+                flatten(sema, field, leaves, shape);
+                shape.push(',');
+            }
+            shape.push(')');
+            return;
+        }
+        data => {
+            let _ = write!(shape, "{:?}={data:?}", value.ty);
+            return;
+        }
+    }
+    let _ = write!(shape, "{:?}", value.ty);
+}
+
+/// Whether a scalar may differ between PEs of one program: numbers and bools. Ids, colors and
+/// directions nearly always decide something, so they are part of the shape.
+fn is_leaf(sema: &Sema<'_, '_>, value: &Value) -> bool {
+    matches!(sema.types.get(value.ty), Type::Int { .. } | Type::ComptimeInt | Type::Bool)
+}
+
+/// The same params with their leaves marked.
+fn marked(sema: &Sema<'_, '_>, value: &Value, next: &mut u32) -> Value {
+    match &value.data {
+        Data::Int(_) if !is_leaf(sema, value) => value.clone(),
+        Data::Int(_) | Data::Float(_) => {
+            *next += 1;
+            Value { prov: *next, ..value.clone() }
+        }
+        Data::Fields(fields) => {
+            let fields = fields.iter().map(|field| marked(sema, field, next)).collect();
+            Value { data: Data::Fields(std::rc::Rc::new(fields)), ..value.clone() }
+        }
+        _ => value.clone(),
+    }
+}
+
+/// A template whose guards hold for these leaves, and its slots there.
+#[expect(clippy::type_complexity, reason = "a template's program, or the fault that it had")]
+fn fitting(
+    sema: &Sema<'_, '_>,
+    key: &TemplateKey,
+    leaves: &[Scalar],
+) -> Option<(Result<ProgramIdx, Reported>, Vec<u64>)> {
+    let candidates = sema.layout.by_key.get(key)?;
+    candidates.iter().find_map(|&at| {
+        let slots = slots_of(sema, at, leaves)?;
+        Some((sema.layout.templates[at].program, slots))
+    })
+}
+
+/// Slot values of a template for these leaves, if its guards hold and all slots have values.
+fn slots_of(sema: &Sema<'_, '_>, at: usize, leaves: &[Scalar]) -> Option<Vec<u64>> {
+    let provenance = &sema.layout.templates[at].provenance;
+    let machine = |ty| match sema.types.repr(ty, Profile::Pe) {
+        Repr::Scalar(machine) => Some(machine),
+        Repr::Void | Repr::Memory { .. } | Repr::Comptime => None,
+    };
+    let values = provenance.evaluate(&sema.types, leaves, &machine);
+    for &(node, expected) in &provenance.guards {
+        if !values[node as usize]?.same(expected) {
+            return None;
+        }
+    }
+    let mut slots = Vec::with_capacity(provenance.slots.len());
+    for (&(node, _), &machine) in provenance.slots.iter().zip(&provenance.slot_types) {
+        slots.push(ops::raw_bits(machine, values[node as usize]?));
+    }
+    Some(slots)
+}
+
+/// Makes the program of a PE, to be shared.
+fn build(
+    sema: &mut Sema<'_, '_>,
+    at: Coord,
+    code: Code,
+    params: Option<Value>,
+    params_span: Span,
+    span: Span,
+) -> Template {
+    let file = sema.files.get(code.source);
+    sema.layout.owners += 1;
+    let owner = sema.layout.owners;
+    let outer_owner = std::mem::replace(&mut sema.layout.current_owner, owner);
+    let outer_program = sema.program.take();
+    let outer_coords = sema.layout.pe_coords.take();
+    let outer_queues = std::mem::take(&mut sema.layout.implicit_queues);
+    let pe = Some((at.x, at.y));
+    sema.trace.push(TraceStep::Instance { file: file.file.id, span, pe });
+    let result = build_inner(sema, at, code, params, params_span);
+    sema.trace.pop();
+    let built = std::mem::replace(&mut sema.program, outer_program);
+    sema.layout.current_owner = outer_owner;
+    sema.layout.pe_coords = outer_coords;
+    sema.layout.implicit_queues = outer_queues;
+    let Some(built) = built else { unreachable!("the program was put in place") };
+    let mut provenance = built.provenance;
+    provenance.slot_types = built.typed.slots.clone();
+    let program = result.map(|()| finish(sema, built.typed, built.exports));
+    Template { provenance, program }
+}
+
+fn build_inner(
+    sema: &mut Sema<'_, '_>,
+    at: Coord,
+    code: Code,
+    params: Option<Value>,
+    params_span: Span,
+) -> R<()> {
+    let file = sema.files.get(code.source);
+    let path = sema.cx.sources.path(file.file.id).to_owned();
+    let name = match file.scopes[code.scope as usize].name {
+        Some(name) => sema.spell(name.name),
+        None => path.rsplit('/').next().unwrap_or(&path).to_owned(),
+    };
+    let mut provenance = Provenance::default();
+    let mut next = 0;
+    let u16_ty = sema.types.common.u16;
+    let mut coordinate = |int: u16| {
+        next += 1;
+        Value { prov: next, ..Value::int(u16_ty, i128::from(int)) }
+    };
+    let coords = (coordinate(at.x), coordinate(at.y));
+    let params = params.map(|params| marked(sema, &params, &mut next));
+    provenance.nodes = (0..next).map(Node::Leaf).collect();
+    let given = match &params {
+        Some(params) => named(sema, params, params_span),
+        None => Vec::new(),
+    };
+    let given = with_own_params(sema, code, given);
+    warn_unknown(sema, code, &given);
+    let module = sema.instantiate(code.source, code.scope, code.parent, String::new(), given);
+    let mut program = ProgramCx::new(name, Profile::Pe, module);
+    program.provenance = provenance;
+    sema.program = Some(program);
+    sema.layout.pe_coords = Some(coords);
+    sema.run_top_level(module)?;
+    export_all(sema, module)?;
+    sema.analyse_pending()
+}
+
+/// The layout file used as tile code keeps the params that it was given itself.
+fn with_own_params(
+    sema: &Sema<'_, '_>,
+    code: Code,
+    mut given: Vec<(Symbol, Value, Span)>,
+) -> Vec<(Symbol, Value, Span)> {
+    let root = &sema.modules[0];
+    if code.parent.is_none() && code.scope == 0 && code.source == root.source {
+        for param in &root.params {
+            if !given.iter().any(|(name, _, _)| *name == param.0) {
+                given.push(param.clone());
+            }
+        }
+    }
+    given
+}
+
+fn named(sema: &Sema<'_, '_>, params: &Value, span: Span) -> Vec<(Symbol, Value, Span)> {
+    let Type::Struct(info) = sema.types.get(params.ty) else { return Vec::new() };
+    let fields = info.fields.iter().enumerate();
+    fields.filter_map(|(at, &(name, _))| Some((name, params.element(at)?, span))).collect()
+}
+
+fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Span)]) {
+    let file = sema.files.get(code.source);
+    for &(name, _, span) in given {
+        if !file.scopes[code.scope as usize].by_name.contains_key(&name) {
+            let text = sema.spell(name);
+            let message = format!("the code has no param `{text}`");
+            sema.report(
+                Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"),
+            );
+        }
+    }
+}
+
+/// `export` declarations are part of the program even if nobody uses them.
+fn export_all(sema: &mut Sema<'_, '_>, module: ModuleId) -> R<()> {
+    use crate::resolve::DeclKind;
+    use dflow_syntax::ast::Storage;
+    let own = &sema.modules[module.0 as usize];
+    let (file, scope) = (sema.files.get(own.source), own.scope);
+    for (at, decl) in file.scopes[scope as usize].decls.iter().enumerate() {
+        match &decl.kind {
+            DeclKind::Var(var) if var.storage == Storage::Export => {
+                let base = crate::sema::value::PointerBase::Global { module, decl: at as u32 };
+                sema.program_global(base, decl.span)?;
+            }
+            DeclKind::Fn(func) if func.storage == Storage::Export => {
+                let func = crate::sema::value::FuncRef { module, decl: at as u32 };
+                sema.program_func(func, decl.span)?;
+            }
+            DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Enters a finished program; its exports are checked when all are declared.
+fn finish(
+    sema: &mut Sema<'_, '_>,
+    mut program: typed::Program,
+    exports: Vec<crate::sema::program::BoundExport>,
+) -> ProgramIdx {
+    let idx = sema.layout.programs.len();
+    for export in exports {
+        let id = sema.layout.export_id(&export.name);
+        sema.layout.bound.push(Bound {
+            name: export.name,
+            ty: export.ty,
+            mutable: export.mutable,
+            span: export.span,
+        });
+        let (symbol, span) = (export.symbol, export.span);
+        program.exports.push(typed::ExportBinding { export: id, symbol, span });
+    }
+    sema.layout.programs.push(program);
+    sema.layout.plan.slots.push(Vec::new());
+    ProgramIdx(idx as u32)
+}
+
+/// Holds every binding against its declaration; names that nobody declared are errors. The ids
+/// are renumbered so that declared exports are dense.
+fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
+    let bound = std::mem::take(&mut sema.layout.bound);
+    let mut result = Ok(());
+    for bound in &bound {
+        let declared = sema.layout.exports.get(&bound.name).and_then(Option::as_ref).cloned();
+        let Some(declared) = declared else {
+            let name = &bound.name;
+            result = Err(sema.report(
+                Diagnostic::new(
+                    codes::UNRESOLVED_EXPORT,
+                    format!("`{name}` is exported and the layout does not declare it"),
+                    bound.span,
+                )
+                .label("exported here")
+                .help(format!("write `@export_name(\"{name}\", type, mutable);` in the layout block")),
+            ));
+            continue;
+        };
+        let type_name = sema.type_name(bound.ty);
+        let mutable = match declared.kind {
+            dflow_ir::image::ExportKind::Pointer { mutable, .. }
+            | dflow_ir::image::ExportKind::Scalar { mutable, .. } => mutable,
+            dflow_ir::image::ExportKind::Function { .. } => bound.mutable,
+        };
+        if type_name != declared.type_name {
+            let message = format!(
+                "`{}` is exported as `{type_name}` and declared as `{}`",
+                bound.name, declared.type_name
+            );
+            result = Err(sema.report(
+                Diagnostic::new(codes::EXPORT_MISMATCH, message, bound.span)
+                    .label("exported here")
+                    .secondary(declared.span, "declared here"),
+            ));
+        } else if mutable && !bound.mutable {
+            let message = format!("`{}` is a constant and declared as mutable", bound.name);
+            result = Err(sema.report(
+                Diagnostic::new(codes::EXPORT_MISMATCH, message, bound.span)
+                    .label("exported here")
+                    .secondary(declared.span, "declared here"),
+            ));
+        }
+    }
+    result
+}
+
+/// Makes the program of a host or test block.
+fn host_program(
+    sema: &mut Sema<'_, '_>,
+    module: ModuleId,
+    name: &str,
+    body: &Body,
+) -> R<typed::Program> {
+    sema.layout.owners += 1;
+    let outer = std::mem::replace(&mut sema.layout.current_owner, sema.layout.owners);
+    let mut program = ProgramCx::new(name.to_owned(), Profile::Host, module);
+    program.emitter = Some(Emitter::default());
+    program.typed.entry = Some(typed::FuncIdx(0));
+    program.typed.funcs.push(typed::Func {
+        name: name.to_owned(),
+        params: 0,
+        ret: None,
+        locals: Vec::new(),
+        labels: 0,
+        body: Vec::new(),
+        span: body.block.span,
+    });
+    sema.program = Some(program);
+    let result = host_body(sema, module, body);
+    sema.layout.current_owner = outer;
+    let built = sema.program.take();
+    result?;
+    match built {
+        Some(built) => Ok(built.typed),
+        None => unreachable!("the program was put in place"),
+    }
+}
+
+fn host_body(sema: &mut Sema<'_, '_>, module: ModuleId, body: &Body) -> R<()> {
+    sema.open_list();
+    sema.push_frame(module, body.frame, false, BodyKind::Code { result: None })?;
+    sema.frame_mut().ret = Some(sema.types.common.void);
+    let flow = sema.block(&body.block);
+    sema.frames.pop();
+    let stmts = sema.close_list();
+    let emitter = sema.program_mut().emitter.take().unwrap_or_default();
+    flow?;
+    let func = &mut sema.program_mut().typed.funcs[0];
+    func.locals = emitter.locals;
+    func.labels = emitter.labels;
+    func.body = stmts;
+    sema.analyse_pending()
+}

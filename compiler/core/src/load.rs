@@ -1,0 +1,146 @@
+//! Import paths to trees: reads, parses and resolves each file once.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use dflow_syntax::{Diagnostic, Dialect, FileId, Reported, Span, codes};
+
+use crate::resolve::{self, ResolvedFile};
+use crate::session::Session;
+
+/// Index of a loaded file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SourceIdx(pub(crate) u32);
+
+/// The files of a compilation, each read once.
+#[derive(Default)]
+pub(crate) struct Files {
+    by_path: HashMap<String, Result<SourceIdx, Reported>>,
+    files: Vec<Rc<ResolvedFile>>,
+}
+
+impl Files {
+    /// The resolved tree of a loaded file.
+    pub(crate) fn get(&self, idx: SourceIdx) -> Rc<ResolvedFile> {
+        Rc::clone(&self.files[idx.0 as usize])
+    }
+
+    /// Loads the file that the compilation starts with.
+    pub(crate) fn root(&mut self, cx: &mut Session<'_>, path: &str) -> Result<SourceIdx, Reported> {
+        self.file(cx, path, None)
+    }
+
+    /// Loads what an import names: `<library>` from the standard library, anything else
+    /// relative to the importing file.
+    pub(crate) fn import(
+        &mut self,
+        cx: &mut Session<'_>,
+        from: SourceIdx,
+        path: &str,
+        span: Span,
+    ) -> Result<SourceIdx, Reported> {
+        if path.starts_with('<') {
+            return self.file(cx, path, Some(span));
+        }
+        let folder = cx.sources.path(self.files[from.0 as usize].file.id).to_owned();
+        let joined = join(&folder, path);
+        self.file(cx, &joined, Some(span))
+    }
+
+    fn file(
+        &mut self,
+        cx: &mut Session<'_>,
+        path: &str,
+        span: Option<Span>,
+    ) -> Result<SourceIdx, Reported> {
+        if let Some(&known) = self.by_path.get(path) {
+            return known;
+        }
+        let result = self.read(cx, path, span);
+        self.by_path.insert(path.to_owned(), result);
+        result
+    }
+
+    fn read(
+        &mut self,
+        cx: &mut Session<'_>,
+        path: &str,
+        span: Option<Span>,
+    ) -> Result<SourceIdx, Reported> {
+        let (shown, id) = match library(path) {
+            Some(Some((shown, text))) => (shown.to_owned(), cx.sources.add(shown, text)),
+            Some(None) => {
+                return Err(not_found(cx, path, span, "the standard library has no such module"));
+            }
+            None => {
+                let bytes = match cx.world.read(path) {
+                    Ok(bytes) => bytes,
+                    Err(reason) => return Err(not_found(cx, path, span, &reason)),
+                };
+                match cx.sources.add_bytes(path, &bytes) {
+                    Ok(id) => (path.to_owned(), id),
+                    Err(diagnostic) => return Err(cx.emit(*diagnostic)),
+                }
+            }
+        };
+        let dialect = if path.starts_with('<') { Dialect::Dfl } else { Dialect::of_path(&shown) };
+        self.parse(cx, id, dialect)
+    }
+
+    fn parse(
+        &mut self,
+        cx: &mut Session<'_>,
+        id: FileId,
+        dialect: Dialect,
+    ) -> Result<SourceIdx, Reported> {
+        let text = cx.sources.shared_text(id);
+        let parsed = dflow_syntax::parse(id, &text, dialect, &mut cx.names);
+        let mut failed = None;
+        for diagnostic in parsed.diagnostics {
+            let error = diagnostic.severity() == dflow_syntax::Severity::Error;
+            let reported = cx.emit(diagnostic);
+            failed = if error { Some(reported) } else { failed };
+        }
+        let idx = SourceIdx(self.files.len() as u32);
+        let resolved = resolve::file(cx, parsed.file);
+        let resolved = match (resolved, failed) {
+            (Ok(resolved), None) => resolved,
+            (Err(reported), _) | (Ok(_), Some(reported)) => return Err(reported),
+        };
+        self.files.push(Rc::new(resolved));
+        Ok(idx)
+    }
+}
+
+/// `Some(None)`: a library name that nothing has.
+fn library(path: &str) -> Option<Option<(&'static str, &'static str)>> {
+    let name = path.strip_prefix('<')?.strip_suffix('>').unwrap_or("");
+    Some(dflow_stdlib::library(name))
+}
+
+fn not_found(cx: &mut Session<'_>, path: &str, span: Option<Span>, reason: &str) -> Reported {
+    let message = format!("`{path}` cannot be read: {reason}");
+    cx.emit(match span {
+        Some(span) => Diagnostic::new(codes::FILE_NOT_FOUND, message, span).label("named here"),
+        None => Diagnostic::without_place(codes::FILE_NOT_FOUND, message),
+    })
+}
+
+/// `path` relative to the folder of `file`, with `.` and `..` folded.
+fn join(file: &str, path: &str) -> String {
+    if path.starts_with('/') {
+        return path.to_owned();
+    }
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "." | "" => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, ".." | "")) => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
+}

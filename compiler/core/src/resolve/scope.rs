@@ -1,0 +1,465 @@
+//! Walks bodies with a stack of scopes and gives every variable its slot.
+
+use dflow_syntax::ast::{
+    self, Block, Capture, Expr, ExprId, FnDecl, Ident, Item, ItemKind, ParamTy, Stmt, StmtId,
+    VarDecl,
+};
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
+
+use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile};
+use crate::session::Session;
+
+/// One walk over a file.
+pub(super) struct Walker<'a, 'w> {
+    cx: &'a mut Session<'w>,
+    file: &'a ast::File,
+    out: &'a mut ResolvedFile,
+    /// Scope whose names are visible, beside the file's.
+    scope: u32,
+    /// Local names: (name, slot, place), innermost last.
+    locals: Vec<(Symbol, u32, Span)>,
+    /// Where each open block begins in `locals`.
+    blocks: Vec<usize>,
+    next_slot: u32,
+    max_slot: u32,
+    imports: bool,
+}
+
+impl<'a, 'w> Walker<'a, 'w> {
+    pub(super) fn new(
+        cx: &'a mut Session<'w>,
+        file: &'a ast::File,
+        out: &'a mut ResolvedFile,
+    ) -> Walker<'a, 'w> {
+        Walker {
+            cx,
+            file,
+            out,
+            scope: 0,
+            locals: Vec::new(),
+            blocks: Vec::new(),
+            next_slot: 0,
+            max_slot: 0,
+            imports: false,
+        }
+    }
+
+    /// Resolves the items of a scope; `decl` counts as [`super::declare`] did.
+    pub(super) fn items(&mut self, scope: u32, items: &[Item]) {
+        self.scope = scope;
+        let mut decl = 0;
+        for item in items {
+            match &item.kind {
+                ItemKind::Var(var) => {
+                    self.begin();
+                    self.var_parts(var);
+                    self.finish_decl(scope, &mut decl);
+                }
+                ItemKind::Fn(func) => {
+                    self.begin();
+                    self.func(func);
+                    self.finish_decl(scope, &mut decl);
+                }
+                ItemKind::Tile(tile) => {
+                    let super::DeclKind::Tile(inner) =
+                        self.out.scopes[scope as usize].decls[decl].kind
+                    else {
+                        continue;
+                    };
+                    self.items(inner, &tile.items);
+                    self.scope = scope;
+                    decl += 1;
+                }
+                ItemKind::Comptime(block) => {
+                    let body = self.body(block);
+                    self.out.scopes[scope as usize].comptime.push(body);
+                }
+                ItemKind::Layout(block) => self.layout(block, item.span),
+                ItemKind::Host(block) => self.host(block, item.span),
+                ItemKind::Test(test) => {
+                    let body = self.body(&test.body);
+                    if self.out.tests.iter().any(|(name, _)| *name == test.name) {
+                        let message = format!("two tests are named `{}`", test.name);
+                        self.cx.emit(
+                            Diagnostic::new(codes::TEST_DUPLICATE, message, test.name_span)
+                                .label("second test of this name"),
+                        );
+                    }
+                    self.out.tests.push((test.name.clone(), body));
+                }
+                ItemKind::Error => {}
+            }
+        }
+    }
+
+    fn layout(&mut self, block: &Block, span: Span) {
+        let body = self.body(block);
+        if let Some(first) = &self.out.layout {
+            let first = first.block.span;
+            self.cx.emit(
+                Diagnostic::new(codes::LAYOUT_DUPLICATE, "a file has one layout block", span)
+                    .label("second layout block")
+                    .secondary(first, "first layout block"),
+            );
+        } else {
+            self.out.layout = Some(body);
+        }
+    }
+
+    fn host(&mut self, block: &Block, span: Span) {
+        let body = self.body(block);
+        if let Some(first) = &self.out.host {
+            let first = first.block.span;
+            self.cx.emit(
+                Diagnostic::new(codes::HOST_DUPLICATE, "a program has one host block", span)
+                    .label("second host block")
+                    .secondary(first, "first host block"),
+            );
+        } else {
+            self.out.host = Some(body);
+        }
+    }
+
+    fn begin(&mut self) {
+        self.locals.clear();
+        self.blocks.clear();
+        self.next_slot = 0;
+        self.max_slot = 0;
+        self.imports = false;
+    }
+
+    fn finish_decl(&mut self, scope: u32, decl: &mut usize) {
+        let entry = &mut self.out.scopes[scope as usize].decls[*decl];
+        entry.frame = self.max_slot;
+        entry.imports = self.imports;
+        *decl += 1;
+    }
+
+    fn body(&mut self, block: &Block) -> Body {
+        self.begin();
+        self.block(block);
+        Body { block: block.clone(), frame: self.max_slot }
+    }
+
+    fn func(&mut self, func: &FnDecl) {
+        self.blocks.push(0);
+        for param in &func.params {
+            if let ParamTy::Expr(ty) = param.ty {
+                self.expr(ty);
+            }
+            match param.name {
+                Some(name) => {
+                    self.declare(name);
+                }
+                None => {
+                    self.slot();
+                }
+            }
+        }
+        self.expr(func.ret);
+        self.opt(func.linkname);
+        self.opt(func.linksection);
+        if let Some(body) = &func.body {
+            self.block(body);
+        }
+        self.blocks.pop();
+    }
+
+    fn var_parts(&mut self, var: &VarDecl) {
+        for part in [var.ty, var.align, var.linksection, var.linkname, var.init] {
+            self.opt(part);
+        }
+    }
+
+    fn slot(&mut self) -> u32 {
+        let slot = self.next_slot;
+        self.next_slot += 1;
+        self.max_slot = self.max_slot.max(self.next_slot);
+        slot
+    }
+
+    fn declare(&mut self, name: Ident) -> u32 {
+        let begin = self.blocks.last().copied().unwrap_or(0);
+        if let Some(&(_, _, first)) =
+            self.locals[begin..].iter().find(|(known, _, _)| *known == name.name)
+        {
+            let text = self.cx.names.resolve(name.name).to_owned();
+            self.cx.emit(
+                Diagnostic::new(
+                    codes::DUPLICATE_NAME,
+                    format!("`{text}` is declared twice in this block"),
+                    name.span,
+                )
+                .label("second declaration")
+                .secondary(first, "first declaration"),
+            );
+        }
+        let slot = self.slot();
+        self.locals.push((name.name, slot, name.span));
+        slot
+    }
+
+    fn capture(&mut self, capture: &Capture) -> u32 {
+        capture.name.map_or(NO_SLOT, |name| self.declare(name))
+    }
+
+    fn block(&mut self, block: &Block) {
+        let mark = self.locals.len();
+        self.blocks.push(mark);
+        for &stmt in &block.stmts {
+            self.stmt(stmt);
+        }
+        self.blocks.pop();
+        self.locals.truncate(mark);
+    }
+
+    fn stmt(&mut self, id: StmtId) {
+        let file = self.file;
+        match file.stmt(id) {
+            Stmt::Error | Stmt::Empty | Stmt::Continue { .. } => {}
+            Stmt::Var(var) => {
+                self.var_parts(var);
+                let slot = self.declare(var.name);
+                self.out.stmt_slots[id.0 as usize][0] = slot;
+            }
+            Stmt::Expr(expr) => self.expr(*expr),
+            Stmt::Assign { op: _, target, value } => {
+                self.expr(*target);
+                self.expr(*value);
+            }
+            Stmt::Return(value) | Stmt::Break { label: _, value } => self.opt(*value),
+            Stmt::For { label: _, inline: _, iter, elem, index, body } => {
+                self.expr(*iter);
+                let mark = self.locals.len();
+                self.blocks.push(mark);
+                let elem = self.capture(elem);
+                let index = index.as_ref().map_or(NO_SLOT, |index| self.capture(index));
+                self.out.stmt_slots[id.0 as usize] = [elem, index];
+                self.stmt(*body);
+                self.blocks.pop();
+                self.locals.truncate(mark);
+            }
+            Stmt::While { label: _, inline: _, cond, step, body } => {
+                self.expr(*cond);
+                if let Some(step) = step {
+                    self.stmt(*step);
+                }
+                let mark = self.locals.len();
+                self.blocks.push(mark);
+                self.stmt(*body);
+                self.blocks.pop();
+                self.locals.truncate(mark);
+            }
+            Stmt::Comptime(block) => self.block(block),
+        }
+    }
+
+    fn opt(&mut self, expr: Option<ExprId>) {
+        if let Some(expr) = expr {
+            self.expr(expr);
+        }
+    }
+
+    fn all(&mut self, exprs: &[ExprId]) {
+        for &expr in exprs {
+            self.expr(expr);
+        }
+    }
+
+    fn expr(&mut self, id: ExprId) {
+        let file = self.file;
+        match file.expr(id) {
+            Expr::Error | Expr::Int(_) | Expr::Float(_) | Expr::Str(_) | Expr::Bool(_) | Expr::Asm => {}
+            Expr::Name(name) => self.name(id, *name),
+            Expr::Builtin { name, name_span: _, args } => {
+                self.imports |= self.cx.names.resolve(*name) == "import_module";
+                self.all(args);
+            }
+            Expr::Call { callee, args } => {
+                self.expr(*callee);
+                self.all(args);
+            }
+            Expr::Field { base, name: _ } | Expr::Deref(base) => self.expr(*base),
+            Expr::Index { base, indices } => {
+                self.expr(*base);
+                self.all(indices);
+            }
+            Expr::Unary { op, operand } => {
+                if *op == ast::UnaryOp::AddressOf {
+                    self.addressed(*operand);
+                }
+                self.expr(*operand);
+            }
+            Expr::Comptime(operand) => self.expr(*operand),
+            Expr::Binary { op: _, lhs, rhs } => {
+                self.expr(*lhs);
+                self.expr(*rhs);
+            }
+            Expr::Block { label: _, block } => self.block(block),
+            Expr::If { cond, then, otherwise } => {
+                self.expr(*cond);
+                self.expr(*then);
+                self.opt(*otherwise);
+            }
+            Expr::Switch { subject, prongs } => {
+                self.expr(*subject);
+                for prong in prongs {
+                    self.all(&prong.cases);
+                    self.expr(prong.body);
+                }
+            }
+            Expr::StructLiteral { fields } => {
+                for field in fields {
+                    self.expr(field.value);
+                }
+            }
+            Expr::TupleLiteral { elems } => self.all(elems),
+            Expr::TypedStruct { ty, fields } => {
+                self.expr(*ty);
+                for field in fields {
+                    self.expr(field.value);
+                }
+            }
+            Expr::TypedArray { ty, elems } => {
+                self.expr(*ty);
+                self.all(elems);
+            }
+            Expr::ArrayType { dims, elem } => {
+                self.all(dims);
+                self.expr(*elem);
+            }
+            Expr::PointerType { many: _, constant: _, pointee } => self.expr(*pointee),
+            Expr::FnType { is_task: _, params, ret } => {
+                for param in params {
+                    if let ParamTy::Expr(ty) = param.ty {
+                        self.expr(ty);
+                    }
+                }
+                self.expr(*ret);
+            }
+            Expr::StructType { kind: _, is_union: _, fields } => {
+                for field in fields {
+                    self.expr(field.ty);
+                }
+            }
+            Expr::EnumType { backing, elems } => {
+                self.opt(*backing);
+                for elem in elems {
+                    self.opt(elem.value);
+                }
+            }
+            Expr::TensorAccess { vars, extents, base, indices } => {
+                self.tensor(id, vars, extents, *base, indices);
+            }
+        }
+    }
+
+    fn tensor(
+        &mut self,
+        id: ExprId,
+        vars: &[Ident],
+        extents: &[ExprId],
+        base: ExprId,
+        indices: &[ExprId],
+    ) {
+        self.all(extents);
+        self.addressed(base);
+        self.expr(base);
+        let mark = self.locals.len();
+        self.blocks.push(mark);
+        let first = self.next_slot;
+        for &var in vars {
+            self.declare(var);
+        }
+        self.out.tensor_slots[id.0 as usize] = first;
+        self.all(indices);
+        self.blocks.pop();
+        self.locals.truncate(mark);
+    }
+
+    /// Notes the variable at the root of a place whose address is taken.
+    fn addressed(&mut self, mut id: ExprId) {
+        loop {
+            match self.file.expr(id) {
+                Expr::Field { base, .. } | Expr::Index { base, .. } => id = *base,
+                Expr::Name(name) => {
+                    self.out.addressed.insert(*name);
+                    return;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn name(&mut self, id: ExprId, name: Symbol) {
+        let res = self.lookup(name);
+        if res == Res::None {
+            let span = self.file.expr_span(id);
+            let text = self.cx.names.resolve(name).to_owned();
+            let mut diagnostic =
+                Diagnostic::new(codes::UNKNOWN_NAME, format!("`{text}` is not declared"), span)
+                    .label("nothing of this name is visible here");
+            if let Some(near) = self.similar(&text) {
+                diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+            }
+            self.cx.emit(diagnostic);
+        }
+        self.out.names[id.0 as usize] = res;
+    }
+
+    fn lookup(&self, name: Symbol) -> Res {
+        if let Some(&(_, slot, _)) = self.locals.iter().rev().find(|(known, _, _)| *known == name) {
+            return Res::Local(slot);
+        }
+        for scope in [self.scope, 0] {
+            if let Some(&decl) = self.out.scopes[scope as usize].by_name.get(&name) {
+                return Res::Decl { scope, decl };
+            }
+        }
+        let text = self.cx.names.resolve(name);
+        if PRELUDE_TYPES.contains(&text) || PRELUDE_VALUES.contains(&text) || is_int_type(text) {
+            return Res::Prelude(name);
+        }
+        Res::None
+    }
+
+    /// The visible name nearest to a misspelled one, at most two edits away.
+    fn similar(&self, text: &str) -> Option<String> {
+        let scopes = [self.scope, 0];
+        let decls = scopes.iter().flat_map(|&s| self.out.scopes[s as usize].decls.iter());
+        let locals = self.locals.iter().map(|&(name, _, _)| name);
+        let names = locals.chain(decls.map(|decl| decl.name.name)).map(|s| self.cx.names.resolve(s));
+        let known = names.chain(PRELUDE_TYPES).chain(PRELUDE_VALUES);
+        let limit = if text.len() < 4 { 1 } else { 2 };
+        known
+            .map(|name| (edit_distance(name, text), name))
+            .filter(|&(distance, _)| distance <= limit && distance < text.len())
+            .min_by_key(|&(distance, _)| distance)
+            .map(|(_, name)| name.to_owned())
+    }
+}
+
+/// `iN` or `uN` of any width.
+fn is_int_type(text: &str) -> bool {
+    let digits = text.strip_prefix(['i', 'u']).unwrap_or("");
+    !digits.is_empty() && digits.len() <= 8 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Levenshtein distance; long names count as far apart.
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,666 @@
+//! Calls: run now, expanded in place, or emitted.
+
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::{Expr as Ast, ExprId, FnDecl, ParamTy};
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::address::{Address, typed};
+use super::program::{Emitter, FuncKey, KeyValues};
+use super::types::{Repr, Type, TypeId};
+use super::value::{Data, FuncRef, Value};
+use super::{BodyKind, Cell, Flow, Inlined, Operand, R, Sema, TraceStep};
+use crate::typed::{Expr, ExprKind, FuncIdx, LocalKind, StmtKind};
+
+impl Sema<'_, '_> {
+    pub(crate) fn call(&mut self, callee: ExprId, args: &[ExprId], span: Span) -> R<Operand> {
+        let place = self.place(callee)?;
+        if let super::place::Place::Const { value: Value { data: Data::Func(func), .. }, .. } = place {
+            return self.call_func(func, args, span);
+        }
+        let ty = self.place_type(&place);
+        let target = match self.types.get(ty) {
+            Type::Pointer { pointee, .. } => *pointee,
+            _ => ty,
+        };
+        let shared = self.types.shared(target);
+        let Type::Fn { params, ret, is_task: false } = shared.as_ref() else {
+            return self.not_callable(ty, callee);
+        };
+        let pointer = self.load(place, span)?;
+        if let Operand::Const(Value { data: Data::Pointer(known), .. }) = &pointer {
+            if let super::value::PointerBase::Func(func) = known.base {
+                return self.call_func(func, args, span);
+            }
+        }
+        self.call_pointer(pointer, params, *ret, args, span)
+    }
+
+    fn not_callable<T>(&mut self, ty: TypeId, callee: ExprId) -> R<T> {
+        let (name, span) = (self.type_name(ty), self.expr_span(callee));
+        let message = format!("a value of type `{name}` cannot be called");
+        self.fail(codes::NOT_CALLABLE, message, span, "called here")
+    }
+
+    fn call_pointer(
+        &mut self,
+        pointer: Operand,
+        params: &[TypeId],
+        ret: TypeId,
+        args: &[ExprId],
+        span: Span,
+    ) -> R<Operand> {
+        self.check_count(params.len(), args.len(), None, span)?;
+        let mut machine = Vec::new();
+        let mut values = Vec::new();
+        let result = self.result_argument(ret, span)?;
+        if let Some(address) = &result {
+            machine.push(self.profile().pointer());
+            values.push(self.address_expr(address, span)?);
+        }
+        for (&arg, &ty) in args.iter().zip(params) {
+            let arg_span = self.expr_span(arg);
+            let operand = self.expr(arg, Some(ty))?;
+            let operand = self.coerce(operand, ty, arg_span)?;
+            if let Some(expr) = self.argument(operand, ty, arg_span)? {
+                machine.extend(expr.ty);
+                values.push(expr);
+            }
+        }
+        let callee = self.scalar_of(pointer, span)?;
+        let kind = ExprKind::CallIndirect { callee, params: machine, args: values };
+        self.finish_call(kind, ret, result, span)
+    }
+
+    /// Memory for an aggregate result.
+    fn result_argument(&mut self, ret: TypeId, span: Span) -> R<Option<Address>> {
+        match self.types.repr(ret, self.profile()) {
+            Repr::Memory { .. } => {
+                let local = self.new_memory(None, ret, span)?;
+                Ok(Some(Address::of_local(local)))
+            }
+            Repr::Void | Repr::Scalar(_) | Repr::Comptime => Ok(None),
+        }
+    }
+
+    /// An argument as a scalar: aggregates by address, void not at all.
+    fn argument(&mut self, operand: Operand, ty: TypeId, span: Span) -> R<Option<Expr>> {
+        match self.types.repr(ty, self.profile()) {
+            Repr::Void => Ok(None),
+            Repr::Scalar(_) => self.scalar_of(operand, span).map(Some),
+            Repr::Memory { .. } => {
+                let address = self.aggregate_address(operand, span)?;
+                self.address_expr(&address, span).map(Some)
+            }
+            Repr::Comptime => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` exists at compile time only");
+                self.fail(codes::NOT_COMPTIME, message, span, "passed at run time here")
+            }
+        }
+    }
+
+    fn finish_call(
+        &mut self,
+        kind: ExprKind,
+        ret: TypeId,
+        result: Option<Address>,
+        span: Span,
+    ) -> R<Operand> {
+        let ty = match self.types.repr(ret, self.profile()) {
+            Repr::Scalar(machine) => Some(machine),
+            Repr::Void | Repr::Memory { .. } | Repr::Comptime => None,
+        };
+        let call = Expr { kind: Box::new(kind), ty, span };
+        match ty {
+            Some(machine) => {
+                // A call happens where it stands, whatever its value is used for.
+                let local = self.new_scalar(None, machine);
+                self.emit(StmtKind::Set(local, call), span);
+                Ok(Operand::Scalar { ty: ret, expr: typed(ExprKind::Local(local), machine, span) })
+            }
+            None => {
+                self.emit(StmtKind::Expr(call), span);
+                Ok(match result {
+                    Some(address) => Operand::Memory { ty: ret, address },
+                    None => Operand::Void,
+                })
+            }
+        }
+    }
+
+    fn check_count(&mut self, want: usize, got: usize, name: Option<&str>, span: Span) -> R<()> {
+        if want == got {
+            return Ok(());
+        }
+        let name = name.map_or(String::new(), |name| format!("`{name}` takes "));
+        let message = format!("{name}{want} argument{}, {got} given", if want == 1 { "" } else { "s" });
+        self.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
+    }
+
+    /// A call of a known function.
+    pub(crate) fn call_func(&mut self, func: FuncRef, args: &[ExprId], span: Span) -> R<Operand> {
+        let Some(decl) = self.func_decl(func) else {
+            return self.fail(codes::NOT_CALLABLE, "this is no function", span, "called here");
+        };
+        let name = self.spell(decl.name.name);
+        if decl.is_task {
+            return Err(self.report(
+                Diagnostic::new(
+                    codes::TASK_CALLED,
+                    format!("`{name}` is a task: it cannot be called"),
+                    span,
+                )
+                .label("called here")
+                .help("bind it to a task id and `@activate` that, or make it a `fn`"),
+            ));
+        }
+        self.check_count(decl.params.len(), args.len(), Some(&name), span)?;
+        let mut operands = Vec::with_capacity(args.len());
+        let hints = self.param_hints(func, &decl);
+        for ((&arg, param), hint) in args.iter().zip(&decl.params).zip(hints) {
+            let arg_span = self.expr_span(arg);
+            let operand = if param.comptime && self.is_runtime() {
+                self.at_comptime(|sema| sema.expr(arg, hint))?
+            } else {
+                self.expr(arg, hint)?
+            };
+            operands.push((operand, arg_span));
+        }
+        self.call_with(func, &decl, operands, span)
+    }
+
+    /// Parameter types that are known before the arguments are, for literals.
+    fn param_hints(&mut self, func: FuncRef, decl: &FnDecl) -> Vec<Option<TypeId>> {
+        let plain = !self.is_generic(decl);
+        if !plain {
+            return vec![None; decl.params.len()];
+        }
+        match self.func_type(func, decl.name.span) {
+            Ok(ty) => match self.types.get(ty) {
+                Type::Fn { params, .. } => params.iter().map(|&ty| Some(ty)).collect(),
+                _ => vec![None; decl.params.len()],
+            },
+            Err(_) => vec![None; decl.params.len()],
+        }
+    }
+
+    /// A call with analysed arguments.
+    pub(crate) fn call_with(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Operand> {
+        if !self.is_runtime() {
+            return self.call_now(func, decl, args, span);
+        }
+        if decl.inline {
+            return self.call_inline(func, decl, args, span);
+        }
+        if self.returns_comptime(func, decl) {
+            return self.at_comptime(|sema| sema.call_now(func, decl, args, span));
+        }
+        self.call_emitted(func, decl, args, span)
+    }
+
+    /// Whether the result type exists at compile time only, as far as one can tell without the
+    /// arguments.
+    fn returns_comptime(&mut self, func: FuncRef, decl: &FnDecl) -> bool {
+        if self.is_generic(decl) {
+            let file = self.files.get(self.modules[func.module.0 as usize].source);
+            let Ast::Name(name) = file.file.expr(decl.ret) else { return false };
+            let name = self.spell(*name);
+            return matches!(
+                name.as_str(),
+                "type" | "comptime_int" | "comptime_float" | "comptime_string" | "comptime_struct"
+            );
+        }
+        let Ok(ty) = self.func_type(func, decl.name.span) else { return false };
+        let Type::Fn { ret, .. } = *self.types.get(ty) else { return false };
+        self.types.repr(ret, self.profile()) == Repr::Comptime
+    }
+
+    /// Binds parameters in a new frame: types may depend on earlier parameters.
+    fn bind_params(
+        &mut self,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+        mut cell: impl FnMut(&mut Self, usize, Operand, TypeId, Span) -> R<Cell>,
+    ) -> R<()> {
+        for (at, (param, (operand, span))) in decl.params.iter().zip(args).enumerate() {
+            let (operand, ty) = match param.ty {
+                ParamTy::Expr(ty) => {
+                    let ty = self.type_expr(ty)?;
+                    (self.coerce(operand, ty, span)?, ty)
+                }
+                ParamTy::Anytype => {
+                    let ty = self.operand_type(&operand);
+                    (operand, ty)
+                }
+            };
+            let ty = if ty == self.types.common.comptime_struct { self.operand_type(&operand) } else { ty };
+            let cell = cell(self, at, operand, ty, span)?;
+            self.frame_mut().slots[at] = cell;
+        }
+        let ret = self.type_expr(decl.ret)?;
+        self.frame_mut().ret = Some(ret);
+        Ok(())
+    }
+
+    /// Runs a function at compile time.
+    pub(crate) fn call_now(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Operand> {
+        let kind = match self.frame().kind {
+            BodyKind::Layout => BodyKind::Layout,
+            BodyKind::TopLevel => BodyKind::TopLevel,
+            BodyKind::Value | BodyKind::Code { .. } | BodyKind::Inline(_) => BodyKind::Value,
+        };
+        let Some(body) = &decl.body else {
+            return self.external(decl, span);
+        };
+        let frame = self.decl_frame(func);
+        self.push_frame(func.module, frame, true, kind)?;
+        self.trace.push(TraceStep::Call { name: decl.name.name, span });
+        let result = self.run_now(decl, body, args);
+        self.trace.pop();
+        self.frames.pop();
+        result
+    }
+
+    fn external<T>(&mut self, decl: &FnDecl, span: Span) -> R<T> {
+        let name = self.spell(decl.name.name);
+        self.fail(
+            codes::NOT_SUPPORTED,
+            format!("`{name}` is declared `extern`: external functions are not supported yet"),
+            span,
+            "called here",
+        )
+    }
+
+    fn run_now(
+        &mut self,
+        decl: &FnDecl,
+        body: &dflow_syntax::ast::Block,
+        args: Vec<(Operand, Span)>,
+    ) -> R<Operand> {
+        self.bind_params(decl, args, |sema, _, operand, _, span| {
+            sema.need_const(operand, span).map(Cell::Const)
+        })?;
+        let flow = self.block(body)?;
+        let void = self.types.common.void;
+        match (flow, self.frame().ret) {
+            (Flow::Return(Some(operand)), _) => Ok(operand),
+            (_, Some(ret)) if ret != void => self.no_value(decl),
+            _ => Ok(self.void_operand()),
+        }
+    }
+
+    fn no_value<T>(&mut self, decl: &FnDecl) -> R<T> {
+        let name = self.spell(decl.name.name);
+        self.fail(
+            codes::MISSING_RETURN,
+            format!("`{name}` can end without returning a value"),
+            decl.name.span,
+            "this function",
+        )
+    }
+
+    /// Expands an inline function where it is called.
+    fn call_inline(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Operand> {
+        let Some(body) = &decl.body else { return self.external(decl, span) };
+        let mut pinned = Vec::with_capacity(args.len());
+        for (operand, arg_span) in args {
+            let operand = match operand {
+                Operand::Scalar { ty, expr } => {
+                    Operand::Scalar { ty, expr: self.pin(expr, arg_span) }
+                }
+                other => other,
+            };
+            pinned.push((operand, arg_span));
+        }
+        let kind = BodyKind::Inline(Inlined { label: None, result: None });
+        let frame = self.decl_frame(func);
+        self.push_frame(func.module, frame, false, kind)?;
+        self.trace.push(TraceStep::Call { name: decl.name.name, span });
+        self.open_list();
+        let result = self.run_inline(decl, body, pinned, span);
+        self.trace.pop();
+        self.frames.pop();
+        result
+    }
+
+    fn run_inline(
+        &mut self,
+        decl: &FnDecl,
+        body: &dflow_syntax::ast::Block,
+        args: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Operand> {
+        let flow = self
+            .bind_params(decl, args, |sema, _, operand, ty, span| {
+                sema.operand_cell(operand, ty, span)
+            })
+            .and_then(|()| self.block(body));
+        let BodyKind::Inline(inlined) = self.frame().kind.clone() else {
+            unreachable!("an inline frame stays one")
+        };
+        let direct = match flow {
+            Ok(Flow::Return(operand)) => Some(operand.unwrap_or(Operand::Void)),
+            Ok(_) => None,
+            Err(reported) => {
+                self.close_list();
+                return Err(reported);
+            }
+        };
+        let result = match (direct, inlined.result) {
+            (Some(operand), Some(result)) => {
+                self.write_result(result, operand, span)?;
+                None
+            }
+            (direct, _) => direct,
+        };
+        let stmts = self.close_list();
+        match inlined.label {
+            Some(label) => self.emit(StmtKind::Block { label, body: stmts }, span),
+            None => self.append(stmts),
+        }
+        match (result, inlined.result) {
+            (Some(operand), _) => Ok(operand),
+            (None, Some(result)) => self.read_result(result, span),
+            (None, None) => match self.frame().ret {
+                Some(ret) if ret != self.types.common.void => self.no_value(decl),
+                _ => Ok(Operand::Void),
+            },
+        }
+    }
+
+    /// A parameter that stands for an operand.
+    fn operand_cell(&mut self, operand: Operand, ty: TypeId, span: Span) -> R<Cell> {
+        Ok(match operand {
+            Operand::Const(value) => Cell::Const(value),
+            Operand::Scalar { ty, expr } => {
+                let machine = self.machine_ty(ty, span)?;
+                let local = self.new_scalar(None, machine);
+                self.emit(StmtKind::Set(local, expr), span);
+                Cell::Scalar { local, ty, mutable: false }
+            }
+            Operand::Memory { address, .. } => Cell::Memory { address, ty, mutable: false },
+            Operand::Void => Cell::Const(self.void_value()),
+        })
+    }
+
+    /// Emits a call of a specialised function.
+    fn call_emitted(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Operand> {
+        let (key, args, ret) = self.specialise(func, decl, args)?;
+        let result = self.result_argument(ret, span)?;
+        let mut values = Vec::with_capacity(args.len() + 1);
+        if let Some(address) = &result {
+            values.push(self.address_expr(address, span)?);
+        }
+        for ((operand, arg_span), (&ty, known)) in
+            args.into_iter().zip(key.types.iter().zip(&key.comptime))
+        {
+            if known.is_empty() {
+                values.extend(self.argument(operand, ty, arg_span)?);
+            }
+        }
+        let idx = self.specialised(key);
+        self.finish_call(ExprKind::Call { func: idx, args: values }, ret, result, span)
+    }
+
+    /// Key, coerced arguments and result type of a call.
+    #[expect(clippy::type_complexity, reason = "three results of one walk over the parameters")]
+    fn specialise(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        args: Vec<(Operand, Span)>,
+    ) -> R<(FuncKey, Vec<(Operand, Span)>, TypeId)> {
+        let frame = self.decl_frame(func);
+        let mut key = FuncKey {
+            func,
+            comptime: Vec::new(),
+            types: Vec::new(),
+            values: KeyValues::default(),
+        };
+        let mut bound = Vec::with_capacity(args.len());
+        self.push_frame(func.module, frame, true, BodyKind::Value)?;
+        let outcome = self.bind_params(decl, args, |sema, at, operand, ty, span| {
+            let comptime_only = sema.types.repr(ty, sema.profile()) == Repr::Comptime;
+            let known = decl.params[at].comptime || comptime_only;
+            key.types.push(ty);
+            if known {
+                let value = sema.need_const(operand, span)?;
+                let value = sema.fix_deep(&value);
+                key.comptime.push(sema.key_text(&value));
+                key.values.0.push(Some(value.clone()));
+                bound.push((Operand::Const(value.clone()), span));
+                return Ok(Cell::Const(value));
+            }
+            key.comptime.push(String::new());
+            key.values.0.push(None);
+            // Types of later parameters may ask for this one's type, never for its value.
+            let cell = Cell::Const(Value::new(ty, Data::Undef));
+            bound.push((operand, span));
+            Ok(cell)
+        });
+        let ret = self.frame().ret;
+        self.frames.pop();
+        outcome?;
+        let ret = ret.unwrap_or(self.types.common.void);
+        Ok((key, bound, ret))
+    }
+
+    /// A value's spelling as part of a key: equal values, and only they, have the same.
+    pub(crate) fn key_text(&self, value: &Value) -> String {
+        format!("{:?}", (value.ty, &value.data))
+    }
+
+    /// Analyses the bodies of all functions asked for, until there are none left.
+    pub(crate) fn analyse_pending(&mut self) -> R<()> {
+        let mut result = Ok(());
+        while let Some((idx, key)) = self.program_mut().pending.pop_front() {
+            if let Err(reported) = self.analyse_func(idx, &key) {
+                result = Err(reported);
+            }
+        }
+        result
+    }
+
+    fn analyse_func(&mut self, idx: FuncIdx, key: &FuncKey) -> R<()> {
+        let func = key.func;
+        let Some(decl) = self.func_decl(func) else { return Ok(()) };
+        let Some(body) = &decl.body else { return self.external(&decl, decl.name.span) };
+        let frame = self.decl_frame(func);
+        let outer = self.program_mut().emitter.replace(Emitter::default());
+        let trace = std::mem::take(&mut self.trace);
+        let frames = std::mem::take(&mut self.frames);
+        self.open_list();
+        let result = self.func_body(func, &decl, body, frame, key);
+        let stmts = self.close_list();
+        self.frames = frames;
+        self.trace = trace;
+        let emitter = std::mem::replace(&mut self.program_mut().emitter, outer);
+        let (params, ret) = result?;
+        let emitter = emitter.unwrap_or_default();
+        let name = self.qualified(func.module, decl.name.name);
+        self.program_mut().typed.funcs[idx.0 as usize] = crate::typed::Func {
+            name,
+            params,
+            ret,
+            locals: emitter.locals,
+            labels: emitter.labels,
+            body: stmts,
+            span: decl.name.span,
+        };
+        Ok(())
+    }
+
+    fn func_body(
+        &mut self,
+        func: FuncRef,
+        decl: &FnDecl,
+        body: &dflow_syntax::ast::Block,
+        frame: u32,
+        key: &FuncKey,
+    ) -> R<(u32, Option<Ty>)> {
+        self.push_frame(func.module, frame, false, BodyKind::Code { result: None })?;
+        let pointer = self.profile().pointer();
+        // The result's address comes first, but whether there is one is known only after the
+        // parameters: its type may depend on them.
+        let hidden = self.new_scalar(None, pointer);
+        let mut cells = Vec::with_capacity(key.types.len());
+        let mut params = 0;
+        for (at, (&ty, value)) in key.types.iter().zip(&key.values.0).enumerate() {
+            let name = decl.params[at].name.map(|name| self.spell(name.name));
+            let span = decl.params[at].span;
+            cells.push(match value {
+                Some(value) => Cell::Const(value.clone()),
+                None => match self.types.repr(ty, self.profile()) {
+                    Repr::Void => Cell::Const(self.void_value()),
+                    Repr::Scalar(_) => {
+                        let machine = self.machine_ty(ty, span)?;
+                        params += 1;
+                        let local = self.new_scalar(name, machine);
+                        Cell::Scalar { local, ty, mutable: false }
+                    }
+                    Repr::Memory { .. } | Repr::Comptime => {
+                        params += 1;
+                        let local = self.new_scalar(name, pointer);
+                        let expr = typed(ExprKind::Local(local), pointer, span);
+                        Cell::Memory { address: Address::of_expr(expr), ty, mutable: false }
+                    }
+                },
+            });
+        }
+        for (at, cell) in cells.into_iter().enumerate() {
+            self.frame_mut().slots[at] = cell;
+        }
+        let ret = self.type_expr(decl.ret)?;
+        self.frame_mut().ret = Some(ret);
+        let (has_result, machine) = match self.types.repr(ret, self.profile()) {
+            Repr::Void => (false, None),
+            Repr::Scalar(_) => (false, Some(self.machine_ty(ret, decl.name.span)?)),
+            Repr::Memory { .. } => (true, None),
+            Repr::Comptime => {
+                let name = self.type_name(ret);
+                let message = format!("a run-time function cannot return `{name}`");
+                return self.fail(codes::NOT_COMPTIME, message, decl.name.span, "this function");
+            }
+        };
+        if has_result {
+            self.frame_mut().kind = BodyKind::Code { result: Some(hidden) };
+        } else {
+            self.drop_hidden();
+        }
+        self.spill_params(decl)?;
+        let flow = self.block(body)?;
+        if ret != self.types.common.void && !matches!(flow, Flow::Diverges) && !ends(self, &flow) {
+            return self.no_value(decl);
+        }
+        Ok((params + u32::from(has_result), machine))
+    }
+
+    /// Without an aggregate result there is no hidden parameter: locals move down by one.
+    fn drop_hidden(&mut self) {
+        let emitter = self.program_mut().emitter.as_mut();
+        if let Some(emitter) = emitter {
+            emitter.locals.remove(0);
+        }
+        for cell in &mut self.frame_mut().slots {
+            match cell {
+                Cell::Scalar { local, .. } => local.0 -= 1,
+                Cell::Memory { address, .. } => {
+                    if let super::address::AddressBase::Expr(expr) = &mut address.base {
+                        if let ExprKind::Local(local) = expr.kind.as_mut() {
+                            local.0 -= 1;
+                        }
+                    }
+                }
+                Cell::Empty
+                | Cell::Const(_)
+                | Cell::Var(_)
+                | Cell::Induction(_)
+                | Cell::Failed(_) => {}
+            }
+        }
+    }
+
+    /// Scalar parameters whose address is taken move to memory.
+    fn spill_params(&mut self, decl: &FnDecl) -> R<()> {
+        for (at, param) in decl.params.iter().enumerate() {
+            let Some(name) = param.name else { continue };
+            let Cell::Scalar { local, ty, .. } = self.frame().slots[at].clone() else { continue };
+            if !self.frame().file.addressed.contains(&name.name) {
+                continue;
+            }
+            let (size, align) = self.runtime_size(ty, param.span)?;
+            let machine = self.machine_ty(ty, param.span)?;
+            let text = self.spell(name.name);
+            let memory = self.new_local(Some(text), LocalKind::Memory { size, align });
+            let address = Address::of_local(memory);
+            let value = typed(ExprKind::Local(local), machine, param.span);
+            self.store_memory(&address, ty, Operand::Scalar { ty, expr: value }, param.span)?;
+            self.frame_mut().slots[at] = Cell::Memory { address, ty, mutable: false };
+        }
+        Ok(())
+    }
+}
+
+/// Whether a function body that did not leave by emitted code has returned all the same, such
+/// as `while (true)` without a way out.
+fn ends(sema: &Sema<'_, '_>, flow: &Flow) -> bool {
+    let endless = sema.program.as_ref().and_then(|program| program.emitter.as_ref()).is_some_and(
+        |emitter| match emitter.stmts.last().and_then(|list| list.last()).map(|stmt| &stmt.kind) {
+            Some(StmtKind::While { label, cond, body, .. }) => {
+                matches!(*cond.kind, ExprKind::Const(1)) && !leaves(body, *label)
+            }
+            _ => false,
+        },
+    );
+    matches!(flow, Flow::Return(_)) || endless
+}
+
+/// Whether a break to a label stands in a list of statements.
+fn leaves(stmts: &[crate::typed::Stmt], label: crate::typed::LabelIdx) -> bool {
+    stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Break(target) => *target == label,
+        StmtKind::If { then, otherwise, .. } => leaves(then, label) || leaves(otherwise, label),
+        StmtKind::While { body, step, .. } => leaves(body, label) || leaves(step, label),
+        StmtKind::Block { body, .. } => leaves(body, label),
+        StmtKind::Switch { cases, otherwise, .. } => {
+            cases.iter().any(|(_, body)| leaves(body, label)) || leaves(otherwise, label)
+        }
+        StmtKind::Expr(_)
+        | StmtKind::Set(..)
+        | StmtKind::Store { .. }
+        | StmtKind::Copy { .. }
+        | StmtKind::Fill { .. }
+        | StmtKind::Continue(_)
+        | StmtKind::Return(_)
+        | StmtKind::Flag { .. }
+        | StmtKind::LoadDsr { .. }
+        | StmtKind::SetFifoLength { .. }
+        | StmtKind::Clock(_)
+        | StmtKind::Assert { .. }
+        | StmtKind::Host { .. } => false,
+    })
+}

@@ -1,0 +1,378 @@
+//! Implicit conversions, and `@as`.
+
+use std::rc::Rc;
+
+use dflow_ir::scalar::Convert;
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::address::{Address, typed};
+use super::expr::scalar_of_value;
+use super::ops;
+use super::types::{Repr, StructType, Type, TypeId};
+use super::value::{Data, FuncRef, Node, Pointer, PointerBase, Value};
+use super::{Operand, R, Sema};
+use crate::typed::{Expr, ExprKind, StmtKind};
+
+impl Sema<'_, '_> {
+    /// An operand as another type, if the language converts by itself.
+    pub(crate) fn coerce(&mut self, operand: Operand, to: TypeId, span: Span) -> R<Operand> {
+        let from = self.operand_type(&operand);
+        if from == to {
+            return Ok(operand);
+        }
+        if let (Some(count), true) = (self.slice_of_array(from, to), self.is_runtime()) {
+            return self.slice_from(operand, count, to, span);
+        }
+        match operand {
+            Operand::Const(value) => self.coerce_value(value, to, span).map(Operand::Const),
+            Operand::Scalar { expr, .. } if self.widens(from, to) => {
+                let expr = self.widen(expr, from, to, span)?;
+                Ok(Operand::Scalar { ty: to, expr })
+            }
+            Operand::Scalar { expr, .. } if self.pointer_converts(from, to) => {
+                Ok(Operand::Scalar { ty: to, expr })
+            }
+            Operand::Memory { address, .. } if self.same_layout(from, to) => {
+                Ok(Operand::Memory { ty: to, address })
+            }
+            Operand::Scalar { .. } | Operand::Memory { .. } | Operand::Void => {
+                self.mismatch(from, to, span)
+            }
+        }
+    }
+
+    /// Number of elements, if `from` points to an array of a slice's elements.
+    fn slice_of_array(&self, from: TypeId, to: TypeId) -> Option<u64> {
+        let (Type::Pointer { many: false, pointee, .. }, Type::Slice { elem }) =
+            (self.types.get(from), self.types.get(to))
+        else {
+            return None;
+        };
+        match self.types.get(*pointee) {
+            Type::Array { dims, elem: own } if dims.len() == 1 && own == elem => Some(dims[0]),
+            _ => None,
+        }
+    }
+
+    /// A slice over the array that a pointer points to.
+    fn slice_from(&mut self, pointer: Operand, count: u64, to: TypeId, span: Span) -> R<Operand> {
+        let address = self.pointer_address(pointer, span)?;
+        let pointer = self.address_expr(&address, span)?;
+        let length = typed(ExprKind::Const(count), Ty::I64, span);
+        self.new_slice(pointer, length, to, span)
+    }
+
+    /// A slice of a pointer and a length.
+    pub(crate) fn new_slice(&mut self, pointer: Expr, length: Expr, ty: TypeId, span: Span) -> R<Operand> {
+        let local = self.new_memory(None, ty, span)?;
+        let address = Address::of_local(local);
+        for (offset, value) in [(0, pointer), (8, length)] {
+            let (address, offset) = self.split_address(&address.clone().plus(offset), span)?;
+            self.emit(StmtKind::Store { address, offset, value }, span);
+        }
+        Ok(Operand::Memory { ty, address })
+    }
+
+    pub(crate) fn mismatch<T>(&mut self, from: TypeId, to: TypeId, span: Span) -> R<T> {
+        let (from_name, to_name) = (self.type_name(from), self.type_name(to));
+        let mut diagnostic = Diagnostic::new(
+            codes::TYPE_MISMATCH,
+            format!("`{to_name}` is needed here, this is `{from_name}`"),
+            span,
+        )
+        .label("of the wrong type");
+        let number = |ty| self.types.is_int(ty) || self.types.is_float(ty);
+        if number(from) && number(to) {
+            diagnostic = diagnostic.help(format!("convert it: `@as({to_name}, …)`"));
+        }
+        Err(self.report(diagnostic))
+    }
+
+    /// Anonymous structs whose run-time fields lie alike.
+    fn same_layout(&self, from: TypeId, to: TypeId) -> bool {
+        match (self.types.get(from), self.types.get(to)) {
+            (Type::Struct(a), Type::Struct(b)) => a.nominal.is_none() && a.fields == b.fields,
+            _ => false,
+        }
+    }
+
+    /// Whether a pointer of one type may stand for another.
+    fn pointer_converts(&self, from: TypeId, to: TypeId) -> bool {
+        let (Type::Pointer { many, constant, pointee }, Type::Pointer { many: to_many, constant: to_constant, pointee: to_pointee }) =
+            (self.types.get(from), self.types.get(to))
+        else {
+            return false;
+        };
+        if *constant && !*to_constant {
+            return false;
+        }
+        if matches!(self.types.get(*to_pointee), Type::AnyOpaque) {
+            return true;
+        }
+        if pointee == to_pointee {
+            return many == to_many;
+        }
+        match (many, to_many) {
+            (false, true) => match self.types.get(*pointee) {
+                Type::Array { dims, elem } => dims.len() == 1 && elem == to_pointee,
+                _ => false,
+            },
+            (false, false) => match self.types.get(*to_pointee) {
+                Type::Array { dims, elem } => **dims == [1] && elem == pointee,
+                _ => false,
+            },
+            (true, _) => false,
+        }
+    }
+
+    /// A known value as another type.
+    pub(crate) fn coerce_value(&mut self, value: Value, to: TypeId, span: Span) -> R<Value> {
+        if value.ty == to {
+            return Ok(value);
+        }
+        let (from_shared, to_shared) = (self.types.shared(value.ty), self.types.shared(to));
+        match (from_shared.as_ref(), to_shared.as_ref()) {
+            (Type::Int { .. } | Type::ComptimeInt, Type::Int { .. } | Type::ComptimeInt)
+            | (Type::ComptimeInt, Type::Float(_) | Type::ComptimeFloat)
+            | (Type::ComptimeFloat, Type::Float(_)) => self.convert_value(value, to, true, span),
+            (Type::Float(_), Type::Float(_)) if self.widens(value.ty, to) => {
+                self.convert_value(value, to, true, span)
+            }
+            (Type::Struct(info), Type::ComptimeStruct) if info.nominal.is_none() => Ok(value),
+            (Type::Struct(info), Type::Struct(target)) if info.nominal.is_none() => {
+                self.coerce_struct(value, info, target, to, span)
+            }
+            (Type::Struct(info), Type::Array { dims, elem })
+                if info.tuple && dims.len() == 1 && dims[0] == info.fields.len() as u64 =>
+            {
+                self.coerce_tuple(&value, info.fields.len(), *elem, to, span)
+            }
+            (Type::Fn { .. }, Type::Pointer { pointee, .. }) if *pointee == value.ty => {
+                match value.data {
+                    Data::Func(func) => {
+                        let pointer = self.func_pointer(func, value.ty, span)?;
+                        Ok(Value { ty: to, ..pointer })
+                    }
+                    _ => self.undefined(span),
+                }
+            }
+            (Type::Pointer { .. }, Type::Pointer { .. }) if self.pointer_converts(value.ty, to) => {
+                Ok(Value { ty: to, ..value })
+            }
+            _ if matches!(value.data, Data::Undef) => Ok(Value { ty: to, ..value }),
+            _ => self.mismatch(value.ty, to, span),
+        }
+    }
+
+    fn coerce_struct(
+        &mut self,
+        value: Value,
+        info: &StructType,
+        target: &StructType,
+        to: TypeId,
+        span: Span,
+    ) -> R<Value> {
+        if info.fields.is_empty() && target.fields.is_empty() {
+            return Ok(Value { ty: to, ..value });
+        }
+        if info.tuple != target.tuple && !info.fields.is_empty() {
+            return self.mismatch(value.ty, to, span);
+        }
+        if let Some(&(extra, _)) = info
+            .fields
+            .iter()
+            .find(|(name, _)| !info.tuple && !target.fields.iter().any(|(known, _)| known == name))
+        {
+            let (name, ty) = (self.spell(extra), self.type_name(to));
+            let message = format!("`{ty}` has no field `{name}`");
+            return self.fail(codes::UNKNOWN_FIELD, message, span, "given here");
+        }
+        let mut fields = Vec::with_capacity(target.fields.len());
+        for (at, &(name, ty)) in target.fields.iter().enumerate() {
+            let from = if info.tuple {
+                (at < info.fields.len()).then_some(at)
+            } else {
+                info.fields.iter().position(|&(known, _)| known == name)
+            };
+            let Some(element) = from.and_then(|from| value.element(from)) else {
+                let (name, ty) = (self.spell(name), self.type_name(to));
+                let message = format!("the field `{name}` of `{ty}` has no value");
+                return self.fail(codes::MISSING_FIELD, message, span, "not given here");
+            };
+            fields.push(self.coerce_value(element, ty, span)?);
+        }
+        Ok(Value::new(to, Data::Fields(Rc::new(fields))))
+    }
+
+    fn coerce_tuple(
+        &mut self,
+        value: &Value,
+        count: usize,
+        elem: TypeId,
+        to: TypeId,
+        span: Span,
+    ) -> R<Value> {
+        let mut fields = Vec::with_capacity(count);
+        for index in 0..count {
+            let Some(element) = value.element(index) else { return self.undefined(span) };
+            fields.push(self.coerce_value(element, elem, span)?);
+        }
+        Ok(Value::new(to, Data::Fields(Rc::new(fields))))
+    }
+
+    /// A function as the value of a pointer.
+    pub(crate) fn func_pointer(&mut self, func: FuncRef, ty: TypeId, span: Span) -> R<Value> {
+        if let Type::Fn { is_task: true, .. } = self.types.get(ty) {
+            return self.fail(
+                codes::NO_ADDRESS,
+                "a task has no address: it is started by its id",
+                span,
+                "taken here",
+            );
+        }
+        let pointer = self.types.pointer(false, true, ty);
+        let base = PointerBase::Func(func);
+        Ok(Value::new(pointer, Data::Pointer(Rc::new(Pointer { base, offset: 0 }))))
+    }
+
+    /// A numeric conversion of a known value.
+    pub(crate) fn convert_value(
+        &mut self,
+        value: Value,
+        to: TypeId,
+        implicit: bool,
+        span: Span,
+    ) -> R<Value> {
+        let Some(scalar) = scalar_of_value(&value) else {
+            if matches!(value.data, Data::Undef) {
+                return Ok(Value { ty: to, ..value });
+            }
+            return self.mismatch(value.ty, to, span);
+        };
+        let from = value.ty;
+        let result = match ops::convert(&self.types, from, to, implicit, scalar) {
+            Ok(result) => result,
+            Err((code, message)) => {
+                let name = self.type_name(to);
+                let message = format!("as `{name}`: {message}");
+                return self.fail(code, message, span, "this value");
+            }
+        };
+        // A node that has no value for another PE fails the guards and slots that use it there.
+        let prov = self.derive(&value, |arg| Node::Convert { from, to, implicit, arg });
+        Ok(Value { ty: to, data: result.data(), prov })
+    }
+
+    /// An untyped number gets a type for a variable: none is guessed for integers.
+    pub(crate) fn default_type(&mut self, value: Value, span: Span) -> R<Value> {
+        let common = self.types.common;
+        if value.ty != common.comptime_int && value.ty != common.comptime_float {
+            return Ok(value);
+        }
+        let name = self.type_name(value.ty);
+        Err(self.report(
+            Diagnostic::new(
+                codes::MISSING_TYPE,
+                format!("a run-time variable cannot have type `{name}`"),
+                span,
+            )
+            .label("its value is an untyped number")
+            .help("give the variable a type, such as `: i16` or `: f32`"),
+        ))
+    }
+
+    /// `@as(to, operand)`.
+    pub(crate) fn convert(&mut self, operand: Operand, to: TypeId, span: Span) -> R<Operand> {
+        let from = self.operand_type(&operand);
+        if from == to {
+            return Ok(operand);
+        }
+        if let Operand::Const(value) = operand {
+            return self.as_value(value, to, span).map(Operand::Const);
+        }
+        let (source, dest) = match (self.numeric(from), self.numeric(to)) {
+            (Some(source), Some(dest)) => (source, dest),
+            _ => return self.coerce(operand, to, span),
+        };
+        self.machine_ty(to, span)?;
+        let signed = self.types.is_signed(from);
+        let expr = self.scalar_of(operand, span)?;
+        let kind = if to == self.types.common.bool {
+            Convert::Bool
+        } else {
+            match (source.is_float(), dest.is_float()) {
+                (true, true) => Convert::FloatFromFloat,
+                (true, false) if self.types.is_signed(to) => Convert::SignedFromFloat,
+                (true, false) => Convert::UnsignedFromFloat,
+                (false, true) if signed => Convert::FloatFromSigned,
+                (false, true) => Convert::FloatFromUnsigned,
+                (false, false) => {
+                    let expr = self.resize(expr, source, dest, signed, span);
+                    return Ok(Operand::Scalar { ty: to, expr });
+                }
+            }
+        };
+        if source == dest && source.is_float() {
+            return Ok(Operand::Scalar { ty: to, expr });
+        }
+        let expr = typed(ExprKind::Convert(kind, expr), dest, span);
+        Ok(Operand::Scalar { ty: to, expr })
+    }
+
+    /// Machine type of numbers, bools and enums.
+    fn numeric(&self, ty: TypeId) -> Option<Ty> {
+        match self.types.get(ty) {
+            Type::Bool | Type::Int { .. } | Type::Float(_) | Type::Enum(_) => {
+                match self.types.repr(ty, self.profile()) {
+                    Repr::Scalar(machine) => Some(machine),
+                    Repr::Void | Repr::Memory { .. } | Repr::Comptime => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn as_value(&mut self, value: Value, to: TypeId, span: Span) -> R<Value> {
+        let countable = |types: &super::types::TypePool, ty: TypeId| {
+            matches!(
+                types.get(ty),
+                Type::Bool
+                    | Type::Int { .. }
+                    | Type::ComptimeInt
+                    | Type::Float(_)
+                    | Type::ComptimeFloat
+                    | Type::Enum(_)
+            )
+        };
+        if !countable(&self.types, value.ty) || !countable(&self.types, to) {
+            return self.coerce_value(value, to, span);
+        }
+        if let Type::Enum(info) = self.types.shared(to).as_ref() {
+            let Some(int) = self.fix_int(&value) else { return self.mismatch(value.ty, to, span) };
+            if !info.elems.iter().any(|&(_, known)| known == int) {
+                let name = self.type_name(to);
+                let message = format!("{int} is no element of `{name}`");
+                return self.fail(codes::VALUE_OUT_OF_RANGE, message, span, "this value");
+            }
+            return Ok(Value::int(to, int));
+        }
+        self.convert_value(value, to, false, span)
+    }
+
+    /// The address of an aggregate operand, for copies and calls.
+    pub(crate) fn aggregate_address(&mut self, operand: Operand, span: Span) -> R<Address> {
+        match operand {
+            Operand::Memory { address, .. } => Ok(address),
+            Operand::Const(value) => self.constant_address(value, span),
+            Operand::Scalar { ty, .. } => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` is no aggregate");
+                self.fail(codes::TYPE_MISMATCH, message, span, "needed in memory here")
+            }
+            Operand::Void => {
+                self.fail(codes::TYPE_MISMATCH, "this has no value", span, "a value is needed here")
+            }
+        }
+    }
+}

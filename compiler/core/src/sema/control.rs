@@ -1,0 +1,628 @@
+//! Branches, switches, labelled blocks, and the ways out of them.
+
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::{Block, ExprId, Ident, Prong};
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::address::{Address, typed};
+use super::types::{Repr, Type, TypeId};
+use super::value::Value;
+use super::{BodyKind, Flow, Inlined, Label, Operand, R, ResultPlace, Sema};
+use crate::typed::{Expr, ExprKind, LabelIdx, LocalKind, Stmt, StmtKind};
+
+/// A branch of a run-time construct: its statements so far and its value (none if control left).
+struct Branch {
+    stmts: Vec<Stmt>,
+    value: Option<Operand>,
+    span: Span,
+}
+
+impl Sema<'_, '_> {
+    pub(crate) fn if_expr(
+        &mut self,
+        cond: ExprId,
+        then: ExprId,
+        otherwise: Option<ExprId>,
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<Operand> {
+        match self.condition(cond)? {
+            Ok(true) => self.expr(then, hint),
+            Ok(false) => match otherwise {
+                Some(otherwise) => self.expr(otherwise, hint),
+                None => Ok(self.void_operand()),
+            },
+            Err(cond) => {
+                let mut branches = vec![self.branch(then, hint)?];
+                if let Some(otherwise) = otherwise {
+                    branches.push(self.branch(otherwise, hint)?);
+                }
+                let (mut lists, result) = self.join(branches, hint, span)?;
+                let otherwise = if lists.len() > 1 { lists.remove(1) } else { Vec::new() };
+                let then = lists.remove(0);
+                self.emit(StmtKind::If { cond, then, otherwise }, span);
+                Ok(result)
+            }
+        }
+    }
+
+    /// An expression as a run-time branch of its own.
+    fn branch(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Branch> {
+        let span = self.expr_span(id);
+        self.open_list();
+        self.frame_mut().depth += 1;
+        let value = self.expr(id, hint);
+        self.frame_mut().depth -= 1;
+        let stmts = self.close_list();
+        let value = Some(value?);
+        Ok(Branch { stmts, value, span })
+    }
+
+    /// Gives the branches of a construct one value: each writes a common temporary.
+    fn join(
+        &mut self,
+        branches: Vec<Branch>,
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<(Vec<Vec<Stmt>>, Operand)> {
+        let ty = self.peer_type(&branches, hint, span)?;
+        let Some(ty) = ty else {
+            return Ok((branches.into_iter().map(|branch| branch.stmts).collect(), Operand::Void));
+        };
+        let result = self.result_place(ty, span)?;
+        let mut lists = Vec::with_capacity(branches.len());
+        for branch in branches {
+            self.open_list();
+            self.append(branch.stmts);
+            let written = match branch.value {
+                Some(value) => self.write_result(result, value, branch.span),
+                None => Ok(()),
+            };
+            lists.push(self.close_list());
+            written?;
+        }
+        let operand = self.read_result(result, span)?;
+        Ok((lists, operand))
+    }
+
+    /// The type that all branch values can take; `None` if they have none.
+    fn peer_type(
+        &mut self,
+        branches: &[Branch],
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<Option<TypeId>> {
+        let void = self.types.common.void;
+        let types: Vec<TypeId> = branches
+            .iter()
+            .filter_map(|branch| branch.value.as_ref())
+            .map(|value| self.operand_type(value))
+            .collect();
+        if types.is_empty() || types.iter().all(|&ty| ty == void) {
+            return Ok(None);
+        }
+        if let Some(hint) = hint {
+            return Ok(Some(hint));
+        }
+        let untyped = |ty: &TypeId| {
+            *ty == self.types.common.comptime_int || *ty == self.types.common.comptime_float
+        };
+        let mut chosen: Option<TypeId> = None;
+        for ty in types.iter().copied().filter(|ty| !untyped(ty)) {
+            chosen = match chosen {
+                Some(old) if old == ty || self.widens(ty, old) => Some(old),
+                Some(old) if self.widens(old, ty) => Some(ty),
+                None => Some(ty),
+                Some(old) => return self.mismatch(ty, old, span),
+            };
+        }
+        match chosen {
+            Some(ty) => Ok(Some(ty)),
+            None => Err(self.report(
+                Diagnostic::new(
+                    codes::MISSING_TYPE,
+                    "the branches give untyped numbers and the choice is made at run time",
+                    span,
+                )
+                .label("of which type is this?")
+                .help("give one of them a type with `@as`, or declare the type of the result"),
+            )),
+        }
+    }
+
+    /// A temporary for a value of a type.
+    pub(crate) fn result_place(&mut self, ty: TypeId, span: Span) -> R<ResultPlace> {
+        let local = match self.types.repr(ty, self.profile()) {
+            Repr::Scalar(_) => {
+                let machine = self.machine_ty(ty, span)?;
+                self.new_local(None, LocalKind::Scalar(machine))
+            }
+            Repr::Void | Repr::Memory { .. } | Repr::Comptime => self.new_memory(None, ty, span)?,
+        };
+        Ok(ResultPlace { local, ty })
+    }
+
+    pub(crate) fn write_result(&mut self, result: ResultPlace, value: Operand, span: Span) -> R<()> {
+        let value = self.coerce(value, result.ty, span)?;
+        match self.types.repr(result.ty, self.profile()) {
+            Repr::Scalar(_) => {
+                let value = self.scalar_of(value, span)?;
+                self.emit(StmtKind::Set(result.local, value), span);
+                Ok(())
+            }
+            Repr::Void | Repr::Memory { .. } | Repr::Comptime => {
+                self.store_memory(&Address::of_local(result.local), result.ty, value, span)
+            }
+        }
+    }
+
+    pub(crate) fn read_result(&mut self, result: ResultPlace, span: Span) -> R<Operand> {
+        match self.types.repr(result.ty, self.profile()) {
+            Repr::Scalar(_) => {
+                let machine = self.machine_ty(result.ty, span)?;
+                let expr = typed(ExprKind::Local(result.local), machine, span);
+                Ok(Operand::Scalar { ty: result.ty, expr })
+            }
+            Repr::Void => Ok(Operand::Void),
+            Repr::Memory { .. } | Repr::Comptime => {
+                Ok(Operand::Memory { ty: result.ty, address: Address::of_local(result.local) })
+            }
+        }
+    }
+
+    pub(crate) fn if_stmt(
+        &mut self,
+        cond: ExprId,
+        then: ExprId,
+        otherwise: Option<ExprId>,
+        span: Span,
+    ) -> R<Flow> {
+        match self.condition(cond)? {
+            Ok(true) => self.expr_stmt(then, span),
+            Ok(false) => match otherwise {
+                Some(otherwise) => self.expr_stmt(otherwise, span),
+                None => Ok(Flow::Next),
+            },
+            Err(cond) => {
+                let (then, left) = self.arm(then);
+                let (otherwise, right) = match otherwise {
+                    Some(otherwise) => self.arm(otherwise),
+                    None => (Vec::new(), Ok(Flow::Next)),
+                };
+                self.emit(StmtKind::If { cond, then, otherwise }, span);
+                Ok(both(left?, right?))
+            }
+        }
+    }
+
+    /// A statement-like expression as a run-time arm: its statements and how it ended.
+    fn arm(&mut self, id: ExprId) -> (Vec<Stmt>, R<Flow>) {
+        let span = self.expr_span(id);
+        self.open_list();
+        self.frame_mut().depth += 1;
+        let flow = self.expr_stmt(id, span);
+        self.frame_mut().depth -= 1;
+        (self.close_list(), flow)
+    }
+
+    /// The case values of a prong, coerced to the subject's type and fixed.
+    fn case_values(&mut self, prong: &Prong, ty: TypeId) -> R<Vec<i128>> {
+        let mut values = Vec::with_capacity(prong.cases.len());
+        for &case in &prong.cases {
+            let span = self.expr_span(case);
+            let operand = self.at_comptime(|sema| sema.expr(case, Some(ty)))?;
+            let value = self.need_const(operand, span)?;
+            let value = self.coerce_value(value, ty, span)?;
+            match self.fix_int(&value) {
+                Some(int) => values.push(int),
+                None => {
+                    let message = "a case is an integer, an enum element or a bool";
+                    return self.fail(codes::TYPE_MISMATCH, message, span, "this case");
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// All case values of a switch, checked to be different and to cover everything.
+    fn cases(&mut self, prongs: &[Prong], ty: TypeId, span: Span) -> R<Vec<Vec<i128>>> {
+        let mut seen: Vec<i128> = Vec::new();
+        let mut all = Vec::with_capacity(prongs.len());
+        for prong in prongs {
+            let values = self.case_values(prong, ty)?;
+            for value in &values {
+                if seen.contains(value) {
+                    let message = format!("the value {value} has two cases");
+                    return self.fail(codes::DUPLICATE_CASE, message, prong.span, "second case");
+                }
+                seen.push(*value);
+            }
+            all.push(values);
+        }
+        if prongs.iter().any(|prong| prong.cases.is_empty()) || self.covers(&seen, ty) {
+            return Ok(all);
+        }
+        Err(self.report(
+            Diagnostic::new(codes::MISSING_CASE, "the switch does not cover every value", span)
+                .label("some values have no case")
+                .help("add the missing cases, or `else => …`"),
+        ))
+    }
+
+    fn covers(&self, seen: &[i128], ty: TypeId) -> bool {
+        match self.types.get(ty) {
+            Type::Enum(info) => info.elems.iter().all(|(_, value)| seen.contains(value)),
+            _ => match super::ops::int_range(&self.types, ty) {
+                Some((low, high)) => high - low < seen.len() as i128,
+                None => false,
+            },
+        }
+    }
+
+    /// The prong that a known subject takes.
+    fn chosen<'p>(
+        &mut self,
+        value: &Value,
+        prongs: &'p [Prong],
+        span: Span,
+    ) -> R<Option<&'p Prong>> {
+        let all = self.cases(prongs, value.ty, span)?;
+        let Some(int) = self.fix_int(value) else {
+            let name = self.type_name(value.ty);
+            let message = format!("a value of type `{name}` cannot be switched on");
+            return self.fail(codes::TYPE_MISMATCH, message, span, "this switch");
+        };
+        let at = all.iter().position(|values| values.contains(&int));
+        let fallback = || prongs.iter().find(|prong| prong.cases.is_empty());
+        Ok(at.map(|at| &prongs[at]).or_else(fallback))
+    }
+
+    pub(crate) fn switch_stmt(&mut self, subject: ExprId, prongs: &[Prong], span: Span) -> R<Flow> {
+        let operand = self.expr(subject, None)?;
+        if let Operand::Const(value) = &operand {
+            return match self.chosen(value, prongs, span)? {
+                Some(prong) => self.expr_stmt(prong.body, prong.span),
+                None => Ok(Flow::Next),
+            };
+        }
+        let (value, machine, all) = self.switch_parts(operand, prongs, span)?;
+        let (mut cases, mut otherwise) = (Vec::new(), Vec::new());
+        let mut flow: Option<R<Flow>> = None;
+        for (prong, values) in prongs.iter().zip(all) {
+            let (stmts, ended) = self.arm(prong.body);
+            flow = Some(match (flow, ended) {
+                (None, ended) => ended,
+                (Some(Err(reported)), _) | (Some(Ok(_)), Err(reported)) => Err(reported),
+                (Some(Ok(a)), Ok(b)) => Ok(both(a, b)),
+            });
+            match prong.cases.is_empty() {
+                true => otherwise = stmts,
+                false => cases.push((raw_values(machine, &values), stmts)),
+            }
+        }
+        self.emit(StmtKind::Switch { value, cases, otherwise }, span);
+        flow.unwrap_or(Ok(Flow::Next))
+    }
+
+    fn switch_parts(
+        &mut self,
+        operand: Operand,
+        prongs: &[Prong],
+        span: Span,
+    ) -> R<(Expr, Ty, Vec<Vec<i128>>)> {
+        let ty = self.operand_type(&operand);
+        if !matches!(self.types.get(ty), Type::Int { .. } | Type::Enum(_) | Type::Bool)
+            && !self.types.is_id(ty)
+        {
+            let name = self.type_name(ty);
+            let message = format!("a value of type `{name}` cannot be switched on");
+            return self.fail(codes::TYPE_MISMATCH, message, span, "this switch");
+        }
+        let machine = self.machine_ty(ty, span)?;
+        let value = self.scalar_of(operand, span)?;
+        let all = self.cases(prongs, ty, span)?;
+        Ok((value, machine, all))
+    }
+
+    pub(crate) fn switch_expr(
+        &mut self,
+        subject: ExprId,
+        prongs: &[Prong],
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<Operand> {
+        let operand = self.expr(subject, None)?;
+        if let Operand::Const(value) = &operand {
+            return match self.chosen(value, prongs, span)? {
+                Some(prong) => self.expr(prong.body, hint),
+                None => Ok(self.void_operand()),
+            };
+        }
+        let (value, machine, all) = self.switch_parts(operand, prongs, span)?;
+        let mut branches = Vec::with_capacity(prongs.len());
+        for prong in prongs {
+            branches.push(self.branch(prong.body, hint)?);
+        }
+        let (lists, result) = self.join(branches, hint, span)?;
+        let (mut cases, mut otherwise) = (Vec::new(), Vec::new());
+        for ((prong, values), list) in prongs.iter().zip(all).zip(lists) {
+            match prong.cases.is_empty() {
+                true => otherwise = list,
+                false => cases.push((raw_values(machine, &values), list)),
+            }
+        }
+        self.emit(StmtKind::Switch { value, cases, otherwise }, span);
+        Ok(result)
+    }
+
+    /// A block as an expression: void, or the value that a `break` gives it.
+    pub(crate) fn block_expr(
+        &mut self,
+        label: Option<Ident>,
+        block: &Block,
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<Operand> {
+        let Some(label) = label else {
+            // Branches written as a block of one jump: the value is never used.
+            return match self.block(block)? {
+                Flow::Next => Ok(self.void_operand()),
+                Flow::Diverges => Ok(Operand::Void),
+                Flow::Break(..) | Flow::Continue(_) | Flow::Return(_) => self.fail(
+                    codes::MISPLACED_JUMP,
+                    "control leaves an expression here",
+                    span,
+                    "use a statement instead",
+                ),
+            };
+        };
+        let (flow, label) = self.labelled(label, block, hint, span)?;
+        match flow {
+            Flow::Break(_, value) => Ok(value.unwrap_or_else(|| self.void_operand())),
+            Flow::Next | Flow::Diverges => match label.result {
+                Some(result) => self.read_result(result, span),
+                None => Ok(self.void_operand()),
+            },
+            Flow::Continue(_) | Flow::Return(_) => self.fail(
+                codes::MISPLACED_JUMP,
+                "control leaves an expression here",
+                span,
+                "use a statement instead",
+            ),
+        }
+    }
+
+    pub(crate) fn labelled_stmt(&mut self, label: Ident, block: &Block, span: Span) -> R<Flow> {
+        let depth = self.frame().labels.len();
+        let (flow, label) = self.labelled(label, block, None, span)?;
+        Ok(match flow {
+            Flow::Break(at, _) if at == depth => Flow::Next,
+            Flow::Diverges if label.on_break.is_some() => Flow::Next,
+            other => other,
+        })
+    }
+
+    /// Runs a labelled block. A break decided now is still in the flow; breaks in emitted code
+    /// have made a run-time block.
+    fn labelled(
+        &mut self,
+        label: Ident,
+        block: &Block,
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<(Flow, Label)> {
+        self.unique_label(label)?;
+        let at = self.frame().labels.len();
+        let depth = self.frame().depth;
+        let emits = self.is_runtime();
+        self.frame_mut().labels.push(Label {
+            name: Some(label.name),
+            is_loop: false,
+            on_break: None,
+            on_continue: None,
+            loop_continue: false,
+            result: None,
+            hint,
+            depth,
+        });
+        if emits {
+            self.open_list();
+        }
+        let flow = self.block(block);
+        let label = self.frame_mut().labels.pop().unwrap_or_else(|| unreachable!("just pushed"));
+        let mut flow = match flow {
+            Ok(flow) => flow,
+            Err(reported) => {
+                if emits {
+                    self.close_list();
+                }
+                return Err(reported);
+            }
+        };
+        if emits {
+            if let (Some(result), Flow::Break(index, value)) = (label.result, &mut flow) {
+                if *index == at {
+                    if let Some(value) = value.take() {
+                        self.write_result(result, value, span)?;
+                    }
+                    flow = Flow::Next;
+                }
+            }
+            let body = self.close_list();
+            match label.on_break {
+                Some(on_break) => self.emit(StmtKind::Block { label: on_break, body }, span),
+                None => self.append(body),
+            }
+        }
+        Ok((flow, label))
+    }
+
+    fn unique_label(&mut self, label: Ident) -> R<()> {
+        if !self.frame().labels.iter().any(|known| known.name == Some(label.name)) {
+            return Ok(());
+        }
+        let name = self.spell(label.name);
+        let message = format!("the label `{name}` is inside another of the same name");
+        self.fail(codes::DUPLICATE_LABEL, message, label.span, "this label")
+    }
+
+    /// The label that a jump names, or the innermost loop.
+    pub(crate) fn find_label(&mut self, label: Option<Ident>, span: Span) -> R<usize> {
+        let labels = &self.frame().labels;
+        let at = match label {
+            Some(label) => labels.iter().rposition(|known| known.name == Some(label.name)),
+            None => labels.iter().rposition(|known| known.is_loop),
+        };
+        match (at, label) {
+            (Some(at), _) => Ok(at),
+            (None, Some(label)) => {
+                let name = self.spell(label.name);
+                let message = format!("no loop or block around this has the label `{name}`");
+                self.fail(codes::UNKNOWN_LABEL, message, label.span, "this label")
+            }
+            (None, None) => {
+                self.fail(codes::MISPLACED_JUMP, "no loop is around this", span, "nothing to leave")
+            }
+        }
+    }
+
+    /// `break`: decided now, or emitted if a run-time condition stands between.
+    pub(crate) fn leave(&mut self, at: usize, value: Option<Operand>, span: Span) -> R<Flow> {
+        let frame = self.frame();
+        let label = &frame.labels[at];
+        if label.depth == frame.depth {
+            return Ok(Flow::Break(at, value));
+        }
+        if !self.is_runtime() {
+            return Ok(Flow::Break(at, value));
+        }
+        let (hint, known) = (label.hint, label.result);
+        if let Some(value) = value {
+            let result = match known {
+                Some(result) => result,
+                None => {
+                    let ty = hint.unwrap_or(self.operand_type(&value));
+                    let result = self.result_place(ty, span)?;
+                    self.frame_mut().labels[at].result = Some(result);
+                    result
+                }
+            };
+            self.write_result(result, value, span)?;
+        }
+        let target = self.break_label(at);
+        self.emit(StmtKind::Break(target), span);
+        Ok(Flow::Diverges)
+    }
+
+    fn break_label(&mut self, at: usize) -> LabelIdx {
+        if let Some(label) = self.frame().labels[at].on_break {
+            return label;
+        }
+        let label = self.new_label();
+        self.frame_mut().labels[at].on_break = Some(label);
+        label
+    }
+
+    /// `continue`, likewise.
+    pub(crate) fn next_iteration(&mut self, at: usize, span: Span) -> R<Flow> {
+        let frame = self.frame();
+        let label = &frame.labels[at];
+        if !label.is_loop {
+            return self.fail(
+                codes::MISPLACED_JUMP,
+                "`continue` names a block, only loops go on",
+                span,
+                "this jump",
+            );
+        }
+        if label.depth == frame.depth || !self.is_runtime() {
+            return Ok(Flow::Continue(at));
+        }
+        let loop_continue = label.loop_continue;
+        let target = match label.on_continue {
+            Some(target) => target,
+            None => {
+                let target = self.new_label();
+                self.frame_mut().labels[at].on_continue = Some(target);
+                target
+            }
+        };
+        let jump = if loop_continue { StmtKind::Continue(target) } else { StmtKind::Break(target) };
+        self.emit(jump, span);
+        Ok(Flow::Diverges)
+    }
+
+    /// `return` in run-time code: out of the function, or of an inlined one.
+    pub(crate) fn runtime_return(&mut self, value: Option<Operand>, span: Span) -> R<Flow> {
+        match self.frame().kind.clone() {
+            BodyKind::Code { result } => {
+                let value = match (value, result) {
+                    (None | Some(Operand::Void), _) => None,
+                    (Some(value), Some(result)) => {
+                        let ty = self.operand_type(&value);
+                        let pointer = self.profile().pointer();
+                        let address = typed(ExprKind::Local(result), pointer, span);
+                        self.store_memory(&Address::of_expr(address), ty, value, span)?;
+                        None
+                    }
+                    (Some(value), None) => {
+                        let ty = self.operand_type(&value);
+                        match self.types.repr(ty, self.profile()) {
+                            Repr::Void => None,
+                            Repr::Scalar(_) | Repr::Memory { .. } | Repr::Comptime => {
+                                Some(self.scalar_of(value, span)?)
+                            }
+                        }
+                    }
+                };
+                self.emit(StmtKind::Return(value), span);
+                Ok(Flow::Diverges)
+            }
+            BodyKind::Inline(inlined) => self.inline_return(inlined, value, span),
+            BodyKind::Layout | BodyKind::TopLevel | BodyKind::Value => Ok(Flow::Return(value)),
+        }
+    }
+
+    fn inline_return(
+        &mut self,
+        mut inlined: Inlined,
+        value: Option<Operand>,
+        span: Span,
+    ) -> R<Flow> {
+        if self.frame().depth == 0 {
+            return Ok(Flow::Return(value));
+        }
+        if let Some(value) = value.filter(|value| !matches!(value, Operand::Void)) {
+            let ret = self.frame().ret;
+            let ty = ret.unwrap_or(self.operand_type(&value));
+            if ty != self.types.common.void {
+                let result = match inlined.result {
+                    Some(result) => result,
+                    None => self.result_place(ty, span)?,
+                };
+                inlined.result = Some(result);
+                self.write_result(result, value, span)?;
+            }
+        }
+        let label = match inlined.label {
+            Some(label) => label,
+            None => self.new_label(),
+        };
+        inlined.label = Some(label);
+        self.frame_mut().kind = BodyKind::Inline(inlined);
+        self.emit(StmtKind::Break(label), span);
+        Ok(Flow::Diverges)
+    }
+}
+
+/// How control goes on after one of two run-time arms.
+fn both(a: Flow, b: Flow) -> Flow {
+    match (a, b) {
+        (Flow::Diverges, Flow::Diverges) => Flow::Diverges,
+        _ => Flow::Next,
+    }
+}
+
+fn raw_values(machine: Ty, values: &[i128]) -> Vec<u64> {
+    values.iter().map(|&value| machine.mask(value as u64)).collect()
+}

@@ -1,0 +1,578 @@
+//! Expressions: operators and the dispatch by kind.
+
+use std::rc::Rc;
+
+use dflow_ir::scalar::{BinaryOp as Ir, Convert, UnaryOp as IrUnary};
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::{BinaryOp, Expr as Ast, ExprId, UnaryOp};
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::address::typed;
+use super::ops;
+use super::place::Place;
+use super::types::{Type, TypeId};
+use super::value::{Arg, Data, Node, Scalar, Value};
+use super::{Operand, R, Sema};
+use crate::builtins;
+use crate::typed::{Expr, ExprKind, StmtKind};
+
+impl Sema<'_, '_> {
+    /// Analyses an expression. `hint` is the type that the surroundings want, for literals and
+    /// untyped results; the result may still need [`Sema::coerce`].
+    pub(crate) fn expr(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Operand> {
+        let file = Rc::clone(&self.frame().file);
+        let span = file.file.expr_span(id);
+        self.step(span)?;
+        match file.file.expr(id) {
+            Ast::Error => Err(self.poisoned()),
+            Ast::Int(value) => self.int_literal(*value, span),
+            Ast::Float(value) => {
+                Ok(Operand::Const(Value::new(self.types.common.comptime_float, Data::Float(*value))))
+            }
+            Ast::Str(bytes) => {
+                let data = Data::Str(bytes.as_slice().into());
+                Ok(Operand::Const(Value::new(self.types.common.comptime_string, data)))
+            }
+            Ast::Bool(value) => Ok(Operand::Const(self.bool_value(*value))),
+            Ast::Name(_) | Ast::Field { .. } | Ast::Index { .. } | Ast::Deref(_) => {
+                let place = self.place(id)?;
+                self.load(place, span)
+            }
+            Ast::Builtin { name, name_span, args } => {
+                builtins::call(self, *name, *name_span, args, span, hint)
+            }
+            Ast::Call { callee, args } => self.call(*callee, args, span),
+            Ast::Unary { op: UnaryOp::AddressOf, operand } => self.address_of(*operand, span),
+            Ast::Unary { op, operand } => self.unary(*op, *operand, hint, span),
+            Ast::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs } => {
+                self.logical(*op == BinaryOp::And, *lhs, *rhs, span)
+            }
+            Ast::Binary { op, lhs, rhs } => {
+                let hint = if op.is_comparison() { None } else { hint };
+                let lhs = self.expr(*lhs, hint)?;
+                let rhs = self.expr(*rhs, hint)?;
+                self.binary(*op, lhs, rhs, span)
+            }
+            Ast::Comptime(inner) => {
+                let operand = self.at_comptime(|sema| sema.expr(*inner, hint))?;
+                self.need_const(operand, span).map(Operand::Const)
+            }
+            Ast::Block { label, block } => self.block_expr(*label, block, hint, span),
+            Ast::If { cond, then, otherwise } => {
+                self.if_expr(*cond, *then, *otherwise, hint, span)
+            }
+            Ast::Switch { subject, prongs } => self.switch_expr(*subject, prongs, hint, span),
+            Ast::StructLiteral { fields } => self.struct_literal(fields, hint, span),
+            Ast::TupleLiteral { elems } => self.tuple_literal(elems, hint, span),
+            Ast::TypedStruct { ty, fields } => self.typed_struct(*ty, fields, span),
+            Ast::TypedArray { ty, elems } => self.typed_array(*ty, elems, span),
+            Ast::ArrayType { .. }
+            | Ast::PointerType { .. }
+            | Ast::FnType { .. }
+            | Ast::StructType { .. }
+            | Ast::EnumType { .. } => {
+                let ty = self.type_expr(id)?;
+                Ok(Operand::Const(Value::new(self.types.common.type_, Data::Type(ty))))
+            }
+            Ast::TensorAccess { vars, extents, base, indices } => {
+                self.tensor_access(id, vars, extents, *base, indices, span)
+            }
+            Ast::Asm => {
+                self.fail(codes::NOT_SUPPORTED, "`asm` is not supported", span, "used here")
+            }
+        }
+    }
+
+    /// The proof of an error that has been reported already.
+    pub(crate) fn poisoned(&mut self) -> dflow_syntax::Reported {
+        match self.cx.sink.ok() {
+            Err(reported) => reported,
+            Ok(()) => self.cx.emit(Diagnostic::without_place(
+                codes::INTERNAL_ERROR,
+                "a part of the program could not be read and nothing was said",
+            )),
+        }
+    }
+
+    fn int_literal(&mut self, value: u128, span: Span) -> R<Operand> {
+        match i128::try_from(value) {
+            Ok(value) => Ok(Operand::Const(Value::int(self.types.common.comptime_int, value))),
+            Err(_) => self.fail(
+                codes::INTEGER_TOO_LARGE,
+                "this integer has more than 127 bits",
+                span,
+                "too large",
+            ),
+        }
+    }
+
+    fn address_of(&mut self, operand: ExprId, span: Span) -> R<Operand> {
+        let place = self.place(operand)?;
+        let ty = self.place_type(&place);
+        if let Place::Const { value: Value { data: Data::Func(func), .. }, .. } = &place {
+            return self.func_pointer(*func, ty, span).map(Operand::Const);
+        }
+        if let Place::Local { .. } | Place::Value(_) = place {
+            return self.fail(
+                codes::NO_ADDRESS,
+                "this value has no place in memory",
+                span,
+                "its address is taken here",
+            );
+        }
+        let (address, mutable) = self.memory_of(place, span)?;
+        let pointer = self.types.pointer(false, !mutable, ty);
+        self.address_operand(address, pointer, span)
+    }
+
+    /// An address as a pointer operand: known if it can be.
+    pub(crate) fn address_operand(
+        &mut self,
+        address: super::address::Address,
+        pointer: TypeId,
+        span: Span,
+    ) -> R<Operand> {
+        if let Some(known) = address.known() {
+            return Ok(Operand::Const(Value::new(pointer, Data::Pointer(Rc::new(known)))));
+        }
+        let expr = self.address_expr(&address, span)?;
+        Ok(Operand::Scalar { ty: pointer, expr })
+    }
+
+    fn unary(
+        &mut self,
+        op: UnaryOp,
+        operand: ExprId,
+        hint: Option<TypeId>,
+        span: Span,
+    ) -> R<Operand> {
+        let operand = self.expr(operand, hint)?;
+        let ty = self.operand_type(&operand);
+        let fits = match op {
+            UnaryOp::Neg => self.types.is_int(ty) || self.types.is_float(ty),
+            UnaryOp::Not => ty == self.types.common.bool,
+            UnaryOp::BitNot => self.types.is_int(ty),
+            UnaryOp::AddressOf => false,
+        };
+        if !fits {
+            let name = self.type_name(ty);
+            let message = format!("`{}` does not take a value of type `{name}`", op.symbol());
+            return self.fail(codes::INVALID_OPERANDS, message, span, "applied here");
+        }
+        if let Operand::Const(value) = operand {
+            return self.unary_value(op, &value, span).map(Operand::Const);
+        }
+        let machine = self.machine_ty(ty, span)?;
+        let expr = self.scalar_of(operand, span)?;
+        let ir = match op {
+            UnaryOp::Neg | UnaryOp::AddressOf => IrUnary::Neg,
+            UnaryOp::Not => IrUnary::Not,
+            UnaryOp::BitNot => IrUnary::BitNot,
+        };
+        Ok(Operand::Scalar { ty, expr: typed(ExprKind::Unary(ir, expr), machine, span) })
+    }
+
+    fn unary_value(&mut self, op: UnaryOp, value: &Value, span: Span) -> R<Value> {
+        let Some(scalar) = scalar_of_value(value) else { return self.undefined(span) };
+        let result = match ops::unary(&self.types, op, value.ty, scalar) {
+            Ok(result) => result,
+            Err((code, message)) => return self.fail(code, message, span, "computed here"),
+        };
+        let prov = self.derive(value, |arg| Node::Unary { op, ty: value.ty, arg });
+        Ok(Value { ty: value.ty, data: result.data(), prov })
+    }
+
+    /// The provenance of something computed from one value.
+    pub(crate) fn derive(&mut self, from: &Value, node: impl FnOnce(Arg) -> Node) -> u32 {
+        match (&mut self.program, from.prov) {
+            (_, 0) | (None, _) => 0,
+            (Some(program), prov) => program.provenance.add(node(Arg::Node(prov - 1))),
+        }
+    }
+
+    /// `lhs op rhs`, logical operators apart.
+    pub(crate) fn binary(
+        &mut self,
+        op: BinaryOp,
+        lhs: Operand,
+        rhs: Operand,
+        span: Span,
+    ) -> R<Operand> {
+        if let (Operand::Const(lhs), Operand::Const(rhs)) = (&lhs, &rhs) {
+            return self.binary_values(op, lhs, rhs, span).map(Operand::Const);
+        }
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr) {
+            return self.shift(op, lhs, rhs, span);
+        }
+        let (lhs, rhs, ty) = self.peers(op, lhs, rhs, span)?;
+        self.check_operator(op, ty, span)?;
+        let machine = self.machine_ty(ty, span)?;
+        let lhs = self.scalar_of(lhs, span)?;
+        let rhs = self.scalar_of(rhs, span)?;
+        let signed = self.types.is_signed(ty);
+        let (ir, swap) = ir_binary(op, machine.is_float(), signed);
+        let (lhs, rhs) = if swap { (rhs, lhs) } else { (lhs, rhs) };
+        let (result, machine) =
+            if op.is_comparison() { (self.types.common.bool, Ty::I8) } else { (ty, machine) };
+        Ok(Operand::Scalar { ty: result, expr: typed(ExprKind::Binary(ir, lhs, rhs), machine, span) })
+    }
+
+    /// Both operands in one type, at least one of them known at run time only.
+    fn peers(
+        &mut self,
+        op: BinaryOp,
+        lhs: Operand,
+        rhs: Operand,
+        span: Span,
+    ) -> R<(Operand, Operand, TypeId)> {
+        let (left, right) = (self.operand_type(&lhs), self.operand_type(&rhs));
+        if left == right {
+            return Ok((lhs, rhs, left));
+        }
+        match (&lhs, &rhs) {
+            (Operand::Const(_), _) => {
+                let lhs = self.coerce(lhs, right, span)?;
+                Ok((lhs, rhs, right))
+            }
+            (_, Operand::Const(_)) => {
+                let rhs = self.coerce(rhs, left, span)?;
+                Ok((lhs, rhs, left))
+            }
+            _ if self.widens(left, right) => {
+                let lhs = self.coerce(lhs, right, span)?;
+                Ok((lhs, rhs, right))
+            }
+            _ if self.widens(right, left) => {
+                let rhs = self.coerce(rhs, left, span)?;
+                Ok((lhs, rhs, left))
+            }
+            _ => self.mixed(op, left, right, span),
+        }
+    }
+
+    fn mixed<T>(&mut self, op: BinaryOp, left: TypeId, right: TypeId, span: Span) -> R<T> {
+        let (left, right) = (self.type_name(left), self.type_name(right));
+        Err(self.report(
+            Diagnostic::new(
+                codes::TYPE_MISMATCH,
+                format!("`{}` mixes `{left}` and `{right}`", op.symbol()),
+                span,
+            )
+            .label("operands of different types")
+            .help(format!("convert one side: `@as({left}, …)`")),
+        ))
+    }
+
+    fn check_operator(&mut self, op: BinaryOp, ty: TypeId, span: Span) -> R<()> {
+        let (int, float) = (self.types.is_int(ty), self.types.is_float(ty));
+        let equal = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+        let fits = match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => int || float,
+            BinaryOp::Rem
+            | BinaryOp::BitAnd
+            | BinaryOp::BitOr
+            | BinaryOp::BitXor
+            | BinaryOp::Shl
+            | BinaryOp::Shr => int,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => int || float,
+            BinaryOp::Eq | BinaryOp::Ne => true,
+            BinaryOp::And | BinaryOp::Or => ty == self.types.common.bool,
+        };
+        let comparable = int
+            || float
+            || self.types.is_id(ty)
+            || matches!(
+                self.types.get(ty),
+                Type::Bool | Type::Enum(_) | Type::Pointer { .. } | Type::Type | Type::ComptimeString
+            );
+        if fits && (!equal || comparable) {
+            return Ok(());
+        }
+        let name = self.type_name(ty);
+        let message = format!("`{}` does not take values of type `{name}`", op.symbol());
+        self.fail(codes::INVALID_OPERANDS, message, span, "applied here")
+    }
+
+    /// Shifts: the count's type is its own.
+    fn shift(&mut self, op: BinaryOp, lhs: Operand, rhs: Operand, span: Span) -> R<Operand> {
+        let count_ty = self.operand_type(&rhs);
+        let ty = self.operand_type(&lhs);
+        self.check_operator(op, ty, span)?;
+        self.check_operator(op, count_ty, span)?;
+        if ty == self.types.common.comptime_int {
+            return self.fail(
+                codes::MISSING_TYPE,
+                "an untyped number is shifted by a count known at run time only",
+                span,
+                "give the number a type with `@as`",
+            );
+        }
+        let signed = self.types.is_signed(ty);
+        let machine = self.machine_ty(ty, span)?;
+        let rhs = if count_ty == self.types.common.comptime_int {
+            self.coerce(rhs, ty, span)?
+        } else {
+            rhs
+        };
+        let count_ty = self.operand_type(&rhs);
+        let count_machine = self.machine_ty(count_ty, span)?;
+        let lhs = self.scalar_of(lhs, span)?;
+        let rhs = self.scalar_of(rhs, span)?;
+        let wide = if count_machine.bits() > machine.bits() { count_machine } else { machine };
+        // In the wider of the two types the count keeps its value; the result's low bits are
+        // those of the narrow shift.
+        let lhs = self.resize(lhs, machine, wide, signed, span);
+        let rhs = self.resize(rhs, count_machine, wide, false, span);
+        let (ir, _) = ir_binary(op, false, signed);
+        let expr = typed(ExprKind::Binary(ir, lhs, rhs), wide, span);
+        let expr = self.resize(expr, wide, machine, signed, span);
+        Ok(Operand::Scalar { ty, expr })
+    }
+
+    /// `lhs op rhs` of two known values.
+    pub(crate) fn binary_values(
+        &mut self,
+        op: BinaryOp,
+        lhs: &Value,
+        rhs: &Value,
+        span: Span,
+    ) -> R<Value> {
+        if let Some(equal) = self.same_value(lhs, rhs) {
+            return match op {
+                BinaryOp::Eq => Ok(self.bool_value(equal)),
+                BinaryOp::Ne => Ok(self.bool_value(!equal)),
+                _ => {
+                    self.check_operator(op, lhs.ty, span)?;
+                    self.mixed(op, lhs.ty, rhs.ty, span)
+                }
+            };
+        }
+        let (lhs, rhs, ty) = self.value_peers(op, lhs, rhs, span)?;
+        self.check_operator(op, ty, span)?;
+        let (Some(a), Some(b)) = (scalar_of_value(&lhs), scalar_of_value(&rhs)) else {
+            return self.undefined(span);
+        };
+        let result = match ops::binary(&self.types, op, ty, a, b) {
+            Ok(result) => result,
+            Err((code, message)) => {
+                let message = format!("`{}` cannot be computed: {message}", op.symbol());
+                return self.fail(code, message, span, "computed here");
+            }
+        };
+        let mut prov = 0;
+        if let (Some(program), true) = (&mut self.program, lhs.prov != 0 || rhs.prov != 0) {
+            let arg = |value: &Value, scalar| match value.prov {
+                0 => Arg::Const(scalar),
+                node => Arg::Node(node - 1),
+            };
+            let node = Node::Binary { op, ty, lhs: arg(&lhs, a), rhs: arg(&rhs, b) };
+            prov = program.provenance.add(node);
+        }
+        let ty = if op.is_comparison() { self.types.common.bool } else { ty };
+        Ok(Value { ty, data: result.data(), prov })
+    }
+
+    /// Equality of values that are no numbers; `None` for numbers.
+    fn same_value(&self, lhs: &Value, rhs: &Value) -> Option<bool> {
+        match (&lhs.data, &rhs.data) {
+            (Data::Str(a), Data::Str(b)) => Some(a == b),
+            (Data::Type(a), Data::Type(b)) => Some(a == b),
+            (Data::Func(a), Data::Func(b)) => Some(a == b),
+            (Data::Pointer(a), Data::Pointer(b)) => {
+                Some((a.base, a.offset) == (b.base, b.offset))
+            }
+            _ => None,
+        }
+    }
+
+    fn value_peers(
+        &mut self,
+        op: BinaryOp,
+        lhs: &Value,
+        rhs: &Value,
+        span: Span,
+    ) -> R<(Value, Value, TypeId)> {
+        if lhs.ty == rhs.ty {
+            return Ok((lhs.clone(), rhs.clone(), lhs.ty));
+        }
+        if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
+            && self.types.is_int(lhs.ty)
+            && self.types.is_int(rhs.ty)
+        {
+            return Ok((lhs.clone(), rhs.clone(), lhs.ty));
+        }
+        let untyped = |ty: TypeId| {
+            ty == self.types.common.comptime_int || ty == self.types.common.comptime_float
+        };
+        let (left, right) = (untyped(lhs.ty), untyped(rhs.ty));
+        let numbers = |a: TypeId, b: TypeId| {
+            (self.types.is_int(a) || self.types.is_float(a))
+                && (self.types.is_int(b) || self.types.is_float(b))
+        };
+        if !numbers(lhs.ty, rhs.ty) {
+            return self.mixed(op, lhs.ty, rhs.ty, span);
+        }
+        // An untyped number takes the other side's type; of two untyped ones the float wins.
+        let to_left = match (left, right) {
+            (false, true) => true,
+            (true, false) => false,
+            (true, true) => lhs.ty == self.types.common.comptime_float,
+            (false, false) => !self.widens(lhs.ty, rhs.ty),
+        };
+        if to_left {
+            let ty = lhs.ty;
+            Ok((lhs.clone(), self.coerce_value(rhs.clone(), ty, span)?, ty))
+        } else {
+            let ty = rhs.ty;
+            Ok((self.coerce_value(lhs.clone(), ty, span)?, rhs.clone(), ty))
+        }
+    }
+
+    /// `and`, `or`: the right side is looked at only if it can matter.
+    fn logical(&mut self, and: bool, lhs: ExprId, rhs: ExprId, span: Span) -> R<Operand> {
+        let bool_ty = self.types.common.bool;
+        let lhs_span = self.expr_span(lhs);
+        let left = self.expr(lhs, Some(bool_ty))?;
+        let left = self.coerce(left, bool_ty, lhs_span)?;
+        if let Operand::Const(value) = &left {
+            let truth = self.fix_bool(value).unwrap_or(false);
+            if truth != and {
+                return Ok(Operand::Const(self.bool_value(truth)));
+            }
+            let rhs_span = self.expr_span(rhs);
+            let right = self.expr(rhs, Some(bool_ty))?;
+            return self.coerce(right, bool_ty, rhs_span);
+        }
+        let result = self.new_scalar(None, Ty::I8);
+        let left = self.scalar_of(left, span)?;
+        self.emit(StmtKind::Set(result, left), span);
+        self.open_list();
+        self.frame_mut().depth += 1;
+        let rhs_span = self.expr_span(rhs);
+        let right = self
+            .expr(rhs, Some(bool_ty))
+            .and_then(|right| self.coerce(right, bool_ty, rhs_span))
+            .and_then(|right| self.scalar_of(right, rhs_span));
+        self.frame_mut().depth -= 1;
+        let set = right.map(|right| self.emit(StmtKind::Set(result, right), rhs_span));
+        let list = self.close_list();
+        set?;
+        let cond = typed(ExprKind::Local(result), Ty::I8, span);
+        let (then, otherwise) = if and { (list, Vec::new()) } else { (Vec::new(), list) };
+        self.emit(StmtKind::If { cond: cond.clone(), then, otherwise }, span);
+        Ok(Operand::Scalar { ty: bool_ty, expr: cond })
+    }
+
+    /// A scalar operand as an expression of its own type.
+    pub(crate) fn scalar_of(&mut self, operand: Operand, span: Span) -> R<Expr> {
+        match operand {
+            Operand::Scalar { expr, .. } => Ok(expr),
+            Operand::Const(value) => {
+                let machine = self.machine_ty(value.ty, span)?;
+                self.const_expr(&value, machine, span)
+            }
+            Operand::Memory { ty, .. } => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` is no scalar");
+                self.fail(codes::TYPE_MISMATCH, message, span, "needed as a scalar here")
+            }
+            Operand::Void => {
+                self.fail(codes::TYPE_MISMATCH, "this has no value", span, "a value is needed here")
+            }
+        }
+    }
+
+    /// A condition: a bool, known or as an expression.
+    pub(crate) fn condition(&mut self, id: ExprId) -> R<Result<bool, Expr>> {
+        let (span, bool_ty) = (self.expr_span(id), self.types.common.bool);
+        let operand = self.expr(id, Some(bool_ty))?;
+        match self.coerce(operand, bool_ty, span)? {
+            Operand::Const(value) => match self.fix_bool(&value) {
+                Some(truth) => Ok(Ok(truth)),
+                None => self.undefined(span),
+            },
+            other => self.scalar_of(other, span).map(Err),
+        }
+    }
+
+    /// The known value of an operand.
+    pub(crate) fn need_const(&mut self, operand: Operand, span: Span) -> R<Value> {
+        match operand {
+            Operand::Const(value) => Ok(value),
+            Operand::Void => Ok(self.void_value()),
+            Operand::Scalar { .. } | Operand::Memory { .. } => self.fail(
+                codes::NOT_COMPTIME,
+                "this value is known only at run time, and is needed at compile time",
+                span,
+                "a run-time value",
+            ),
+        }
+    }
+
+    /// A known integer that decides something.
+    pub(crate) fn need_int(&mut self, operand: Operand, id: ExprId, what: &str) -> R<i128> {
+        let span = self.expr_span(id);
+        let value = self.need_const(operand, span)?;
+        if self.types.is_int(value.ty) {
+            if let Some(int) = self.fix_int(&value) {
+                return Ok(int);
+            }
+        }
+        let name = self.type_name(value.ty);
+        let message = format!("{what} is an integer, this is `{name}`");
+        self.fail(codes::TYPE_MISMATCH, message, span, "not an integer")
+    }
+
+    /// Whether run-time values of `from` become `to` by themselves without loss.
+    pub(crate) fn widens(&self, from: TypeId, to: TypeId) -> bool {
+        match (self.types.get(from), self.types.get(to)) {
+            (Type::Int { signed: a, bits: x }, Type::Int { signed: b, bits: y }) => {
+                y > x && (a == b || *b)
+            }
+            (Type::Float(a), Type::Float(b)) => b.ty().bits() > a.ty().bits(),
+            _ => false,
+        }
+    }
+
+    /// A widening conversion of a run-time scalar.
+    pub(crate) fn widen(&mut self, expr: Expr, from: TypeId, to: TypeId, span: Span) -> R<Expr> {
+        let (source, dest) = (self.machine_ty(from, span)?, self.machine_ty(to, span)?);
+        if source.is_float() {
+            return Ok(typed(ExprKind::Convert(Convert::FloatFromFloat, expr), dest, span));
+        }
+        let signed = self.types.is_signed(from);
+        Ok(self.resize(expr, source, dest, signed, span))
+    }
+}
+
+/// The scalar in a value.
+pub(crate) fn scalar_of_value(value: &Value) -> Option<Scalar> {
+    match value.data {
+        Data::Int(int) => Some(Scalar::Int(int)),
+        Data::Float(float) => Some(Scalar::Float(float)),
+        _ => None,
+    }
+}
+
+/// The machine operation, and whether its operands are exchanged.
+fn ir_binary(op: BinaryOp, float: bool, signed: bool) -> (Ir, bool) {
+    let pick = |f, s, u| if float { f } else if signed { s } else { u };
+    match op {
+        BinaryOp::Add => (Ir::Add, false),
+        BinaryOp::Sub => (Ir::Sub, false),
+        BinaryOp::Mul => (Ir::Mul, false),
+        BinaryOp::Div => (pick(Ir::Div, Ir::DivS, Ir::DivU), false),
+        BinaryOp::Rem => (pick(Ir::RemS, Ir::RemS, Ir::RemU), false),
+        BinaryOp::BitAnd | BinaryOp::And => (Ir::And, false),
+        BinaryOp::BitOr | BinaryOp::Or => (Ir::Or, false),
+        BinaryOp::BitXor => (Ir::Xor, false),
+        BinaryOp::Shl => (Ir::Shl, false),
+        BinaryOp::Shr => (pick(Ir::ShrU, Ir::ShrS, Ir::ShrU), false),
+        BinaryOp::Eq => (Ir::Eq, false),
+        BinaryOp::Ne => (Ir::Ne, false),
+        BinaryOp::Lt => (pick(Ir::LtF, Ir::LtS, Ir::LtU), false),
+        BinaryOp::Le => (pick(Ir::LeF, Ir::LeS, Ir::LeU), false),
+        BinaryOp::Gt => (pick(Ir::LtF, Ir::LtS, Ir::LtU), true),
+        BinaryOp::Ge => (pick(Ir::LeF, Ir::LeS, Ir::LeU), true),
+    }
+}

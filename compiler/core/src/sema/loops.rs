@@ -1,0 +1,680 @@
+//! Loops: unrolled or run at compile time, or emitted.
+
+use std::rc::Rc;
+
+use dflow_ir::scalar::BinaryOp as Ir;
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::{BinaryOp, Expr as Ast, ExprId, StmtId};
+use dflow_syntax::{Span, Symbol, codes};
+
+use super::address::{Address, typed};
+use super::place::Place;
+use super::types::{Type, TypeId};
+use super::value::{Data, RangeValue, Value};
+use super::{Cell, Flow, Label, Operand, R, Sema, TraceStep};
+use crate::resolve::NO_SLOT;
+use crate::typed::{Expr, ExprKind, LabelIdx, LocalIdx, StmtKind};
+
+/// Where a loop's captures go.
+#[derive(Clone, Copy)]
+pub(crate) struct Captures {
+    pub(crate) elem: u32,
+    pub(crate) by_pointer: bool,
+    pub(crate) index: u32,
+}
+
+/// Bounds of an emitted counting loop.
+struct Counting {
+    start: Operand,
+    stop: Operand,
+    step: Value,
+    ty: TypeId,
+}
+
+impl Sema<'_, '_> {
+    pub(crate) fn for_stmt(
+        &mut self,
+        name: Option<Symbol>,
+        inline: bool,
+        iter: ExprId,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        if self.is_runtime() && !inline {
+            if let Some(counting) = self.runtime_range(iter)? {
+                return self.emit_counting(name, counting, captures, body, span);
+            }
+        }
+        let place = self.place(iter)?;
+        let ty = self.place_type(&place);
+        let iter_span = self.expr_span(iter);
+        let emitted = self.is_runtime() && !inline;
+        match self.types.shared(ty).as_ref() {
+            Type::Range(elem) => {
+                let Operand::Const(Value { data: Data::Range(range), .. }) =
+                    self.load(place, iter_span)?
+                else {
+                    return self.undefined(iter_span);
+                };
+                if emitted {
+                    let counting = Counting {
+                        start: Operand::Const(range.start.clone()),
+                        stop: Operand::Const(range.stop.clone()),
+                        step: range.step.clone(),
+                        ty: *elem,
+                    };
+                    return self.emit_counting(name, counting, captures, body, span);
+                }
+                self.unroll_range(name, &range, *elem, captures, body, span)
+            }
+            Type::Array { elem, .. } if emitted => {
+                let count = self.types.element_count(ty);
+                let (address, mutable) = self.memory_of(place, iter_span)?;
+                let address = self.pin_address(address, iter_span);
+                let index_ty = self.index_type();
+                let stop = Value::int(index_ty, i128::from(count));
+                let items = Items { address, elem: *elem, mutable, stop: Operand::Const(stop) };
+                self.emit_items(name, items, captures, body, span)
+            }
+            Type::Slice { elem } => self.emit_slice(name, place, *elem, captures, body, span),
+            Type::Array { .. } => self.unroll_array(name, place, captures, body, span),
+            Type::Struct(info) if info.tuple => self.unroll_array(name, place, captures, body, span),
+            _ => {
+                let type_name = self.type_name(ty);
+                let message = format!("`for` goes over arrays and ranges, this is `{type_name}`");
+                self.fail(codes::TYPE_MISMATCH, message, iter_span, "not iterable")
+            }
+        }
+    }
+
+    fn index_type(&self) -> TypeId {
+        if self.is_host() { self.types.common.i64 } else { self.types.common.u16 }
+    }
+
+    /// A `@range(…)` written in the loop head whose bounds may be known at run time only.
+    fn runtime_range(&mut self, iter: ExprId) -> R<Option<Counting>> {
+        let file = Rc::clone(&self.frame().file);
+        let Ast::Builtin { name, args, .. } = file.file.expr(iter) else { return Ok(None) };
+        if self.cx.names.resolve(*name) != "range" || !matches!(args.len(), 2 | 4) {
+            return Ok(None);
+        }
+        let ty = self.type_expr(args[0])?;
+        let mut operands = Vec::new();
+        for &arg in &args[1..] {
+            let span = self.expr_span(arg);
+            let operand = self.expr(arg, Some(ty))?;
+            operands.push(self.coerce(operand, ty, span)?);
+        }
+        if operands.iter().all(|operand| matches!(operand, Operand::Const(_))) {
+            return Ok(None);
+        }
+        if operands.len() == 1 {
+            let stop = operands.remove(0);
+            let start = Operand::Const(Value::int(ty, 0));
+            return Ok(Some(Counting { start, stop, step: Value::int(ty, 1), ty }));
+        }
+        let span = self.expr_span(args[3]);
+        let step = operands.remove(2);
+        let step = match step {
+            Operand::Const(step) => step,
+            Operand::Scalar { .. } | Operand::Memory { .. } | Operand::Void => {
+                return self.fail(
+                    codes::NOT_SUPPORTED,
+                    "the step of a range must be known at compile time",
+                    span,
+                    "known at run time only",
+                );
+            }
+        };
+        let stop = operands.remove(1);
+        Ok(Some(Counting { start: operands.remove(0), stop, step, ty }))
+    }
+
+    /// Emits a loop over a counter.
+    fn emit_counting(
+        &mut self,
+        name: Option<Symbol>,
+        counting: Counting,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let Counting { start, stop, step, ty } = counting;
+        let machine = self.machine_ty(ty, span)?;
+        let down = match self.fix_int(&step) {
+            Some(0) | None => {
+                let message = "the step of a range cannot be 0";
+                return self.fail(codes::VALUE_OUT_OF_RANGE, message, span, "this loop");
+            }
+            Some(step) => step < 0,
+        };
+        let counter = self.new_scalar(None, machine);
+        let start = self.scalar_of(start, span)?;
+        self.emit(StmtKind::Set(counter, start), span);
+        let stop = self.scalar_of(stop, span)?;
+        let stop = self.pin(stop, span);
+        let step = self.const_expr(&step, machine, span)?;
+        let current = typed(ExprKind::Local(counter), machine, span);
+        let signed = self.types.is_signed(ty);
+        let less = if signed { Ir::LtS } else { Ir::LtU };
+        let (lhs, rhs) = if down { (stop, current.clone()) } else { (current.clone(), stop) };
+        let cond = typed(ExprKind::Binary(less, lhs, rhs), Ty::I8, span);
+        let next = typed(ExprKind::Binary(Ir::Add, current, step), machine, span);
+        let index = self.iteration_index(captures, span)?;
+        let mut steps = vec![set(counter, next, span)];
+        steps.extend(index.map(|(_, step)| step));
+        let elem = Cell::Scalar { local: counter, ty, mutable: false };
+        self.emit_loop(name, cond, steps, captures, elem, index_cell(self, captures), body, span)
+    }
+
+    /// The counter of iterations, if the loop captures one that is not its element.
+    fn iteration_index(
+        &mut self,
+        captures: Captures,
+        span: Span,
+    ) -> R<Option<(LocalIdx, crate::typed::Stmt)>> {
+        if captures.index == NO_SLOT {
+            return Ok(None);
+        }
+        let ty = self.index_type();
+        let machine = self.machine_ty(ty, span)?;
+        let local = self.new_scalar(None, machine);
+        let zero = typed(ExprKind::Const(0), machine, span);
+        self.emit(StmtKind::Set(local, zero), span);
+        let one = typed(ExprKind::Const(1), machine, span);
+        let current = typed(ExprKind::Local(local), machine, span);
+        let next = typed(ExprKind::Binary(Ir::Add, current, one), machine, span);
+        self.frame_mut().slots[captures.index as usize] =
+            Cell::Scalar { local, ty, mutable: false };
+        Ok(Some((local, set(local, next, span))))
+    }
+
+    fn emit_slice(
+        &mut self,
+        name: Option<Symbol>,
+        place: Place,
+        elem: TypeId,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let (slice, _) = self.memory_of(place, span)?;
+        let (pointer, offset) = self.split_address(&slice, span)?;
+        let pointer = typed(ExprKind::Load { address: pointer, offset }, Ty::I64, span);
+        let pointer = self.pin(pointer, span);
+        let (length, offset) = self.split_address(&slice.plus(8), span)?;
+        let length = typed(ExprKind::Load { address: length, offset }, Ty::I64, span);
+        let stop = Operand::Scalar { ty: self.types.common.i64, expr: length };
+        let items = Items { address: Address::of_expr(pointer), elem, mutable: true, stop };
+        self.emit_items(name, items, captures, body, span)
+    }
+
+    /// Emits a loop over elements in memory.
+    fn emit_items(
+        &mut self,
+        name: Option<Symbol>,
+        items: Items,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let pointer = self.profile().pointer();
+        let (size, _) = self.runtime_size(items.elem, span)?;
+        let counter = self.new_scalar(None, pointer);
+        self.emit(StmtKind::Set(counter, typed(ExprKind::Const(0), pointer, span)), span);
+        let stop = self.scalar_of(items.stop, span)?;
+        let stop = self.pin(stop, span);
+        let current = typed(ExprKind::Local(counter), pointer, span);
+        let cond = typed(ExprKind::Binary(Ir::LtU, current.clone(), stop), Ty::I8, span);
+        let one = typed(ExprKind::Const(1), pointer, span);
+        let next = typed(ExprKind::Binary(Ir::Add, current.clone(), one), pointer, span);
+        let scale = typed(ExprKind::Const(u64::from(size)), pointer, span);
+        let bytes = typed(ExprKind::Binary(Ir::Mul, current, scale), pointer, span);
+        let index = match items.address.index {
+            None => bytes,
+            Some(index) => typed(ExprKind::Binary(Ir::Add, index, bytes), pointer, span),
+        };
+        let address = Address { index: Some(index), ..items.address };
+        let index = if captures.index == NO_SLOT {
+            None
+        } else {
+            Some(Cell::Scalar { local: counter, ty: self.index_type(), mutable: false })
+        };
+        let mutable = items.mutable && captures.by_pointer;
+        let elem = if captures.by_pointer {
+            let ty = self.types.pointer(false, !mutable, items.elem);
+            ElemCell::Pointer { address, ty }
+        } else {
+            ElemCell::Copy { address, ty: items.elem }
+        };
+        let steps = vec![set(counter, next, span)];
+        self.emit_loop_with(name, cond, steps, captures, elem, index, body, span)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one loop")]
+    fn emit_loop(
+        &mut self,
+        name: Option<Symbol>,
+        cond: Expr,
+        step: Vec<crate::typed::Stmt>,
+        captures: Captures,
+        elem: Cell,
+        index: Option<Cell>,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        self.emit_loop_with(name, cond, step, captures, ElemCell::Cell(elem), index, body, span)
+    }
+
+    /// Emits the loop itself: captures are set at the start of each iteration.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one loop")]
+    fn emit_loop_with(
+        &mut self,
+        name: Option<Symbol>,
+        cond: Expr,
+        step: Vec<crate::typed::Stmt>,
+        captures: Captures,
+        elem: ElemCell,
+        index: Option<Cell>,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let label = self.open_loop(name);
+        self.open_list();
+        if let (Some(index), true) = (index, captures.index != NO_SLOT) {
+            self.frame_mut().slots[captures.index as usize] = index;
+        }
+        let bound = if captures.elem == NO_SLOT {
+            Ok(())
+        } else {
+            self.bind_elem(captures.elem, elem, span)
+        };
+        let flow = bound.and_then(|()| self.body(body));
+        let stmts = self.close_list();
+        self.close_loop(label, flow, cond, step, stmts, span)
+    }
+
+    fn bind_elem(&mut self, slot: u32, elem: ElemCell, span: Span) -> R<()> {
+        let cell = match elem {
+            ElemCell::Cell(cell) => cell,
+            ElemCell::Pointer { address, ty } => {
+                let expr = self.address_expr(&address, span)?;
+                let machine = self.profile().pointer();
+                let local = self.new_scalar(None, machine);
+                self.emit(StmtKind::Set(local, expr), span);
+                Cell::Scalar { local, ty, mutable: false }
+            }
+            ElemCell::Copy { address, ty } => {
+                let place = Place::Memory { address, ty, mutable: false };
+                match self.load(place, span)? {
+                    Operand::Scalar { ty, expr } => {
+                        let machine = self.machine_ty(ty, span)?;
+                        let local = self.new_scalar(None, machine);
+                        self.emit(StmtKind::Set(local, expr), span);
+                        Cell::Scalar { local, ty, mutable: false }
+                    }
+                    Operand::Memory { ty, address } => Cell::Memory { address, ty, mutable: false },
+                    Operand::Const(value) => Cell::Const(value),
+                    Operand::Void => Cell::Const(self.void_value()),
+                }
+            }
+        };
+        self.frame_mut().slots[slot as usize] = cell;
+        Ok(())
+    }
+
+    /// Opens a run-time loop: its label is there from the start.
+    fn open_loop(&mut self, name: Option<Symbol>) -> LabelIdx {
+        let label = self.new_label();
+        let depth = self.frame().depth;
+        self.frame_mut().labels.push(Label {
+            name,
+            is_loop: true,
+            on_break: Some(label),
+            on_continue: Some(label),
+            loop_continue: true,
+            result: None,
+            hint: None,
+            depth,
+        });
+        self.frame_mut().depth += 1;
+        label
+    }
+
+    fn close_loop(
+        &mut self,
+        label: LabelIdx,
+        flow: R<Flow>,
+        cond: Expr,
+        step: Vec<crate::typed::Stmt>,
+        body: Vec<crate::typed::Stmt>,
+        span: Span,
+    ) -> R<Flow> {
+        self.frame_mut().depth -= 1;
+        self.frame_mut().labels.pop();
+        flow?;
+        self.emit(StmtKind::While { label, cond, step, body }, span);
+        Ok(Flow::Next)
+    }
+
+    /// Runs a loop over a known range now.
+    fn unroll_range(
+        &mut self,
+        name: Option<Symbol>,
+        range: &RangeValue,
+        elem: TypeId,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let start = self.fix_int(&range.start).unwrap_or(0);
+        let stop = self.fix_int(&range.stop).unwrap_or(0);
+        let step = self.fix_int(&range.step).unwrap_or(1);
+        let mut unrolling = self.open_unrolled(name, captures, body, span);
+        let mut current = start;
+        while (step > 0 && current < stop) || (step < 0 && current > stop) {
+            if let Some(flow) = self.iteration(&mut unrolling, Value::int(elem, current))? {
+                return Ok(flow);
+            }
+            current += step;
+        }
+        self.close_unrolled(unrolling)
+    }
+
+    fn unroll_array(
+        &mut self,
+        name: Option<Symbol>,
+        place: Place,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let ty = self.place_type(&place);
+        let count = match self.types.get(ty) {
+            Type::Struct(info) => info.fields.len(),
+            _ => self.types.element_count(ty) as usize,
+        };
+        if captures.by_pointer {
+            return self.fail(
+                codes::NOT_SUPPORTED,
+                "elements are captured by pointer in run-time loops only",
+                span,
+                "this loop runs at compile time: use its index",
+            );
+        }
+        let mut unrolling = self.open_unrolled(name, captures, body, span);
+        for index in 0..count {
+            let (elem, offset) = self.part(ty, index);
+            let value = if captures.elem == NO_SLOT {
+                self.void_value()
+            } else {
+                let element = self.element_place(place.clone(), index, elem, offset, span)?;
+                match self.load(element, span)? {
+                    Operand::Const(value) => value,
+                    other => {
+                        let value = self.need_const(other, span);
+                        self.close_unrolled(unrolling)?;
+                        return value.map(|_| Flow::Next);
+                    }
+                }
+            };
+            if let Some(flow) = self.iteration(&mut unrolling, value)? {
+                return Ok(flow);
+            }
+        }
+        self.close_unrolled(unrolling)
+    }
+
+    fn open_unrolled(
+        &mut self,
+        name: Option<Symbol>,
+        captures: Captures,
+        body: StmtId,
+        span: Span,
+    ) -> Unrolling {
+        let depth = self.frame().depth;
+        let at = self.frame().labels.len();
+        self.frame_mut().labels.push(Label {
+            name,
+            is_loop: true,
+            on_break: None,
+            on_continue: None,
+            loop_continue: false,
+            result: None,
+            hint: None,
+            depth,
+        });
+        if self.is_runtime() {
+            self.open_list();
+        }
+        Unrolling { at, captures, body, span, count: 0 }
+    }
+
+    /// One iteration now; gives the flow that ends the loop, if something does.
+    fn iteration(&mut self, unrolling: &mut Unrolling, value: Value) -> R<Option<Flow>> {
+        let result = self.iteration_inner(unrolling, value);
+        match result {
+            Ok(None) => Ok(None),
+            Ok(Some(flow)) => {
+                let rest = self.finish_unrolled(unrolling)?;
+                Ok(Some(match (flow, rest) {
+                    (Flow::Break(at, None), _) if at == unrolling.at => Flow::Next,
+                    (_, true) => Flow::Next,
+                    (flow, false) => flow,
+                }))
+            }
+            Err(reported) => {
+                self.finish_unrolled(unrolling)?;
+                Err(reported)
+            }
+        }
+    }
+
+    fn iteration_inner(&mut self, unrolling: &mut Unrolling, value: Value) -> R<Option<Flow>> {
+        self.step(unrolling.span)?;
+        let emits = self.is_runtime();
+        let captures = unrolling.captures;
+        if captures.index != NO_SLOT {
+            let index = Value::int(self.types.common.comptime_int, unrolling.count);
+            self.frame_mut().slots[captures.index as usize] = Cell::Const(index);
+        }
+        let shown = match value.data {
+            Data::Int(int) => int,
+            _ => unrolling.count,
+        };
+        if captures.elem != NO_SLOT {
+            self.frame_mut().slots[captures.elem as usize] = Cell::Const(value);
+        }
+        unrolling.count += 1;
+        if emits {
+            self.open_list();
+        }
+        self.trace.push(TraceStep::Loop { slot: captures.elem, value: shown, span: unrolling.span });
+        let flow = self.body(unrolling.body);
+        self.trace.pop();
+        let mut flow = flow;
+        if emits {
+            let body = self.close_list();
+            match self.frame_mut().labels[unrolling.at].on_continue.take() {
+                Some(label) => {
+                    self.emit(StmtKind::Block { label, body }, unrolling.span);
+                    if matches!(flow, Ok(Flow::Diverges)) {
+                        flow = Ok(Flow::Next);
+                    }
+                }
+                None => self.append(body),
+            }
+        }
+        Ok(match flow? {
+            Flow::Next => None,
+            Flow::Continue(at) if at == unrolling.at => None,
+            other => Some(other),
+        })
+    }
+
+    /// Ends an unrolled loop's emission; tells whether emitted code can leave it.
+    fn finish_unrolled(&mut self, unrolling: &Unrolling) -> R<bool> {
+        let label = self.frame_mut().labels.pop().and_then(|label| label.on_break);
+        if !self.is_runtime() {
+            return Ok(false);
+        }
+        let body = self.close_list();
+        match label {
+            Some(label) => {
+                self.emit(StmtKind::Block { label, body }, unrolling.span);
+                Ok(true)
+            }
+            None => {
+                self.append(body);
+                Ok(false)
+            }
+        }
+    }
+
+    fn close_unrolled(&mut self, unrolling: Unrolling) -> R<Flow> {
+        self.finish_unrolled(&unrolling)?;
+        Ok(Flow::Next)
+    }
+
+    pub(crate) fn while_stmt(
+        &mut self,
+        name: Option<Symbol>,
+        inline: bool,
+        cond: ExprId,
+        step: Option<StmtId>,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        if self.is_runtime() && !inline {
+            return self.emit_while(name, cond, step, body, span);
+        }
+        let captures = Captures { elem: NO_SLOT, by_pointer: false, index: NO_SLOT };
+        let mut unrolling = self.open_unrolled(name, captures, body, span);
+        loop {
+            match self.condition(cond) {
+                Ok(Ok(true)) => {}
+                Ok(Ok(false)) => return self.close_unrolled(unrolling),
+                Ok(Err(_)) => {
+                    let cond_span = self.expr_span(cond);
+                    self.close_unrolled(unrolling)?;
+                    return self.fail(
+                        codes::NOT_COMPTIME,
+                        "the condition of this loop must be known at compile time",
+                        cond_span,
+                        "known at run time only",
+                    );
+                }
+                Err(reported) => {
+                    self.close_unrolled(unrolling)?;
+                    return Err(reported);
+                }
+            }
+            let value = self.void_value();
+            if let Some(flow) = self.iteration(&mut unrolling, value)? {
+                return Ok(flow);
+            }
+            if let Some(step) = step {
+                self.body(step)?;
+            }
+        }
+    }
+
+    fn emit_while(
+        &mut self,
+        name: Option<Symbol>,
+        cond: ExprId,
+        step: Option<StmtId>,
+        body: StmtId,
+        span: Span,
+    ) -> R<Flow> {
+        let label = self.open_loop(name);
+        self.open_list();
+        let head = self.condition(cond);
+        let head_stmts = self.close_list();
+        let result = head.and_then(|head| {
+            let head = match head {
+                Ok(truth) => typed(ExprKind::Const(u64::from(truth)), Ty::I8, span),
+                Err(expr) => expr,
+            };
+            self.open_list();
+            let flow = self.body(body);
+            let stmts = self.close_list();
+            self.open_list();
+            let stepped = step.map_or(Ok(Flow::Next), |step| self.body(step));
+            let steps = self.close_list();
+            flow?;
+            stepped?;
+            Ok((head, stmts, steps))
+        });
+        let (head, stmts, steps) = match result {
+            Ok(parts) => parts,
+            Err(reported) => {
+                self.frame_mut().depth -= 1;
+                self.frame_mut().labels.pop();
+                return Err(reported);
+            }
+        };
+        if head_stmts.is_empty() {
+            return self.close_loop(label, Ok(Flow::Next), head, steps, stmts, span);
+        }
+        // The condition needs statements of its own: they run at the start of each iteration.
+        let mut body = head_stmts;
+        let leave = crate::typed::Stmt { kind: StmtKind::Break(label), span };
+        let test = StmtKind::If { cond: head, then: Vec::new(), otherwise: vec![leave] };
+        body.push(crate::typed::Stmt { kind: test, span });
+        body.extend(stmts);
+        let always = typed(ExprKind::Const(1), Ty::I8, span);
+        self.close_loop(label, Ok(Flow::Next), always, steps, body, span)
+    }
+
+    /// Whether a range written with these operators is empty; used by `@range`.
+    pub(crate) fn range_value(
+        &mut self,
+        elem: TypeId,
+        start: Value,
+        stop: Value,
+        step: Value,
+    ) -> Value {
+        let ty = self.types.intern(Type::Range(elem));
+        Value::new(ty, Data::Range(Rc::new(RangeValue { start, stop, step })))
+    }
+
+    /// `a op b` on known values of one type, for builtins.
+    pub(crate) fn known(&mut self, op: BinaryOp, a: &Value, b: &Value, span: Span) -> R<Value> {
+        self.binary_values(op, a, b, span)
+    }
+}
+
+/// Elements in memory that an emitted loop walks.
+struct Items {
+    address: Address,
+    elem: TypeId,
+    mutable: bool,
+    stop: Operand,
+}
+
+/// What the element capture of an emitted loop is.
+enum ElemCell {
+    Cell(Cell),
+    Copy { address: Address, ty: TypeId },
+    Pointer { address: Address, ty: TypeId },
+}
+
+/// A loop that runs now.
+struct Unrolling {
+    at: usize,
+    captures: Captures,
+    body: StmtId,
+    span: Span,
+    count: i128,
+}
+
+fn set(local: LocalIdx, value: Expr, span: Span) -> crate::typed::Stmt {
+    crate::typed::Stmt { kind: StmtKind::Set(local, value), span }
+}
+
+/// The index capture's cell as [`Sema::iteration_index`] has set it.
+fn index_cell(sema: &Sema<'_, '_>, captures: Captures) -> Option<Cell> {
+    (captures.index != NO_SLOT).then(|| sema.frame().slots[captures.index as usize].clone())
+}

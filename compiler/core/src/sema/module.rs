@@ -1,0 +1,406 @@
+//! Module instances: a file or tile with given params, and its declarations on demand.
+
+use dflow_syntax::ast::{FnDecl, ParamTy, Storage, VarDecl, VarKind};
+use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
+
+use super::types::{Type, TypeId};
+use super::value::{Data, FuncRef, ModuleId, Value};
+use super::{BodyKind, Cell, Frame, Operand, R, Sema};
+use crate::load::SourceIdx;
+use crate::resolve::{Body, DeclKind};
+
+/// A file or tile with its params.
+pub(crate) struct Module {
+    pub(crate) source: SourceIdx,
+    /// Scope of the file: 0, or a tile block.
+    pub(crate) scope: u32,
+    /// The file's instance, for tile blocks.
+    pub(crate) parent: Option<ModuleId>,
+    /// Put before names in reports; empty for programs' own modules.
+    pub(crate) prefix: String,
+    pub(crate) params: Vec<(Symbol, Value, Span)>,
+    pub(crate) decls: Vec<DeclState>,
+    /// Which program it belongs to: 0 is the layout.
+    pub(crate) owner: u32,
+}
+
+/// How far a declaration is.
+#[derive(Clone, Debug)]
+pub(crate) enum DeclState {
+    Todo,
+    Busy,
+    Const(Value),
+    Var { ty: TypeId, init: Option<Value> },
+    Failed(Reported),
+}
+
+/// What a declaration is, once evaluated.
+#[derive(Clone, Debug)]
+pub(crate) enum DeclView {
+    Const(Value),
+    Var { ty: TypeId, init: Option<Value> },
+    Func,
+}
+
+impl Sema<'_, '_> {
+    /// A new instance. Params that the module does not have are warned of.
+    pub(crate) fn instantiate(
+        &mut self,
+        source: SourceIdx,
+        scope: u32,
+        parent: Option<ModuleId>,
+        prefix: String,
+        params: Vec<(Symbol, Value, Span)>,
+    ) -> ModuleId {
+        let file = self.files.get(source);
+        let count = file.scopes[scope as usize].decls.len();
+        let owner = self.layout.current_owner;
+        let id = ModuleId(self.modules.len() as u32);
+        self.modules.push(Module {
+            source,
+            scope,
+            parent,
+            prefix,
+            params,
+            decls: vec![DeclState::Todo; count],
+            owner,
+        });
+        id
+    }
+
+    /// Whether a module's state belongs to another program than the one being built.
+    pub(crate) fn is_foreign(&self, module: ModuleId) -> bool {
+        self.modules[module.0 as usize].owner != self.layout.current_owner
+    }
+
+    /// The instance that a name of `scope` belongs to, seen from `module`.
+    pub(crate) fn module_of_scope(&self, module: ModuleId, scope: u32) -> ModuleId {
+        let own = &self.modules[module.0 as usize];
+        if own.scope == scope { module } else { own.parent.unwrap_or(module) }
+    }
+
+    /// The declaration's index in a module, by name.
+    pub(crate) fn member(&self, module: ModuleId, name: Symbol) -> Option<u32> {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        file.scopes[own.scope as usize].by_name.get(&name).copied()
+    }
+
+    pub(crate) fn decl_name(&self, module: ModuleId, decl: u32) -> String {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        self.spell(file.scopes[own.scope as usize].decls[decl as usize].name.name)
+    }
+
+    /// Name of a global in symbol tables: exported ones keep their plain name.
+    pub(crate) fn global_name(&self, module: ModuleId, decl: u32) -> String {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        let declared = &file.scopes[own.scope as usize].decls[decl as usize];
+        match &declared.kind {
+            DeclKind::Var(var) if var.storage == Storage::Export => self.spell(var.name.name),
+            DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => {
+                self.qualified(module, declared.name.name)
+            }
+        }
+    }
+
+    /// Alignment, `export` and place of a global's declaration.
+    pub(crate) fn global_attributes(
+        &mut self,
+        module: ModuleId,
+        decl: u32,
+    ) -> R<(Option<u32>, bool, Span)> {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        let declared = &file.scopes[own.scope as usize].decls[decl as usize];
+        let DeclKind::Var(var) = &declared.kind else { return Ok((None, false, declared.span)) };
+        let exported = var.storage == Storage::Export;
+        let Some(align) = var.align else { return Ok((None, exported, declared.span)) };
+        let frame = declared.frame;
+        let value = self.in_module(module, frame, |sema| {
+            let operand = sema.expr(align, None)?;
+            sema.need_int(operand, align, "an alignment")
+        })?;
+        let span = file.file.expr_span(align);
+        match u32::try_from(value) {
+            Ok(align) if align.is_power_of_two() && align <= 4096 => {
+                Ok((Some(align), exported, declared.span))
+            }
+            _ => self.fail(
+                codes::INVALID_ALIGNMENT,
+                format!("{value} is no alignment: a power of two up to 4096 is"),
+                span,
+                "this alignment",
+            ),
+        }
+    }
+
+    /// Runs comptime work in a frame of a module.
+    pub(crate) fn in_module<T>(
+        &mut self,
+        module: ModuleId,
+        slots: u32,
+        work: impl FnOnce(&mut Self) -> R<T>,
+    ) -> R<T> {
+        self.push_frame(module, slots, true, BodyKind::Value)?;
+        let result = work(self);
+        self.frames.pop();
+        result
+    }
+
+    /// Opens a frame; calls nested too deep end here.
+    pub(crate) fn push_frame(
+        &mut self,
+        module: ModuleId,
+        slots: u32,
+        comptime: bool,
+        kind: BodyKind,
+    ) -> R<()> {
+        let file = self.files.get(self.modules[module.0 as usize].source);
+        if self.frames.len() >= self.cx.options.comptime_depth as usize {
+            let here = Span::new(file.file.id, 0, 0);
+            let span = self.trace.last().map_or(here, super::TraceStep::span);
+            let limit = self.cx.options.comptime_depth;
+            return self.fail(
+                codes::RECURSION_LIMIT,
+                format!("more than {limit} calls are nested at compile time"),
+                span,
+                "the innermost call",
+            );
+        }
+        self.frames.push(Frame {
+            module,
+            file,
+            slots: vec![Cell::Empty; slots as usize],
+            comptime,
+            kind,
+            ret: None,
+            labels: Vec::new(),
+            depth: 0,
+        });
+        Ok(())
+    }
+
+    /// Evaluates a declaration, once.
+    pub(crate) fn decl(&mut self, module: ModuleId, decl: u32, span: Span) -> R<DeclView> {
+        let own = &self.modules[module.0 as usize];
+        match &own.decls[decl as usize] {
+            DeclState::Const(value) => return Ok(DeclView::Const(value.clone())),
+            DeclState::Var { ty, init } => {
+                return Ok(DeclView::Var { ty: *ty, init: init.clone() });
+            }
+            DeclState::Failed(reported) => return Err(*reported),
+            DeclState::Busy => {
+                let name = self.decl_name(module, decl);
+                return self.fail(
+                    codes::COMPTIME_LIMIT,
+                    format!("the value of `{name}` depends on itself"),
+                    span,
+                    "needed here before it is known",
+                );
+            }
+            DeclState::Todo => {}
+        }
+        let file = self.files.get(own.source);
+        let scope = own.scope;
+        let declared = &file.scopes[scope as usize].decls[decl as usize];
+        let result = match &declared.kind {
+            DeclKind::Fn(_) => return Ok(DeclView::Func),
+            DeclKind::Tile(inner) => {
+                let value = Value::new(self.types.common.tile, Data::Tile(*inner));
+                Ok(DeclState::Const(value))
+            }
+            DeclKind::Var(var) => {
+                self.modules[module.0 as usize].decls[decl as usize] = DeclState::Busy;
+                // A declaration's own evaluation starts a new story.
+                let trace = std::mem::take(&mut self.trace);
+                let result = self.variable(module, var, declared.frame, span);
+                self.trace = trace;
+                result
+            }
+        };
+        let state = match result {
+            Ok(state) => state,
+            Err(reported) => DeclState::Failed(reported),
+        };
+        self.modules[module.0 as usize].decls[decl as usize] = state.clone();
+        match state {
+            DeclState::Const(value) => Ok(DeclView::Const(value)),
+            DeclState::Var { ty, init } => Ok(DeclView::Var { ty, init }),
+            DeclState::Failed(reported) => Err(reported),
+            DeclState::Todo | DeclState::Busy => unreachable!("just evaluated"),
+        }
+    }
+
+    fn variable(&mut self, module: ModuleId, var: &VarDecl, slots: u32, used: Span) -> R<DeclState> {
+        let given = self.modules[module.0 as usize]
+            .params
+            .iter()
+            .find(|(name, _, _)| *name == var.name.name)
+            .cloned();
+        self.in_module(module, slots, |sema| {
+            let ty = match var.ty {
+                Some(ty) => Some(sema.type_expr(ty)?),
+                None => None,
+            };
+            if var.kind == VarKind::Param {
+                if let Some((_, value, span)) = given {
+                    let value = sema.param_value(value, ty, span)?;
+                    return Ok(DeclState::Const(value));
+                }
+                if var.init.is_none() {
+                    return sema.missing_param(var, used);
+                }
+            }
+            sema.initialised(var, ty)
+        })
+    }
+
+    /// A given param as its declared type.
+    fn param_value(&mut self, value: Value, ty: Option<TypeId>, span: Span) -> R<Value> {
+        match ty {
+            None => Ok(value),
+            Some(ty) => self.coerce_value(value, ty, span),
+        }
+    }
+
+    fn missing_param<T>(&mut self, var: &VarDecl, used: Span) -> R<T> {
+        let name = self.spell(var.name.name);
+        Err(self.report(
+            Diagnostic::new(codes::MISSING_PARAM, format!("param `{name}` has no value"), used)
+                .label("used here")
+                .secondary(var.name.span, "declared without a default")
+                .help(format!("give it: `.{name} = …` where this code is placed or imported, or `--set {name}=…` for the layout's own")),
+        ))
+    }
+
+    fn initialised(&mut self, var: &VarDecl, ty: Option<TypeId>) -> R<DeclState> {
+        let value = match var.init {
+            Some(init) => {
+                let span = self.expr_span(init);
+                let operand = self.expr(init, ty)?;
+                let value = self.need_const(operand, span)?;
+                Some(match ty {
+                    Some(ty) => self.coerce_value(value, ty, span)?,
+                    None => value,
+                })
+            }
+            None => None,
+        };
+        if var.kind != VarKind::Var {
+            return match value {
+                Some(value) => Ok(DeclState::Const(value)),
+                None => self.fail(
+                    codes::MISSING_INITIALIZER,
+                    "a constant needs a value",
+                    var.name.span,
+                    "no value is given",
+                ),
+            };
+        }
+        match (ty, value) {
+            (Some(ty), init) => Ok(DeclState::Var { ty, init }),
+            (None, Some(value)) => {
+                let value = self.default_type(value, var.name.span)?;
+                Ok(DeclState::Var { ty: value.ty, init: Some(value) })
+            }
+            (None, None) => self.fail(
+                codes::MISSING_TYPE,
+                "a variable needs a type or a value",
+                var.name.span,
+                "neither is given",
+            ),
+        }
+    }
+
+    /// A function's declaration and the file it stands in.
+    pub(crate) fn func_decl(&self, func: FuncRef) -> Option<FnDecl> {
+        let own = &self.modules[func.module.0 as usize];
+        self.files.get(own.source).func(own.scope, func.decl).cloned()
+    }
+
+    /// Slots of a declaration's body.
+    pub(crate) fn decl_frame(&self, func: FuncRef) -> u32 {
+        let own = &self.modules[func.module.0 as usize];
+        self.files.get(own.source).scopes[own.scope as usize].decls[func.decl as usize].frame
+    }
+
+    /// Whether parameters are all plain run-time ones.
+    pub(crate) fn is_generic(&self, decl: &FnDecl) -> bool {
+        decl.params.iter().any(|param| param.comptime || param.ty == ParamTy::Anytype)
+    }
+
+    /// Type of a function that is not generic.
+    pub(crate) fn func_type(&mut self, func: FuncRef, span: Span) -> R<TypeId> {
+        let Some(decl) = self.func_decl(func) else {
+            return self.fail(codes::NOT_CALLABLE, "this is no function", span, "used here");
+        };
+        if self.is_generic(&decl) {
+            let name = self.spell(decl.name.name);
+            return self.fail(
+                codes::NOT_CALLABLE,
+                format!("`{name}` has comptime parameters: it can only be called"),
+                span,
+                "used as a value here",
+            );
+        }
+        let slots = self.decl_frame(func);
+        let (params, ret) = self.in_module(func.module, slots, |sema| {
+            let mut params = Vec::new();
+            for param in &decl.params {
+                if let ParamTy::Expr(ty) = param.ty {
+                    params.push(sema.type_expr(ty)?);
+                }
+            }
+            Ok((params, sema.type_expr(decl.ret)?))
+        })?;
+        Ok(self.types.intern(Type::Fn { is_task: decl.is_task, params: params.into(), ret }))
+    }
+
+    /// Runs the top-level comptime blocks of a module, imports first.
+    pub(crate) fn run_top_level(&mut self, module: ModuleId) -> R<()> {
+        let own = &self.modules[module.0 as usize];
+        let (file, scope) = (self.files.get(own.source), own.scope);
+        let mut result = Ok(());
+        for (idx, decl) in file.scopes[scope as usize].decls.iter().enumerate() {
+            if decl.imports && matches!(decl.kind, DeclKind::Var(_)) {
+                if let Err(reported) = self.decl(module, idx as u32, decl.name.span) {
+                    result = Err(reported);
+                }
+            }
+        }
+        for body in &file.scopes[scope as usize].comptime {
+            if let Err(reported) = self.run_body(module, body, BodyKind::TopLevel) {
+                result = Err(reported);
+            }
+        }
+        result
+    }
+
+    /// Runs a whole block at comptime.
+    pub(crate) fn run_body(&mut self, module: ModuleId, body: &Body, kind: BodyKind) -> R<()> {
+        self.push_frame(module, body.frame, true, kind)?;
+        let result = self.block(&body.block);
+        self.frames.pop();
+        result.map(|_| ())
+    }
+
+    /// A member of a module value, as an operand.
+    pub(crate) fn module_member(&mut self, module: ModuleId, name: Symbol, span: Span) -> R<super::place::Place> {
+        let Some(decl) = self.member(module, name) else {
+            let text = self.spell(name);
+            return self.fail(
+                codes::UNKNOWN_FIELD,
+                format!("the module has no member `{text}`"),
+                span,
+                "asked for here",
+            );
+        };
+        self.decl_place(module, decl, span)
+    }
+
+    pub(crate) fn void_operand(&self) -> Operand {
+        Operand::Const(self.void_value())
+    }
+}

@@ -1,0 +1,332 @@
+//! The program being built: functions on demand, globals on demand, statements as they come.
+
+use std::collections::{HashMap, VecDeque};
+
+use dflow_ir::program::Profile;
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, Symbol as Name, codes};
+
+use super::module::DeclView;
+use super::types::{Repr, Type, TypeId};
+use super::value::{FuncRef, ModuleId, PointerBase, Provenance, Value};
+use super::{R, Sema};
+use crate::typed::{
+    self, FuncIdx, Global, GlobalIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt, StmtKind,
+};
+
+/// State of one tile, host or test program.
+pub(crate) struct ProgramCx {
+    pub(crate) typed: typed::Program,
+    pub(crate) provenance: Provenance,
+    pub(crate) globals: HashMap<PointerBase, GlobalIdx>,
+    /// Constants without a name.
+    pub(crate) constants: Vec<Value>,
+    /// Constants of the layout that this program has a copy of.
+    pub(crate) copies: HashMap<(ModuleId, u32), u32>,
+    pub(crate) funcs: HashMap<FuncKey, FuncIdx>,
+    pub(crate) pending: VecDeque<(FuncIdx, FuncKey)>,
+    /// Exports bound so far: name, type, mutability, symbol.
+    pub(crate) exports: Vec<BoundExport>,
+    pub(crate) fifos: HashMap<PointerBase, u32>,
+    /// The module that the program runs.
+    pub(crate) root: ModuleId,
+    pub(crate) emitter: Option<Emitter>,
+    /// Task ids that are bound, for messages about activations.
+    pub(crate) rpc: Vec<Span>,
+}
+
+/// A function specialised for its comptime arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FuncKey {
+    pub(crate) func: FuncRef,
+    /// Spelling of comptime arguments (empty for run-time ones).
+    pub(crate) comptime: Vec<String>,
+    /// Types of all arguments.
+    pub(crate) types: Vec<TypeId>,
+    /// Comptime arguments themselves, parallel to `comptime`.
+    pub(crate) values: KeyValues,
+}
+
+/// Values that ride along with a key; not part of its identity.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyValues(pub(crate) Vec<Option<Value>>);
+
+impl PartialEq for KeyValues {
+    fn eq(&self, _: &KeyValues) -> bool {
+        true
+    }
+}
+
+impl Eq for KeyValues {}
+
+impl std::hash::Hash for KeyValues {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+/// A symbol bound to an export's name.
+pub(crate) struct BoundExport {
+    pub(crate) name: String,
+    pub(crate) ty: TypeId,
+    pub(crate) mutable: bool,
+    pub(crate) symbol: typed::Symbol,
+    pub(crate) func: Option<FuncRef>,
+    pub(crate) span: Span,
+}
+
+/// Code of one function as it is emitted.
+#[derive(Default)]
+pub(crate) struct Emitter {
+    pub(crate) locals: Vec<Local>,
+    pub(crate) labels: u32,
+    /// Open statement lists, innermost last.
+    pub(crate) stmts: Vec<Vec<Stmt>>,
+}
+
+impl ProgramCx {
+    pub(crate) fn new(name: String, profile: Profile, root: ModuleId) -> ProgramCx {
+        ProgramCx {
+            typed: typed::Program {
+                name,
+                profile,
+                slots: Vec::new(),
+                globals: Vec::new(),
+                shapes: Vec::new(),
+                fifos: Vec::new(),
+                funcs: Vec::new(),
+                tasks: Vec::new(),
+                queues: Vec::new(),
+                initial_flags: Vec::new(),
+                initial_dsrs: Vec::new(),
+                colors: Vec::new(),
+                host_links: Vec::new(),
+                exports: Vec::new(),
+                entry: None,
+            },
+            provenance: Provenance::default(),
+            globals: HashMap::new(),
+            constants: Vec::new(),
+            copies: HashMap::new(),
+            funcs: HashMap::new(),
+            pending: VecDeque::new(),
+            exports: Vec::new(),
+            fifos: HashMap::new(),
+            root,
+            emitter: None,
+            rpc: Vec::new(),
+        }
+    }
+}
+
+impl Sema<'_, '_> {
+    /// The program being built. Only called where a program is known to be there.
+    pub(crate) fn program_mut(&mut self) -> &mut ProgramCx {
+        self.program.as_mut().unwrap_or_else(|| unreachable!("code belongs to a program"))
+    }
+
+    fn emitter(&mut self) -> &mut Emitter {
+        let emitter = self.program_mut().emitter.as_mut();
+        emitter.unwrap_or_else(|| unreachable!("run-time frames have an emitter"))
+    }
+
+    /// Appends a statement to the innermost open list.
+    pub(crate) fn emit(&mut self, kind: StmtKind, span: Span) {
+        if let Some(list) = self.emitter().stmts.last_mut() {
+            list.push(Stmt { kind, span });
+        }
+    }
+
+    pub(crate) fn open_list(&mut self) {
+        self.emitter().stmts.push(Vec::new());
+    }
+
+    pub(crate) fn close_list(&mut self) -> Vec<Stmt> {
+        self.emitter().stmts.pop().unwrap_or_default()
+    }
+
+    /// Puts a closed list's statements behind the innermost open one.
+    pub(crate) fn append(&mut self, mut stmts: Vec<Stmt>) {
+        if let Some(list) = self.emitter().stmts.last_mut() {
+            list.append(&mut stmts);
+        }
+    }
+
+    pub(crate) fn new_label(&mut self) -> LabelIdx {
+        let emitter = self.emitter();
+        emitter.labels += 1;
+        LabelIdx(emitter.labels - 1)
+    }
+
+    pub(crate) fn new_local(&mut self, name: Option<String>, kind: LocalKind) -> LocalIdx {
+        let emitter = self.emitter();
+        emitter.locals.push(Local { name, kind });
+        LocalIdx((emitter.locals.len() - 1) as u32)
+    }
+
+    pub(crate) fn new_scalar(&mut self, name: Option<String>, ty: Ty) -> LocalIdx {
+        self.new_local(name, LocalKind::Scalar(ty))
+    }
+
+    /// A memory local for a type; fails for types without bits or too large ones.
+    pub(crate) fn new_memory(&mut self, name: Option<String>, ty: TypeId, span: Span) -> R<LocalIdx> {
+        let (size, align) = self.runtime_size(ty, span)?;
+        Ok(self.new_local(name, LocalKind::Memory { size: size.max(1), align }))
+    }
+
+    /// Size and alignment of a type that must exist at run time and fit the memory.
+    pub(crate) fn runtime_size(&mut self, ty: TypeId, span: Span) -> R<(u32, u32)> {
+        let limit = if self.is_host() { 1 << 30 } else { u64::from(self.target.memory) };
+        match self.types.size_align(ty, self.profile()) {
+            Some((size, align)) if size <= limit => Ok((size as u32, align)),
+            Some((size, _)) => {
+                let name = self.type_name(ty);
+                let message = format!("`{name}` has {size} bytes, the memory has {limit}");
+                self.fail(codes::ARRAY_TOO_LARGE, message, span, "too large for the memory")
+            }
+            None => {
+                let name = self.type_name(ty);
+                self.fail(
+                    codes::NOT_COMPTIME,
+                    format!("a value of type `{name}` exists at compile time only"),
+                    span,
+                    "needed at run time here",
+                )
+            }
+        }
+    }
+
+    /// The program's global of a variable, constant or anonymous constant.
+    pub(crate) fn program_global(&mut self, base: PointerBase, span: Span) -> R<GlobalIdx> {
+        if let Some(&known) = self.program_mut().globals.get(&base) {
+            return Ok(known);
+        }
+        let (name, ty, value, align, exported, span) = match base {
+            PointerBase::Global { module, decl } => self.global_parts(module, decl, span)?,
+            PointerBase::Constant(idx) => {
+                let value = self.program_mut().constants[idx as usize].clone();
+                (format!("constant.{idx}"), value.ty, Some(value), None, false, span)
+            }
+            PointerBase::Func(_) | PointerBase::Address => {
+                unreachable!("functions and plain addresses are no globals")
+            }
+        };
+        let (size, natural) = self.runtime_size(ty, span)?;
+        // Entered before its value is written: a variable may hold its own address.
+        let idx = GlobalIdx(self.program_mut().typed.globals.len() as u32);
+        self.program_mut().globals.insert(base, idx);
+        let align = align.unwrap_or(natural).max(natural);
+        self.program_mut().typed.globals.push(Global {
+            name,
+            size,
+            align,
+            init: Vec::new(),
+            relocs: Vec::new(),
+            slots: Vec::new(),
+            exported,
+            span,
+        });
+        if let Some(value) = value {
+            let image = self.image_of(&value, ty, span)?;
+            let global = &mut self.program_mut().typed.globals[idx.0 as usize];
+            global.init = image.bytes;
+            global.relocs = image.relocs;
+            global.slots = image.slots;
+        }
+        Ok(idx)
+    }
+
+    #[expect(clippy::type_complexity, reason = "parts of one record, used once")]
+    fn global_parts(
+        &mut self,
+        module: ModuleId,
+        decl: u32,
+        span: Span,
+    ) -> R<(String, TypeId, Option<Value>, Option<u32>, bool, Span)> {
+        if self.is_foreign(module) {
+            let name = self.decl_name(module, decl);
+            return self.fail(
+                codes::PRIVATE_STATE,
+                format!("`{name}` belongs to the layout and has no place on this side"),
+                span,
+                "not visible at run time here",
+            );
+        }
+        let name = self.global_name(module, decl);
+        let (align, exported, place) = self.global_attributes(module, decl)?;
+        match self.decl(module, decl, span)? {
+            DeclView::Const(value) => Ok((name, value.ty, Some(value), align, exported, place)),
+            DeclView::Var { ty, init } => Ok((name, ty, init, align, exported, place)),
+            DeclView::Func => unreachable!("functions are no globals"),
+        }
+    }
+
+    /// The function of the program for a plain (not generic) function.
+    pub(crate) fn program_func(&mut self, func: FuncRef, span: Span) -> R<FuncIdx> {
+        let ty = self.func_type(func, span)?;
+        let Type::Fn { params, .. } = self.types.shared(ty).as_ref().clone() else {
+            unreachable!("functions have function types")
+        };
+        let key = FuncKey {
+            func,
+            comptime: vec![String::new(); params.len()],
+            types: params.to_vec(),
+            values: KeyValues(vec![None; params.len()]),
+        };
+        Ok(self.specialised(key))
+    }
+
+    /// The function of the program for a key; its body is analysed later.
+    pub(crate) fn specialised(&mut self, key: FuncKey) -> FuncIdx {
+        let program = self.program_mut();
+        if let Some(&known) = program.funcs.get(&key) {
+            return known;
+        }
+        let idx = FuncIdx(program.typed.funcs.len() as u32);
+        program.typed.funcs.push(typed::Func {
+            name: String::new(),
+            params: 0,
+            ret: None,
+            locals: Vec::new(),
+            labels: 0,
+            body: Vec::new(),
+            span: Span::new(dflow_syntax::FileId(0), 0, 0),
+        });
+        program.funcs.insert(key.clone(), idx);
+        program.pending.push_back((idx, key));
+        idx
+    }
+
+    /// The machine type of a scalar type, or an error that the value cannot be a scalar.
+    pub(crate) fn machine_ty(&mut self, ty: TypeId, span: Span) -> R<Ty> {
+        match self.types.repr(ty, self.profile()) {
+            Repr::Scalar(machine) => self.allowed(machine, ty, span),
+            Repr::Void | Repr::Memory { .. } | Repr::Comptime => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` is no run-time scalar");
+                self.fail(codes::NOT_COMPTIME, message, span, "needed as a scalar here")
+            }
+        }
+    }
+
+    fn allowed(&mut self, machine: Ty, ty: TypeId, span: Span) -> R<Ty> {
+        if machine == Ty::F64 && !self.is_host() {
+            let name = self.type_name(ty);
+            return Err(self.report(
+                Diagnostic::new(
+                    codes::INVALID_TYPE,
+                    format!("`{name}` values exist on the host only"),
+                    span,
+                )
+                .label("needed on a PE here")
+                .help("use `f32`"),
+            ));
+        }
+        Ok(machine)
+    }
+
+    /// Spelling of a name for reports.
+    pub(crate) fn qualified(&self, module: ModuleId, name: Name) -> String {
+        let prefix = &self.modules[module.0 as usize].prefix;
+        let name = self.cx.names.resolve(name);
+        if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+    }
+}

@@ -1,0 +1,194 @@
+//! Expressions that are types.
+
+use std::rc::Rc;
+
+use dflow_syntax::ast::{EnumElem, Expr as Ast, ExprId, FieldDecl, Param, ParamTy, StructKind};
+use dflow_syntax::{Span, Symbol, codes};
+
+use super::ops;
+use super::types::{EnumType, StructType, Type, TypeId};
+use super::value::{Data, Value};
+use super::{Operand, R, Sema};
+
+/// Elements that a comptime array may have.
+pub(crate) const MAX_ELEMENTS: u64 = 1 << 26;
+
+impl Sema<'_, '_> {
+    /// Evaluates an expression that must be a type.
+    pub(crate) fn type_expr(&mut self, id: ExprId) -> R<TypeId> {
+        self.at_comptime(|sema| sema.type_inner(id))
+    }
+
+    fn type_inner(&mut self, id: ExprId) -> R<TypeId> {
+        let file = Rc::clone(&self.frame().file);
+        let span = file.file.expr_span(id);
+        match file.file.expr(id) {
+            Ast::ArrayType { dims, elem } => self.array_type(dims, *elem, span),
+            Ast::PointerType { many, constant, pointee } => {
+                let pointee = self.type_inner(*pointee)?;
+                Ok(self.types.pointer(*many, *constant, pointee))
+            }
+            Ast::FnType { is_task, params, ret } => self.fn_type(*is_task, params, *ret),
+            Ast::StructType { kind, is_union, fields } => {
+                self.struct_type(id, *kind, *is_union, fields, span)
+            }
+            Ast::EnumType { backing, elems } => self.enum_type(id, *backing, elems, span),
+            _ => {
+                let operand = self.expr(id, None)?;
+                self.type_of_operand(operand, span)
+            }
+        }
+    }
+
+    fn type_of_operand(&mut self, operand: Operand, span: Span) -> R<TypeId> {
+        if let Operand::Const(Value { data: Data::Type(ty), .. }) = operand {
+            return Ok(ty);
+        }
+        let ty = self.operand_type(&operand);
+        let name = self.type_name(ty);
+        let message = format!("a type is needed here, this is a value of type `{name}`");
+        self.fail(codes::UNKNOWN_TYPE, message, span, "not a type")
+    }
+
+    fn array_type(&mut self, dims: &[ExprId], elem: ExprId, span: Span) -> R<TypeId> {
+        if dims.is_empty() {
+            let elem = self.type_inner(elem)?;
+            return Ok(self.types.intern(Type::Slice { elem }));
+        }
+        let mut sizes = Vec::with_capacity(dims.len());
+        for &dim in dims {
+            let operand = self.expr(dim, None)?;
+            let size = self.need_int(operand, dim, "the size of an array")?;
+            match u64::try_from(size) {
+                Ok(size) => sizes.push(size),
+                Err(_) => {
+                    let span = self.expr_span(dim);
+                    let message = format!("an array cannot have {size} elements");
+                    return self.fail(codes::INVALID_TYPE, message, span, "this size");
+                }
+            }
+        }
+        let elem = self.type_inner(elem)?;
+        if matches!(self.types.get(elem), Type::Array { .. }) {
+            return self.fail(
+                codes::INVALID_TYPE,
+                "an array cannot have arrays as elements: write the dimensions together, `[a, b]T`",
+                span,
+                "array of arrays",
+            );
+        }
+        let count = sizes.iter().try_fold(1u64, |count, &size| count.checked_mul(size));
+        match count {
+            Some(count) if count <= 1 << 32 => Ok(self.types.array(&sizes, elem)),
+            _ => {
+                let shown: Vec<String> = sizes.iter().map(u64::to_string).collect();
+                self.fail(
+                    codes::ARRAY_TOO_LARGE,
+                    format!("an array of {} elements fits no memory", shown.join(" x ")),
+                    span,
+                    "this array",
+                )
+            }
+        }
+    }
+
+    fn fn_type(&mut self, is_task: bool, params: &[Param], ret: ExprId) -> R<TypeId> {
+        let mut types = Vec::with_capacity(params.len());
+        for param in params {
+            match param.ty {
+                ParamTy::Expr(ty) => types.push(self.type_inner(ty)?),
+                ParamTy::Anytype => {
+                    return self.fail(
+                        codes::INVALID_SIGNATURE,
+                        "a function type has no `anytype`",
+                        param.span,
+                        "this parameter",
+                    );
+                }
+            }
+        }
+        let ret = self.type_inner(ret)?;
+        Ok(self.types.intern(Type::Fn { is_task, params: types.into(), ret }))
+    }
+
+    fn struct_type(
+        &mut self,
+        id: ExprId,
+        kind: StructKind,
+        is_union: bool,
+        fields: &[FieldDecl],
+        span: Span,
+    ) -> R<TypeId> {
+        if is_union || kind != StructKind::Auto {
+            let what = if is_union { "unions are" } else { "extern and packed structs are" };
+            let message = format!("{what} not supported yet");
+            return self.fail(codes::NOT_SUPPORTED, message, span, "declared here");
+        }
+        let mut types: Vec<(Symbol, TypeId)> = Vec::with_capacity(fields.len());
+        for field in fields {
+            if types.iter().any(|&(name, _)| name == field.name.name) {
+                let name = self.spell(field.name.name);
+                let message = format!("the field `{name}` is declared twice");
+                return self.fail(codes::DUPLICATE_FIELD, message, field.name.span, "again here");
+            }
+            let ty = self.type_inner(field.ty)?;
+            types.push((field.name.name, ty));
+        }
+        let nominal = Some(self.site(id));
+        let info = StructType { nominal, tuple: false, fields: types };
+        Ok(self.types.intern(Type::Struct(Rc::new(info))))
+    }
+
+    /// What makes a named type itself: where it stands, and in which instance.
+    fn site(&self, id: ExprId) -> (u32, u32, u32) {
+        let frame = self.frame();
+        (frame.file.file.id.0, id.0, frame.module.0)
+    }
+
+    fn enum_type(
+        &mut self,
+        id: ExprId,
+        backing: Option<ExprId>,
+        elems: &[EnumElem],
+        span: Span,
+    ) -> R<TypeId> {
+        let backing = match backing {
+            Some(backing) => self.type_inner(backing)?,
+            None => self.types.common.u16,
+        };
+        if ops::int_range(&self.types, backing).is_none() {
+            let name = self.type_name(backing);
+            let message = format!("an enum is backed by a sized integer, not by `{name}`");
+            return self.fail(codes::INVALID_TYPE, message, span, "declared here");
+        }
+        let mut values: Vec<(Symbol, Option<i128>)> = Vec::with_capacity(elems.len());
+        for elem in elems {
+            let value = match elem.value {
+                Some(value) => {
+                    let operand = self.expr(value, Some(backing))?;
+                    Some(self.need_int(operand, value, "the value of an enum element")?)
+                }
+                None => None,
+            };
+            values.push((elem.name.name, value));
+        }
+        let taken: Vec<i128> = values.iter().filter_map(|&(_, value)| value).collect();
+        let mut next = 0;
+        let mut named = Vec::with_capacity(values.len());
+        for (name, value) in values {
+            let value = value.unwrap_or_else(|| {
+                while taken.contains(&next) {
+                    next += 1;
+                }
+                next += 1;
+                next - 1
+            });
+            if let Err((code, message)) = ops::fit(&self.types, backing, value) {
+                return self.fail(code, message, span, "an element of this enum");
+            }
+            named.push((name, value));
+        }
+        let info = EnumType { nominal: self.site(id), backing, elems: named };
+        Ok(self.types.intern(Type::Enum(Rc::new(info))))
+    }
+}

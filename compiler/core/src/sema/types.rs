@@ -1,0 +1,423 @@
+//! Types as the language sees them, interned.
+//!
+//! Invariants: equal types have equal ids; named structs and enums are equal only if made at the
+//! same place by the same instance. Machine representation is [`Repr`], asked for per profile.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use dflow_ir::program::Profile;
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Interner, Symbol};
+
+/// An interned type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TypeId(u32);
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Type {
+    Void,
+    Bool,
+    Int { signed: bool, bits: u16 },
+    Float(Float),
+    ComptimeInt,
+    ComptimeFloat,
+    ComptimeString,
+    /// Any anonymous struct: `comptime_struct`.
+    ComptimeStruct,
+    Type,
+    Module,
+    /// `type` of a tile block's name.
+    Tile,
+    Range(TypeId),
+    Direction,
+    Color,
+    DataTaskId,
+    LocalTaskId,
+    ControlTaskId,
+    InputQueue,
+    OutputQueue,
+    UtId,
+    Mem1dDsd,
+    Mem4dDsd,
+    CircbufDsd,
+    FabinDsd,
+    FaboutDsd,
+    DsrDest,
+    DsrSrc0,
+    DsrSrc1,
+    Fifo,
+    AnyOpaque,
+    /// A rectangle of PEs, for host code.
+    Rect,
+    Array { dims: Rc<[u64]>, elem: TypeId },
+    Pointer { many: bool, constant: bool, pointee: TypeId },
+    Slice { elem: TypeId },
+    Fn { is_task: bool, params: Rc<[TypeId]>, ret: TypeId },
+    Struct(Rc<StructType>),
+    Enum(Rc<EnumType>),
+}
+
+/// Floating-point formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Float {
+    F16,
+    F32,
+    F64,
+}
+
+impl Float {
+    pub(crate) fn ty(self) -> Ty {
+        match self {
+            Float::F16 => Ty::F16,
+            Float::F32 => Ty::F32,
+            Float::F64 => Ty::F64,
+        }
+    }
+}
+
+/// A struct or tuple type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StructType {
+    /// Site of the declaration and the module instance, for named structs.
+    pub(crate) nominal: Option<(u32, u32, u32)>,
+    /// Fields have no names.
+    pub(crate) tuple: bool,
+    /// Names and types; tuples repeat one symbol.
+    pub(crate) fields: Vec<(Symbol, TypeId)>,
+}
+
+/// An enum type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct EnumType {
+    pub(crate) nominal: (u32, u32, u32),
+    pub(crate) backing: TypeId,
+    pub(crate) elems: Vec<(Symbol, i128)>,
+}
+
+/// How a type is held by the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repr {
+    /// No bits.
+    Void,
+    /// In a local.
+    Scalar(Ty),
+    /// In memory: bytes and alignment.
+    Memory { size: u64, align: u32 },
+    /// Not at all: known at compile time only.
+    Comptime,
+}
+
+macro_rules! common_types {
+    ($($field:ident = $ty:expr, $name:expr;)*) => {
+        /// Ids of the types without parameters.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct Common { $(pub(crate) $field: TypeId),* }
+
+        impl TypePool {
+            pub(crate) fn new() -> TypePool {
+                let mut pool = Interning::default();
+                let common = Common { $($field: pool.intern($ty)),* };
+                TypePool { pool, common }
+            }
+
+            /// The type that a prelude name means.
+            pub(crate) fn by_name(&self, name: &str) -> Option<TypeId> {
+                $(if $name == Some(name) { return Some(self.common.$field); })*
+                None
+            }
+
+            fn common_name(&self, id: TypeId) -> Option<&'static str> {
+                $(if id == self.common.$field { return $name; })*
+                None
+            }
+        }
+    };
+}
+
+common_types! {
+    void = Type::Void, Some("void");
+    bool = Type::Bool, Some("bool");
+    i8 = Type::Int { signed: true, bits: 8 }, Some("i8");
+    i16 = Type::Int { signed: true, bits: 16 }, Some("i16");
+    i32 = Type::Int { signed: true, bits: 32 }, Some("i32");
+    i64 = Type::Int { signed: true, bits: 64 }, Some("i64");
+    u8 = Type::Int { signed: false, bits: 8 }, Some("u8");
+    u16 = Type::Int { signed: false, bits: 16 }, Some("u16");
+    u32 = Type::Int { signed: false, bits: 32 }, Some("u32");
+    u64 = Type::Int { signed: false, bits: 64 }, Some("u64");
+    f16 = Type::Float(Float::F16), Some("f16");
+    f32 = Type::Float(Float::F32), Some("f32");
+    f64 = Type::Float(Float::F64), Some("f64");
+    comptime_int = Type::ComptimeInt, Some("comptime_int");
+    comptime_float = Type::ComptimeFloat, Some("comptime_float");
+    comptime_string = Type::ComptimeString, Some("comptime_string");
+    comptime_struct = Type::ComptimeStruct, Some("comptime_struct");
+    type_ = Type::Type, Some("type");
+    module = Type::Module, Some("imported_module");
+    tile = Type::Tile, None::<&'static str>;
+    direction = Type::Direction, Some("direction");
+    color = Type::Color, Some("color");
+    data_task_id = Type::DataTaskId, Some("data_task_id");
+    local_task_id = Type::LocalTaskId, Some("local_task_id");
+    control_task_id = Type::ControlTaskId, Some("control_task_id");
+    input_queue = Type::InputQueue, Some("input_queue");
+    output_queue = Type::OutputQueue, Some("output_queue");
+    ut_id = Type::UtId, Some("ut_id");
+    mem1d_dsd = Type::Mem1dDsd, Some("mem1d_dsd");
+    mem4d_dsd = Type::Mem4dDsd, Some("mem4d_dsd");
+    circbuf_dsd = Type::CircbufDsd, Some("circbuf_dsd");
+    fabin_dsd = Type::FabinDsd, Some("fabin_dsd");
+    fabout_dsd = Type::FaboutDsd, Some("fabout_dsd");
+    dsr_dest = Type::DsrDest, Some("dsr_dest");
+    dsr_src0 = Type::DsrSrc0, Some("dsr_src0");
+    dsr_src1 = Type::DsrSrc1, Some("dsr_src1");
+    fifo = Type::Fifo, None::<&'static str>;
+    anyopaque = Type::AnyOpaque, Some("anyopaque");
+    rect = Type::Rect, None::<&'static str>;
+}
+
+/// All types of a compilation.
+pub(crate) struct TypePool {
+    pool: Interning,
+    pub(crate) common: Common,
+}
+
+#[derive(Default)]
+struct Interning {
+    types: Vec<Rc<Type>>,
+    ids: HashMap<Rc<Type>, TypeId>,
+}
+
+impl Interning {
+    fn intern(&mut self, ty: Type) -> TypeId {
+        if let Some(&id) = self.ids.get(&ty) {
+            return id;
+        }
+        let id = TypeId(self.types.len() as u32);
+        let ty = Rc::new(ty);
+        self.types.push(Rc::clone(&ty));
+        self.ids.insert(ty, id);
+        id
+    }
+}
+
+impl TypePool {
+    pub(crate) fn intern(&mut self, ty: Type) -> TypeId {
+        self.pool.intern(ty)
+    }
+
+    pub(crate) fn get(&self, id: TypeId) -> &Type {
+        &self.pool.types[id.0 as usize]
+    }
+
+    /// The same, shared, for those who change the pool meanwhile.
+    pub(crate) fn shared(&self, id: TypeId) -> Rc<Type> {
+        Rc::clone(&self.pool.types[id.0 as usize])
+    }
+
+    pub(crate) fn pointer(&mut self, many: bool, constant: bool, pointee: TypeId) -> TypeId {
+        self.intern(Type::Pointer { many, constant, pointee })
+    }
+
+    pub(crate) fn array(&mut self, dims: &[u64], elem: TypeId) -> TypeId {
+        self.intern(Type::Array { dims: dims.into(), elem })
+    }
+
+    pub(crate) fn anonymous(&mut self, fields: Vec<(Symbol, TypeId)>, tuple: bool) -> TypeId {
+        self.intern(Type::Struct(Rc::new(StructType { nominal: None, tuple, fields })))
+    }
+
+    pub(crate) fn int(&mut self, signed: bool, bits: u16) -> TypeId {
+        self.intern(Type::Int { signed, bits })
+    }
+
+    /// Whether values are integers, sized or not.
+    pub(crate) fn is_int(&self, id: TypeId) -> bool {
+        matches!(self.get(id), Type::Int { .. } | Type::ComptimeInt)
+    }
+
+    /// Whether values are floats, sized or not.
+    pub(crate) fn is_float(&self, id: TypeId) -> bool {
+        matches!(self.get(id), Type::Float(_) | Type::ComptimeFloat)
+    }
+
+    /// Whether values are small numbers under another name: colors, ids, queues, directions.
+    pub(crate) fn is_id(&self, id: TypeId) -> bool {
+        matches!(
+            self.get(id),
+            Type::Color
+                | Type::DataTaskId
+                | Type::LocalTaskId
+                | Type::ControlTaskId
+                | Type::InputQueue
+                | Type::OutputQueue
+                | Type::UtId
+                | Type::Direction
+        )
+    }
+
+    /// Signed integer (floats and the rest count as unsigned).
+    pub(crate) fn is_signed(&self, id: TypeId) -> bool {
+        match self.get(id) {
+            Type::Int { signed, .. } => *signed,
+            Type::Enum(info) => self.is_signed(info.backing),
+            Type::ComptimeInt => true,
+            _ => false,
+        }
+    }
+
+    /// Number of elements of an array type (1 for others).
+    pub(crate) fn element_count(&self, id: TypeId) -> u64 {
+        match self.get(id) {
+            Type::Array { dims, .. } => {
+                dims.iter().fold(1u64, |count, &dim| count.saturating_mul(dim))
+            }
+            _ => 1,
+        }
+    }
+
+    /// How the machine holds values of a type.
+    pub(crate) fn repr(&self, id: TypeId, profile: Profile) -> Repr {
+        match self.get(id) {
+            Type::Void => Repr::Void,
+            Type::Bool => Repr::Scalar(Ty::I8),
+            Type::Int { bits, .. } => match bits {
+                8 => Repr::Scalar(Ty::I8),
+                16 => Repr::Scalar(Ty::I16),
+                32 => Repr::Scalar(Ty::I32),
+                64 => Repr::Scalar(Ty::I64),
+                _ => Repr::Comptime,
+            },
+            Type::Float(float) => Repr::Scalar(float.ty()),
+            Type::Direction
+            | Type::Color
+            | Type::DataTaskId
+            | Type::LocalTaskId
+            | Type::ControlTaskId
+            | Type::InputQueue
+            | Type::OutputQueue
+            | Type::UtId => Repr::Scalar(Ty::I16),
+            Type::Mem1dDsd | Type::Mem4dDsd | Type::CircbufDsd | Type::FabinDsd | Type::FaboutDsd => {
+                Repr::Scalar(Ty::I64)
+            }
+            Type::Pointer { pointee, .. } => match self.get(*pointee) {
+                Type::Fn { .. } => Repr::Scalar(profile.pointer()),
+                _ if self.repr(*pointee, profile) == Repr::Comptime
+                    && !matches!(self.get(*pointee), Type::AnyOpaque) =>
+                {
+                    Repr::Comptime
+                }
+                _ => Repr::Scalar(profile.pointer()),
+            },
+            Type::Slice { .. } => Repr::Memory { size: 16, align: 8 },
+            Type::Rect => Repr::Memory { size: 32, align: 8 },
+            Type::Enum(info) => self.repr(info.backing, profile),
+            Type::Array { elem, .. } => match self.size_align(*elem, profile) {
+                Some((size, align)) => Repr::Memory {
+                    size: size.saturating_mul(self.element_count(id)),
+                    align,
+                },
+                None => Repr::Comptime,
+            },
+            Type::Struct(info) => self.struct_repr(info, profile),
+            Type::ComptimeInt
+            | Type::ComptimeFloat
+            | Type::ComptimeString
+            | Type::ComptimeStruct
+            | Type::Type
+            | Type::Module
+            | Type::Tile
+            | Type::Range(_)
+            | Type::DsrDest
+            | Type::DsrSrc0
+            | Type::DsrSrc1
+            | Type::Fifo
+            | Type::AnyOpaque
+            | Type::Fn { .. } => Repr::Comptime,
+        }
+    }
+
+    fn struct_repr(&self, info: &StructType, profile: Profile) -> Repr {
+        let (mut size, mut max_align) = (0u64, 1u32);
+        for &(_, field) in &info.fields {
+            let Some((bytes, align)) = self.size_align(field, profile) else {
+                return Repr::Comptime;
+            };
+            size = size.next_multiple_of(u64::from(align)).saturating_add(bytes);
+            max_align = max_align.max(align);
+        }
+        Repr::Memory { size: size.next_multiple_of(u64::from(max_align)), align: max_align }
+    }
+
+    /// Byte offset of a struct field.
+    pub(crate) fn field_offset(&self, info: &StructType, index: usize, profile: Profile) -> u64 {
+        let mut offset = 0u64;
+        for (at, &(_, field)) in info.fields.iter().enumerate() {
+            let (bytes, align) = self.size_align(field, profile).unwrap_or((0, 1));
+            offset = offset.next_multiple_of(u64::from(align));
+            if at == index {
+                break;
+            }
+            offset += bytes;
+        }
+        offset
+    }
+
+    /// Bytes and alignment in memory; `None` for comptime-only types.
+    pub(crate) fn size_align(&self, id: TypeId, profile: Profile) -> Option<(u64, u32)> {
+        match self.repr(id, profile) {
+            Repr::Void => Some((0, 1)),
+            Repr::Scalar(ty) => Some((u64::from(ty.bytes()), ty.bytes())),
+            Repr::Memory { size, align } => Some((size, align)),
+            Repr::Comptime => None,
+        }
+    }
+
+    /// The type as the user writes it.
+    pub(crate) fn name(&self, id: TypeId, names: &Interner) -> String {
+        if let Some(name) = self.common_name(id) {
+            return name.to_owned();
+        }
+        match self.get(id) {
+            Type::Int { signed, bits } => format!("{}{bits}", if *signed { 'i' } else { 'u' }),
+            Type::Range(elem) => format!("range of {}", self.name(*elem, names)),
+            Type::Array { dims, elem } => {
+                let dims: Vec<String> = dims.iter().map(u64::to_string).collect();
+                format!("[{}]{}", dims.join(", "), self.name(*elem, names))
+            }
+            Type::Pointer { many, constant, pointee } => {
+                let star = if *many { "[*]" } else { "*" };
+                let constant = if *constant { "const " } else { "" };
+                format!("{star}{constant}{}", self.name(*pointee, names))
+            }
+            Type::Slice { elem } => format!("[]{}", self.name(*elem, names)),
+            Type::Fn { is_task, params, ret } => {
+                let word = if *is_task { "task" } else { "fn" };
+                let params: Vec<String> = params.iter().map(|&p| self.name(p, names)).collect();
+                format!("{word}({}) {}", params.join(", "), self.name(*ret, names))
+            }
+            Type::Struct(info) => {
+                let fields: Vec<String> = info
+                    .fields
+                    .iter()
+                    .map(|&(name, ty)| {
+                        let ty = self.name(ty, names);
+                        if info.tuple { ty } else { format!("{}: {ty}", names.resolve(name)) }
+                    })
+                    .collect();
+                format!("struct {{ {} }}", fields.join(", "))
+            }
+            Type::Enum(info) => {
+                let elems: Vec<&str> =
+                    info.elems.iter().map(|&(name, _)| names.resolve(name)).collect();
+                format!("enum {{ {} }}", elems.join(", "))
+            }
+            Type::Tile => "tile".to_owned(),
+            Type::Fifo => "fifo".to_owned(),
+            Type::Rect => "rectangle".to_owned(),
+            _ => "unknown".to_owned(),
+        }
+    }
+}
