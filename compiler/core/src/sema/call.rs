@@ -442,7 +442,8 @@ impl Sema<'_, '_> {
             values: KeyValues::default(),
         };
         let mut bound = Vec::with_capacity(args.len());
-        self.push_frame(func.module, frame, true, BodyKind::Value)?;
+        // Conversions of the arguments are code of the caller.
+        self.push_frame(func.module, frame, false, BodyKind::Value)?;
         let outcome = self.bind_params(decl, args, |sema, at, operand, ty, span| {
             let comptime_only = sema.types.repr(ty, sema.profile()) == Repr::Comptime;
             let known = decl.params[at].comptime || comptime_only;
