@@ -224,6 +224,8 @@ struct Loop {
     pending: Vec<Expr>,
     /// Least known limit asked for so far.
     least: Option<u32>,
+    /// Which of the pending questions is about it.
+    known_at: Option<usize>,
     span: Span,
 }
 
@@ -238,7 +240,7 @@ fn emit(
     sema.emit(StmtKind::Set(counter, typed(ExprKind::Const(0), Ty::I32, span)), span);
     let label = sema.new_label();
     let mut state =
-        Loop { label, counter, cond: None, pending: Vec::new(), least: None, span };
+        Loop { label, counter, cond: None, pending: Vec::new(), least: None, known_at: None, span };
     sema.open_list();
     sema.frame_mut().depth += 1;
     let result = body(sema, &mut state, callback, inputs, output);
@@ -309,23 +311,33 @@ impl Loop {
 
     /// An operand must have an element left.
     fn ask(&mut self, limit: &Limit) {
-        let limit = match limit {
+        let (limit, is_known) = match limit {
             Limit::Endless => return,
             Limit::Known(count) => {
                 if self.least.is_some_and(|least| least <= *count) {
                     return;
                 }
                 self.least = Some(*count);
-                typed(ExprKind::Const(u64::from(*count)), Ty::I32, self.span)
+                (typed(ExprKind::Const(u64::from(*count)), Ty::I32, self.span), true)
             }
-            Limit::Computed(expr) => expr.clone(),
+            Limit::Computed(expr) => (expr.clone(), false),
         };
         let less = ExprKind::Binary(BinaryOp::LtU, self.count(), limit);
-        self.pending.push(typed(less, Ty::I8, self.span));
+        let less = typed(less, Ty::I8, self.span);
+        match self.known_at.filter(|_| is_known) {
+            Some(at) => self.pending[at] = less,
+            None => {
+                if is_known {
+                    self.known_at = Some(self.pending.len());
+                }
+                self.pending.push(less);
+            }
+        }
     }
 
     /// Puts the questions so far into the loop's condition, or into code that leaves it.
     fn put(&mut self, sema: &mut Sema<'_, '_>, in_condition: bool) {
+        self.known_at = None;
         let all = self.pending.drain(..).reduce(|a, b| {
             let span = a.span;
             typed(ExprKind::Binary(BinaryOp::And, a, b), Ty::I8, span)
