@@ -77,6 +77,9 @@ pub enum Wait {
         senders: Vec<Coord>,
         /// A router on the way where a word of the color stands, and the port it came from.
         stands: Option<(Coord, Port)>,
+        /// Where the chain of PEs that wait for each other's words ends: one that waits for
+        /// nothing and sends nothing.
+        idle: Option<Coord>,
     },
     /// Room for a word on a color.
     Send {
@@ -155,7 +158,7 @@ impl std::fmt::Display for Waiter {
 impl std::fmt::Display for Wait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Wait::Receive { color, queue, last, senders, stands } => {
+            Wait::Receive { color, queue, last, senders, stands, idle } => {
                 write!(f, "waits for a word on color {} (queue {queue})", color.index())?;
                 match last {
                     Some(cycle) => write!(f, "; the last came at cycle {cycle}")?,
@@ -168,7 +171,11 @@ impl std::fmt::Display for Wait {
                     f.write_str(if index == 0 { "; should come from " } else { " or " })?;
                     write!(f, "({}, {})", at.x, at.y)?;
                 }
-                Ok(())
+                match idle {
+                    Some(at) if senders.contains(at) => f.write_str(", which does nothing"),
+                    Some(at) => write!(f, "; in the end ({}, {}) does nothing", at.x, at.y),
+                    None => Ok(()),
+                }
             }
             Wait::Send { color, queue } => {
                 write!(f, "waits for room to send on color {} (queue {queue})", color.index())

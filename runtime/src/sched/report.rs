@@ -1,6 +1,6 @@
 //! Why a machine stands still: who waits for what, and where the words are.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Port};
@@ -160,12 +160,27 @@ fn waiter<C: Code>(
     }
 }
 
-/// Follows a color's routes back from a core to those that inject it.
+/// What a wait for a word knows of it.
 fn receive<C: Code>(plan: &Plan, regions: &[Region<C>], pe: usize, color: u8, queue: u8) -> Wait {
+    let Some(named) = Color::new(color) else { return Wait::Fifo };
+    let (senders, stands) = trace(plan, regions, pe, color);
+    let last = core_at(plan, regions, pe).and_then(|core| core.inputs[usize::from(queue)].last);
+    let idle = silent(plan, regions, &senders).map(|pe| plan.coord(pe));
+    let senders = senders.into_iter().map(|pe| plan.coord(pe)).collect();
+    Wait::Receive { color: named, queue, last, senders, stands, idle }
+}
+
+/// Follows a color's routes back from a core: the PEs that inject it, nearest first, and the
+/// nearest router where a word of it stands.
+fn trace<C: Code>(
+    plan: &Plan,
+    regions: &[Region<C>],
+    pe: usize,
+    color: u8,
+) -> (Vec<usize>, Option<(Coord, Port)>) {
     let (mut senders, mut stands) = (Vec::new(), None);
-    let mut seen = vec![false; plan.router_of.len()];
+    let mut seen = BTreeSet::from([pe]);
     let mut open = VecDeque::from([pe]);
-    seen[pe] = true;
     while let Some(pe) = open.pop_front() {
         let at = plan.coord(pe);
         if stands.is_none() {
@@ -177,23 +192,40 @@ fn receive<C: Code>(plan: &Plan, regions: &[Region<C>], pe: usize, color: u8, qu
         for port in Port::ALL.into_iter().filter(|&port| rx >> port as u8 & 1 != 0) {
             if port as u8 == RAMP {
                 if senders.len() < SENDERS {
-                    senders.push(at);
+                    senders.push(pe);
                 }
-            } else if let Some((x, y)) = plan.neighbour(at.x.into(), at.y.into(), port) {
-                let next = plan.number(x, y);
-                if !std::mem::replace(&mut seen[next], true) {
-                    open.push_back(next);
-                }
+            } else if let Some((x, y)) = plan.neighbour(at.x.into(), at.y.into(), port)
+                && seen.insert(plan.number(x, y))
+            {
+                open.push_back(plan.number(x, y));
             }
         }
     }
-    let (region, local) = locate(plan, plan.coord(pe));
-    let core = regions[region].cores[local].as_deref();
-    let last = core.and_then(|core| core.inputs[usize::from(queue)].last);
-    match Color::new(color) {
-        Some(color) => Wait::Receive { color, queue, last, senders, stands },
-        None => Wait::Fifo,
+    (senders, stands)
+}
+
+/// Follows waits for words from sender to sender: the first PE that waits for nothing.
+fn silent<C: Code>(plan: &Plan, regions: &[Region<C>], senders: &[usize]) -> Option<usize> {
+    let mut seen = BTreeSet::new();
+    let mut next = *senders.first()?;
+    while seen.insert(next) {
+        let Some(core) = core_at(plan, regions, next) else { return Some(next) };
+        let waits = waits(core);
+        if waits.is_empty() {
+            return Some(next);
+        }
+        let color = waits.iter().find_map(|(.., kind)| match *kind {
+            Kind::Receive { color, .. } => Some(color),
+            Kind::Send { .. } | Kind::Fifo | Kind::Microthread(_) => None,
+        })?;
+        next = *trace(plan, regions, next, color).0.first()?;
     }
+    None
+}
+
+fn core_at<'r, C: Code>(plan: &Plan, regions: &'r [Region<C>], pe: usize) -> Option<&'r Core<C>> {
+    let (region, local) = locate(plan, plan.coord(pe));
+    regions[region].cores[local].as_deref()
 }
 
 fn words_at<C: Code>(plan: &Plan, regions: &[Region<C>], at: Coord, color: u8) -> Option<Port> {

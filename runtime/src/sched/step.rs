@@ -7,12 +7,12 @@ use super::region::Region;
 use super::run::Run;
 use crate::pe::code::Code;
 
-/// How often limits are looked at, in cycles.
-const CHECK: u64 = 256;
+/// How often limits are looked at, in PEs looked at.
+const CHECK: usize = 1 << 18;
 
 /// Runs from cycle `from` on; whether nothing can happen any more.
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
-    let mut bytes = 0;
+    let (mut bytes, mut looked) = (0, 0);
     let mut t = from;
     while t < run.stop() && run.aborted().is_none() {
         for pe in 0..region.routers.len() as u32 {
@@ -21,7 +21,9 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
         }
         run.after_cycle(region);
         t += 1;
-        if t.is_multiple_of(CHECK) {
+        looked += region.routers.len() + 64;
+        if looked >= CHECK {
+            looked = 0;
             run.check(t, region.bytes - bytes);
             bytes = region.bytes;
         }

@@ -9,8 +9,9 @@ use super::super::run::Run;
 use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
 
-/// How often limits are looked at, in turns.
-const CHECK: u32 = 1024;
+/// How often limits are looked at: the work of so many visits, where a turn counts for some.
+const CHECK: usize = 1 << 16;
+const TURN: usize = 64;
 
 /// A thread.
 pub(crate) struct Worker<'r, 'a, C: Code> {
@@ -68,21 +69,23 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     pub(crate) fn run(&mut self) {
         let timing = &self.run.plan.timing;
         let lead = timing.hop.min(timing.credit);
-        let mut turns = 0;
+        let mut work = 0;
+        let _leave = Leave(self.sync, self.id);
         loop {
             let (bound, acted) = self.sync.bound(self.id);
             self.collect();
             let now = self.least();
             let stop = self.run.stop().min(FOREVER);
-            turns += 1;
-            if turns % CHECK == 0 {
+            work += TURN;
+            if work >= CHECK {
+                work = 0;
                 self.check(now);
             }
             if self.run.aborted().is_some() {
                 break;
             }
             if now < bound.min(stop) {
-                self.cycle(now);
+                work += self.cycle(now);
                 self.sync.promise(self.id, self.least().min(bound).saturating_add(lead), true);
             } else if bound >= stop {
                 break;
@@ -91,11 +94,10 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                     self.sync.promise(self.id, now.min(bound).saturating_add(lead), false);
                 }
                 self.sync.wait(self.id, bound, now, lead);
-                turns |= CHECK - 1;
+                work = CHECK;
             }
         }
         self.check(0);
-        self.sync.leave(self.id);
     }
 
     fn least(&self) -> u64 {
@@ -119,14 +121,15 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
         self.next[place] = region.wakes.next();
     }
 
-    /// Runs cycle `t` in the regions that have an event in it.
-    fn cycle(&mut self, t: u64) {
+    /// Runs cycle `t` in the regions that have an event in it; the number of visits.
+    fn cycle(&mut self, t: u64) -> usize {
+        let mut visits = 0;
         for place in 0..self.regions.len() {
             if self.next[place] != t {
                 continue;
             }
             let region = &mut *self.regions[place];
-            region.cycle(self.run.plan, self.run.code, t);
+            visits += region.cycle(self.run.plan, self.run.code, t);
             self.run.after_cycle(region);
             self.next[place] = region.wakes.next();
             let mut messages = std::mem::take(&mut region.messages);
@@ -145,6 +148,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             self.sync.send(self.id - 1, before);
         }
         self.sync.send(self.id + 1, after);
+        visits
     }
 
     fn check(&mut self, cycle: u64) {
@@ -154,9 +158,18 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     }
 }
 
+/// Ends a thread's part even if a bug of ours unwinds it: nobody waits for it then.
+struct Leave<'a>(&'a Sync, usize);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
+    }
+}
+
 impl<C: Code> Region<C> {
-    /// Visits all that was woken for cycle `t`.
-    fn cycle(&mut self, plan: &super::super::plan::Plan, code: &C, t: u64) {
+    /// Visits all that was woken for cycle `t`; how many that were.
+    fn cycle(&mut self, plan: &super::super::plan::Plan, code: &C, t: u64) -> usize {
         let (mut routers, mut cores) = std::mem::take(&mut self.visits);
         self.wakes.take(t, &mut routers, &mut cores);
         for &pe in &routers {
@@ -165,8 +178,10 @@ impl<C: Code> Region<C> {
         for &pe in &cores {
             self.visit_core(plan, code, pe, t);
         }
+        let visits = routers.len() + cores.len();
         routers.clear();
         cores.clear();
         self.visits = (routers, cores);
+        visits
     }
 }

@@ -1,5 +1,8 @@
 //! Images on whole machines: both schedulers, both code engines, several threads.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use dflow_ir::mesh::Coord;
 use dflow_ir::target::TargetId;
 
@@ -78,4 +81,42 @@ fn limits_end_a_run_at_the_same_cycle() {
     let mut machine = Machine::load(&image, &Config::default()).unwrap().start();
     let limits = Limits { memory: 1000, ..Limits::default() };
     assert_eq!(machine.run(&[], &limits), RunEnd::Limit(Limit::Memory));
+}
+
+/// Ten thousand PEs that wait alike are a few lines.
+#[test]
+fn a_deadlock_of_many_pes_is_a_short_report() {
+    let mut image = chain::image(TargetId::Wse2, 100, 100, 8, 1);
+    // The easternmost PEs do not start.
+    let east =
+        image.programs.values_mut().find(|program| program.queues.iter().all(|queue| !queue.input));
+    east.unwrap().initial_flags.clear();
+    let mut machine = Machine::load(&image, &Config::default()).unwrap().start();
+    let end = machine.run(&[], &Limits::default());
+    assert!(matches!(end, RunEnd::Idle { .. }), "{end:?}");
+    let report = machine.waiting();
+    let waiting: usize = report.waiters.iter().map(|waiter| waiter.count).sum();
+    assert_eq!(waiting, 99 * 100);
+    insta::assert_snapshot!(report, @r"
+    nothing can move any more from cycle 205 on
+      4900 PEs, (1, 0) to (97, 99), of `chain` in `sum` line 1: waits for a word on color 2 (queue 2); none ever came; should come from (2, 0); in the end (99, 0) does nothing
+      4900 PEs, (2, 0) to (98, 99), of `chain` in `sum` line 1: waits for a word on color 3 (queue 2); none ever came; should come from (3, 0); in the end (99, 0) does nothing
+      100 PEs, (0, 0) to (0, 99), of `chain` in `sum` line 1: waits for a word on color 3 (queue 2); none ever came; should come from (1, 0); in the end (99, 0) does nothing
+    ");
+}
+
+#[test]
+fn an_interrupt_ends_a_run() {
+    let image = chain::image(TargetId::Wse2, 6, 3, 200, 60000);
+    for config in configs() {
+        let mut machine = Machine::load(&image, &config).unwrap().start();
+        let flag = Arc::new(AtomicBool::new(false));
+        let limits = Limits { interrupt: Some(flag.clone()), ..Limits::default() };
+        let end = std::thread::scope(|scope| {
+            let run = scope.spawn(|| machine.run(&[], &limits));
+            flag.store(true, Ordering::Relaxed);
+            run.join().unwrap()
+        });
+        assert_eq!(end, RunEnd::Limit(Limit::Interrupted));
+    }
 }

@@ -316,7 +316,8 @@ fn a_deadlock_says_who_waits_and_who_should_send() {
     let waiters: Vec<(usize, &Wait)> =
         report.waiters.iter().map(|waiter| (waiter.count, &waiter.wait)).collect();
     let senders = vec![Coord { x: 0, y: 0 }];
-    let wait = Wait::Receive { color: color(3), queue: 2, last: Some(9), senders, stands: None };
+    let (last, idle) = (Some(9), Some(Coord { x: 0, y: 0 }));
+    let wait = Wait::Receive { color: color(3), queue: 2, last, senders, stands: None, idle };
     // The programs differ here, so nothing is folded; each names the sender.
     assert_eq!(waiters.len(), 7);
     assert_eq!(waiters[0], (1, &wait));
