@@ -206,36 +206,10 @@ fn target_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(Slice, Span)> {
     Ok((slice, span))
 }
 
-/// A slice of parts, in fresh memory.
+/// A slice of `elem`, in fresh memory.
 fn new_slice(sema: &mut Sema<'_, '_>, elem: TypeId, ptr: Expr, len: Expr, span: Span) -> R<Operand> {
     let ty = sema.types.intern(Type::Slice { elem });
-    let local = sema.new_memory(None, ty, span)?;
-    let address = Address::of_local(local);
-    for (part, at) in [(ptr, 0), (len, 8)] {
-        let (address, offset) = sema.split_address(&address.clone().plus(at), span)?;
-        sema.emit(StmtKind::Store { address, offset, value: part }, span);
-    }
-    Ok(Operand::Memory { ty, address })
-}
-
-/// An array or a pointer to one where a slice of `elem` is wanted; nothing else converts.
-pub(crate) fn to_slice(
-    sema: &mut Sema<'_, '_>,
-    operand: &Operand,
-    elem: TypeId,
-    span: Span,
-) -> R<Option<Operand>> {
-    let ty = sema.operand_type(operand);
-    let array = match *sema.types.get(ty) {
-        Type::Pointer { many: false, pointee, .. } => pointee,
-        _ => ty,
-    };
-    let fits = matches!(*sema.types.get(array), Type::Array { elem: own, .. } if own == elem);
-    if !fits || !sema.is_runtime() || !sema.is_host() {
-        return Ok(None);
-    }
-    let slice = slice_of(sema, operand.clone(), span)?;
-    new_slice(sema, elem, slice.ptr, slice.len, span).map(Some)
+    sema.new_slice(ptr, len, ty, span)
 }
 
 /// `@alloc(T, n)`.

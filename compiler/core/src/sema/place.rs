@@ -49,6 +49,11 @@ impl Sema<'_, '_> {
                 let pointer = self.expr(*base, None)?;
                 self.deref(pointer, span)
             }
+            Ast::Builtin { name, args, .. }
+                if args.len() == 2 && self.cx.names.resolve(*name) == "field" =>
+            {
+                crate::builtins::field_place(self, args, span)
+            }
             _ => {
                 let operand = self.expr(id, None)?;
                 Ok(self.value_place(operand))
