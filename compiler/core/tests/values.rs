@@ -62,10 +62,14 @@ fn host_wrong(code: &str, id: &str) -> String {
 
 #[test]
 fn conversions_and_bits_are_known() {
-    holds("@comptime_assert(@as(i16, -3.7) == -3); @comptime_assert(@as(u8, @as(u16, 0x1234)) == 0x34);");
+    holds(
+        "@comptime_assert(@as(i16, -3.7) == -3); @comptime_assert(@as(u8, @as(u16, 0x1234)) == 0x34);",
+    );
     holds("@comptime_assert(@as(bool, 2)); @comptime_assert(@as(f32, 3) == 3.0);");
     holds("@comptime_assert(@bitcast(u32, @as(f32, 1.0)) == 0x3f800000);");
-    holds("@comptime_assert(@bitcast(f32, 0x40000000) == 2.0); @comptime_assert(@bitcast(i16, @as(u16, 0xffff)) == -1);");
+    holds(
+        "@comptime_assert(@bitcast(f32, 0x40000000) == 2.0); @comptime_assert(@bitcast(i16, @as(u16, 0xffff)) == -1);",
+    );
     holds("@comptime_assert(@sqrt(@as(f32, 9.0)) == 3.0); @comptime_assert(@sqrt(2) > 1.41);");
     wrong("comptime { const x = @bitcast(u32, @as(u16, 1)); }", "invalid-argument");
     wrong("comptime { const x = @bitcast(u32, \"abc\"); }", "invalid-argument");
@@ -75,7 +79,9 @@ fn conversions_and_bits_are_known() {
 
 #[test]
 fn arrays_and_their_types() {
-    holds("const T = [3, 4]i16; @comptime_assert(@element_count(T) == 12); @comptime_assert(@rank(T) == 2);");
+    holds(
+        "const T = [3, 4]i16; @comptime_assert(@element_count(T) == 12); @comptime_assert(@rank(T) == 2);",
+    );
     holds("const d = @dimensions([3, 4]i16); @comptime_assert(d[0] == 3 and d[1] == 4);");
     holds("@comptime_assert(@is_same_type(@element_type([3]f16), @fp16()));");
     holds("const c = @constants([5]u32, 7); @comptime_assert(c[4] == 7);");
@@ -87,38 +93,64 @@ fn arrays_and_their_types() {
 #[test]
 fn strings_and_ranges() {
     holds("@comptime_assert(@strlen(@strcat(\"ab\", \"cde\", @get_string_from_byte(33))) == 6);");
-    holds("@comptime_assert(@strcat(\"a\", \"b\") == \"ab\"); const a = @get_array(\"hi\"); @comptime_assert(a[1] == 105);");
-    holds("const r = @range(i16, 3, 9, 2); @comptime_assert(@range_start(r) == 3 and @range_stop(r) == 9 and @range_step(r) == 2);");
+    holds(
+        "@comptime_assert(@strcat(\"a\", \"b\") == \"ab\"); const a = @get_array(\"hi\"); @comptime_assert(a[1] == 105);",
+    );
+    holds(
+        "const r = @range(i16, 3, 9, 2); @comptime_assert(@range_start(r) == 3 and @range_stop(r) == 9 and @range_step(r) == 2);",
+    );
     wrong("comptime { const r = @range(i16, 0, 4, 0); }", "value-out-of-range");
     wrong("comptime { const r = @range(i16, 0, 4); }", "wrong-argument-count");
     wrong("comptime { const r = @range(f32, 4); }", "invalid-argument");
     wrong("comptime { const s = @strlen(3); }", "type-mismatch");
-    wrong("fn f(n: u16) void { const r = @range(u16, n); } comptime { @export_symbol(f, \"f\"); }", "not-comptime");
+    wrong(
+        "fn f(n: u16) void { const r = @range(u16, n); } comptime { @export_symbol(f, \"f\"); }",
+        "not-comptime",
+    );
 }
 
 #[test]
 fn questions_of_types() {
-    fine("fn twice(x: anytype) @type_of(x) { return x + x; }\n\
+    fine(
+        "fn twice(x: anytype) @type_of(x) { return x + x; }\n\
           fn f(n: u16) void { seen = @as(u32, twice(n)); data[0] = twice(data[1]); const T = @type_of(data[n]); const y: T = 2.0; data[2] = y; }\n\
-          comptime { @activate(@get_local_task_id(9)); @bind_local_task(k, @get_local_task_id(9)); } task k() void { f(3); }");
-    holds("@comptime_assert(@is_same_type(@type_of(data), [8]f32)); @comptime_assert(@is_comptime()); @comptime_assert(@is_arch(\"wse2\"));");
+          comptime { @activate(@get_local_task_id(9)); @bind_local_task(k, @get_local_task_id(9)); } task k() void { f(3); }",
+    );
+    holds(
+        "@comptime_assert(@is_same_type(@type_of(data), [8]f32)); @comptime_assert(@is_comptime()); @comptime_assert(@is_arch(\"wse2\"));",
+    );
     wrong("comptime { const a = @is_arch(\"wse9\"); }", "invalid-argument");
 }
 
 #[test]
 fn assertions_and_output() {
-    assert_eq!(wrong("comptime { @comptime_assert(1 > 2, \"one is less\"); }", "assertion-failed"), "assertion failed: one is less");
+    assert_eq!(
+        wrong("comptime { @comptime_assert(1 > 2, \"one is less\"); }", "assertion-failed"),
+        "assertion failed: one is less"
+    );
     wrong("comptime { @assert(false); }", "assertion-failed");
-    wrong("task k(n: u16) void { @comptime_assert(n > 2); } comptime { @bind_data_task(k, @get_data_task_id(@get_color(1))); }", "not-comptime");
-    let printed = wrong("comptime { @comptime_print(\"n\", 3, .{ .a = true, .b = \"x\" }, [2]u8{ 1, 2 }, f32, @zeros([4]i16)); }", "comptime-output");
+    wrong(
+        "task k(n: u16) void { @comptime_assert(n > 2); } comptime { @bind_data_task(k, @get_data_task_id(@get_color(1))); }",
+        "not-comptime",
+    );
+    let printed = wrong(
+        "comptime { @comptime_print(\"n\", 3, .{ .a = true, .b = \"x\" }, [2]u8{ 1, 2 }, f32, @zeros([4]i16)); }",
+        "comptime-output",
+    );
     assert_eq!(printed, "n 3 .{ .a = true, .b = \"x\" } [2]u8{ 1, 2 } f32 [4]i16{ 0, … }");
 }
 
 #[test]
 fn structs_by_name() {
-    holds("const s = @concat_structs(.{ .a = 1 }, .{ .b = 2 }); @comptime_assert(s.a + s.b == 3); @comptime_assert(@has_field(s, \"b\") and !@has_field(s, \"c\"));");
-    holds("const s = @concat_structs(.{ 1 }, .{ 2, 3 }); @comptime_assert(s[2] == 3); const e = @concat_structs(.{}, .{ .a = 1 }); @comptime_assert(@field(e, \"a\") == 1);");
-    holds("var s: struct { a: u16, b: u16 } = .{ .a = 1, .b = 2 }; @field(s, \"b\") = 7; @comptime_assert(s.b == 7);");
+    holds(
+        "const s = @concat_structs(.{ .a = 1 }, .{ .b = 2 }); @comptime_assert(s.a + s.b == 3); @comptime_assert(@has_field(s, \"b\") and !@has_field(s, \"c\"));",
+    );
+    holds(
+        "const s = @concat_structs(.{ 1 }, .{ 2, 3 }); @comptime_assert(s[2] == 3); const e = @concat_structs(.{}, .{ .a = 1 }); @comptime_assert(@field(e, \"a\") == 1);",
+    );
+    holds(
+        "var s: struct { a: u16, b: u16 } = .{ .a = 1, .b = 2 }; @field(s, \"b\") = 7; @comptime_assert(s.b == 7);",
+    );
     wrong("comptime { const s = @concat_structs(.{ .a = 1 }, .{ .a = 2 }); }", "duplicate-field");
     wrong("comptime { const s = @concat_structs(.{ .a = 1 }, .{ 2 }); }", "type-mismatch");
     wrong("comptime { const s = @field(.{ .a = 1 }, \"b\"); }", "unknown-field");
@@ -138,25 +170,48 @@ fn modules_are_instances() {
     let text = program(items, &format!("{EXPORTS} {tile}"), "");
     assert_eq!(said(world(), &text), []);
     let extra = "const m = @import_module(\"lib/m.csl\", .{ .n = 4, .q = 1 });";
-    let told = said(world(), &program(extra, &format!("{EXPORTS} comptime {{ const x = m.twice; }}"), ""));
+    let told =
+        said(world(), &program(extra, &format!("{EXPORTS} comptime {{ const x = m.twice; }}"), ""));
     assert_eq!(told, [("unknown-param", "the module has no param `q`".to_owned())]);
-    let cycle = said(world(), &program("const a = @import_module(\"a.csl\");", &format!("{EXPORTS} comptime {{ const x = a.b; }}"), ""));
+    let cycle = said(
+        world(),
+        &program(
+            "const a = @import_module(\"a.csl\");",
+            &format!("{EXPORTS} comptime {{ const x = a.b; }}"),
+            "",
+        ),
+    );
     assert!(cycle.len() == 1 && cycle[0].0 == "import-cycle", "{cycle:?}");
-    let missing = said(world(), &program("const a = @import_module(\"x.csl\");", &format!("{EXPORTS} comptime {{ const x = a.b; }}"), ""));
+    let missing = said(
+        world(),
+        &program(
+            "const a = @import_module(\"x.csl\");",
+            &format!("{EXPORTS} comptime {{ const x = a.b; }}"),
+            "",
+        ),
+    );
     assert!(missing.len() == 1 && missing[0].0 == "file-not-found", "{missing:?}");
 }
 
 #[test]
 fn exports_are_checked() {
-    fine("var args = @zeros([15]u32); fn run(id: u16) void { @launch_export(id, &args); const p = @get_tensor_ptr(id); p[1] = @get_symbol_value(u16, @get_symbol_id(count)); }\n\
-          task k() void { if (@has_exported_tensors()) run(@get_symbol_id(\"go\")); } comptime { @bind_local_task(k, @get_local_task_id(9)); }");
+    fine(
+        "var args = @zeros([15]u32); fn run(id: u16) void { @launch_export(id, &args); const p = @get_tensor_ptr(id); p[1] = @get_symbol_value(u16, @get_symbol_id(count)); }\n\
+          task k() void { if (@has_exported_tensors()) run(@get_symbol_id(\"go\")); } comptime { @bind_local_task(k, @get_local_task_id(9)); }",
+    );
     wrong("comptime { @export_symbol(count); }", "export-duplicate");
     wrong("var v = @zeros([3]u16); comptime { @export_symbol(v, \"v\"); }", "invalid-type");
     wrong("comptime { @export_symbol(3, \"v\"); }", "invalid-argument");
     wrong("task k() void {} comptime { @export_symbol(k); }", "invalid-argument");
     wrong("fn f() void {} comptime { @export_symbol(f); }", "unresolved-export");
-    wrong("var x: u16 = 1; task k() void { const a = @get_symbol_id(x); } comptime { @bind_local_task(k, @get_local_task_id(9)); }", "unresolved-export");
-    let twice = program("", &tile(""), "").replace("@export_name(\"count\", u16, false);", "@export_name(\"count\", u16, false); @export_name(\"count\", u16, false);");
+    wrong(
+        "var x: u16 = 1; task k() void { const a = @get_symbol_id(x); } comptime { @bind_local_task(k, @get_local_task_id(9)); }",
+        "unresolved-export",
+    );
+    let twice = program("", &tile(""), "").replace(
+        "@export_name(\"count\", u16, false);",
+        "@export_name(\"count\", u16, false); @export_name(\"count\", u16, false);",
+    );
     let told = said(MemoryWorld::new(), &twice);
     assert!(told.len() == 1 && told[0].0 == "export-duplicate", "{told:?}");
     let flag = program("", &tile(""), "").replace("u16, false", "u16");
@@ -195,14 +250,23 @@ fn host_code_is_checked() {
     host_wrong("@launch(\"og\");", "host-symbol");
     host_wrong("@launch(\"go\", 1);", "wrong-argument-count");
     host_wrong("@launch(\"go\", 70000, 1.0, true, 1);", "value-out-of-range");
-    host_wrong("const b = @copy_out(\"data\", .{ .x = 1, .y = 0, .w = 2, .h = 1 }, 1);", "outside-rectangle");
+    host_wrong(
+        "const b = @copy_out(\"data\", .{ .x = 1, .y = 0, .w = 2, .h = 1 }, 1);",
+        "outside-rectangle",
+    );
     host_wrong("const b = @copy_out(\"data\", .{ .x = 1, .y = 0, .w = 1 }, 1);", "missing-field");
-    host_wrong("const b = @copy_out(\"data\", .{ .x = 1, .y = 0, .w = 1, .q = 1 }, 1);", "unknown-option");
+    host_wrong(
+        "const b = @copy_out(\"data\", .{ .x = 1, .y = 0, .w = 1, .q = 1 }, 1);",
+        "unknown-option",
+    );
     host_wrong("const b = @copy_out(\"data\", 3, 1);", "type-mismatch");
     host_wrong("@print(\"{} {}\", .{ 1 });", "wrong-argument-count");
     host_wrong("@print(\"{\", .{});", "invalid-argument");
     host_wrong("const x = @input(\"a\", bool);", "host-type");
     host_wrong("@output(\"a\", 3);", "host-type");
     host_wrong("const x = @pe_coord_x();", "builtin-context");
-    host_wrong("const a: [4]u32 = @zeros([4]u32); @stream_out(@get_color(1), @all(), &a);", "not-assignable");
+    host_wrong(
+        "const a: [4]u32 = @zeros([4]u32); @stream_out(@get_color(1), @all(), &a);",
+        "not-assignable",
+    );
 }

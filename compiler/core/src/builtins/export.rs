@@ -82,8 +82,10 @@ fn function_kind(
     span: Span,
 ) -> R<ExportKind> {
     if params.len() > MAX_PARAMS {
-        let message =
-            format!("an exported function has at most {MAX_PARAMS} parameters, not {}", params.len());
+        let message = format!(
+            "an exported function has at most {MAX_PARAMS} parameters, not {}",
+            params.len()
+        );
         return sema.fail(codes::INVALID_SIGNATURE, message, span, "this function type");
     }
     let mut elements = Vec::with_capacity(params.len());
@@ -293,10 +295,7 @@ fn symbol_name(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<String> {
 pub(crate) fn has_exported_tensors(sema: &mut Sema<'_, '_>, _: Call<'_>) -> R<Operand> {
     let types = &sema.types;
     let any = sema.program.as_ref().is_some_and(|program| {
-        program
-            .exports
-            .iter()
-            .any(|export| matches!(types.get(export.ty), Type::Pointer { .. }))
+        program.exports.iter().any(|export| matches!(types.get(export.ty), Type::Pointer { .. }))
     });
     Ok(Operand::Const(sema.bool_value(any)))
 }
@@ -309,7 +308,10 @@ struct Candidate {
 }
 
 /// The program's exports that `wanted` takes.
-fn candidates(sema: &mut Sema<'_, '_>, wanted: impl Fn(&Sema<'_, '_>, TypeId) -> bool) -> Vec<Candidate> {
+fn candidates(
+    sema: &mut Sema<'_, '_>,
+    wanted: impl Fn(&Sema<'_, '_>, TypeId) -> bool,
+) -> Vec<Candidate> {
     let exports: Vec<(String, TypeId, typed::Symbol)> = sema
         .program_mut()
         .exports
@@ -370,8 +372,7 @@ fn read_one(
 /// `@get_tensor_ptr(id)`: `[*]u16`.
 pub(crate) fn get_tensor_ptr(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let id = id_arg(sema, call.args[0])?;
-    let found =
-        candidates(sema, |sema, ty| matches!(sema.types.get(ty), Type::Pointer { .. }));
+    let found = candidates(sema, |sema, ty| matches!(sema.types.get(ty), Type::Pointer { .. }));
     let pointer = sema.profile().pointer();
     let local = read_one(sema, id, &found, pointer, call.span);
     let u16_ty = sema.types.common.u16;

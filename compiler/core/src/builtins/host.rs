@@ -96,20 +96,19 @@ fn ensure(
 }
 
 /// The same for a message with unsigned numbers between its pieces.
-fn ensure_sizes(
-    sema: &mut Sema<'_, '_>,
-    cond: Expr,
-    pieces: &[&str],
-    args: Vec<Expr>,
-    span: Span,
-) {
+fn ensure_sizes(sema: &mut Sema<'_, '_>, cond: Expr, pieces: &[&str], args: Vec<Expr>, span: Span) {
     let pieces = pieces.iter().map(|&piece| piece.to_owned()).collect();
     let kinds = vec![dflow_ir::program::HostArg::Signed; args.len()];
     ensure(sema, cond, HostOp::Expect { pieces, args: kinds }, args, Vec::new(), span);
 }
 
 /// A number of elements, a coordinate or a size, as 64 bits; and its value if it is known.
-fn size_of(sema: &mut Sema<'_, '_>, operand: Operand, what: &str, span: Span) -> R<(Expr, Option<i64>)> {
+fn size_of(
+    sema: &mut Sema<'_, '_>,
+    operand: Operand,
+    what: &str,
+    span: Span,
+) -> R<(Expr, Option<i64>)> {
     if let Operand::Const(value) = &operand {
         let known = in_range(sema, value, 0, i128::from(MOST), what, span)? as i64;
         return Ok((word(known, span), Some(known)));
@@ -207,7 +206,13 @@ fn target_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(Slice, Span)> {
 }
 
 /// A slice of `elem`, in fresh memory.
-fn new_slice(sema: &mut Sema<'_, '_>, elem: TypeId, ptr: Expr, len: Expr, span: Span) -> R<Operand> {
+fn new_slice(
+    sema: &mut Sema<'_, '_>,
+    elem: TypeId,
+    ptr: Expr,
+    len: Expr,
+    span: Span,
+) -> R<Operand> {
     let ty = sema.types.intern(Type::Slice { elem });
     sema.new_slice(ptr, len, ty, span)
 }

@@ -146,7 +146,8 @@ fn check_cycle(sema: &mut Sema<'_, '_>, source: SourceIdx, path: &str, span: Spa
         .iter()
         .map(|&known| sema.cx.sources.path(sema.files.get(known).file.id).to_owned())
         .collect();
-    let message = format!("importing `{path}` never ends: {} imports it again", way.join(" imports "));
+    let message =
+        format!("importing `{path}` never ends: {} imports it again", way.join(" imports "));
     sema.fail(codes::IMPORT_CYCLE, message, span, "imported while it is being imported")
 }
 
@@ -156,9 +157,9 @@ fn warn_unknown(sema: &mut Sema<'_, '_>, source: SourceIdx, params: &[(Symbol, V
     let file = sema.files.get(source);
     for &(name, _, span) in params {
         let decl = file.scopes[0].by_name.get(&name).map(|&at| &file.scopes[0].decls[at as usize]);
-        let known = decl.is_some_and(|decl| {
-            matches!(&decl.kind, DeclKind::Var(var) if var.kind == VarKind::Param)
-        });
+        let known = decl.is_some_and(
+            |decl| matches!(&decl.kind, DeclKind::Var(var) if var.kind == VarKind::Param),
+        );
         if !known {
             let message = format!("the module has no param `{}`", sema.spell(name));
             sema.report(Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"));

@@ -5,7 +5,7 @@
 
 mod arrays;
 mod bits;
-mod checks;
+pub(crate) mod checks;
 mod ranges;
 pub(crate) mod show;
 mod text;

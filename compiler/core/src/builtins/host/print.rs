@@ -12,7 +12,7 @@ use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::{ensure, known, perform, slice_of};
 use crate::builtins::Call;
-use crate::builtins::values::show;
+use crate::builtins::values::{checks, show};
 use crate::sema::address::typed;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, Value};
@@ -34,8 +34,7 @@ enum Shown {
 
 /// `@print(format[, values])`.
 pub(crate) fn print(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
-    let Message { pieces, kinds, args } =
-        message(sema, call.args[0], call.args.get(1).copied())?;
+    let Message { pieces, kinds, args } = message(sema, call.args[0], call.args.get(1).copied())?;
     perform(sema, HostOp::Print { pieces, args: kinds }, &[], args, call.span);
     Ok(Operand::Void)
 }
@@ -66,10 +65,9 @@ pub(crate) fn expect(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
 /// The condition and its place in the source.
 fn default_message(sema: &Sema<'_, '_>, span: Span) -> Message {
     let place = sema.cx.sources.place(span);
-    let text = sema.cx.sources.slice(span);
-    let shown = match text.len() <= 100 && !text.contains('\n') {
-        true => format!("`{text}` does not hold ({place})"),
-        false => format!("an expectation does not hold ({place})"),
+    let shown = match checks::excerpt(sema, span) {
+        Some(text) => format!("`{text}` does not hold ({place})"),
+        None => format!("an expectation does not hold ({place})"),
     };
     Message { pieces: vec![shown], kinds: Vec::new(), args: Vec::new() }
 }
@@ -132,7 +130,9 @@ fn split(format: &str) -> Result<Vec<String>, String> {
                 rest.next();
             }
             ('{' | '}', _) => {
-                return Err(format!("a single `{next}` in a format: write `{next}{next}` for the brace itself, `{{}}` for a value"));
+                return Err(format!(
+                    "a single `{next}` in a format: write `{next}{next}` for the brace itself, `{{}}` for a value"
+                ));
             }
             _ => {}
         }

@@ -10,7 +10,10 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, codes};
 
-use super::{Slice, binary, ensure_sizes, load, new_slice, perform, size_arg, size_of, slice_arg, target_arg, word};
+use super::{
+    Slice, binary, ensure_sizes, load, new_slice, perform, size_arg, size_of, slice_arg,
+    target_arg, word,
+};
 use crate::builtins::Call;
 use crate::builtins::args::Options;
 use crate::builtins::export::element_type;
@@ -144,7 +147,10 @@ fn check_rect(sema: &mut Sema<'_, '_>, parts: &Parts, span: Span) -> R<()> {
             let start = start.unwrap_or(0);
             let message = match size {
                 Some(0) => format!("the rectangle has no {what}"),
-                _ => format!("the rectangle covers {what} {start} to {}, the program has {limit} {what}", end - 1),
+                _ => format!(
+                    "the rectangle covers {what} {start} to {}, the program has {limit} {what}",
+                    end - 1
+                ),
             };
             return sema.fail(codes::OUTSIDE_RECTANGLE, message, span, "this rectangle");
         }
@@ -166,8 +172,7 @@ fn exported(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(u32, PlanExport, Span)> 
         .min()
         .map(|(_, known)| format!("did you mean `{known}`?"));
     let message = format!("the layout declares no export `{name}`");
-    let mut diagnostic =
-        Diagnostic::new(codes::HOST_SYMBOL, message, span).label("named here");
+    let mut diagnostic = Diagnostic::new(codes::HOST_SYMBOL, message, span).label("named here");
     if let Some(near) = near {
         diagnostic = diagnostic.help(near);
     }
@@ -339,9 +344,9 @@ pub(crate) fn stream_out_rows(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Oper
     args[3] = rows.clone();
     let needed = binary(BinaryOp::Mul, rows.clone(), capacity.clone(), span);
     let room = binary(BinaryOp::LeU, needed, slice.len.clone(), span);
-    let pieces = ["", " rows of ", " elements do not fit a slice of "];
+    let pieces = ["", " rows of ", " elements do not fit a slice of ", ""];
     let sizes = vec![rows.clone(), capacity.clone(), slice.len.clone()];
-    ensure_sizes(sema, room, &[pieces[0], pieces[1], pieces[2], ""], sizes, span);
+    ensure_sizes(sema, room, &pieces, sizes, span);
     let enough = binary(BinaryOp::LeU, rows.clone(), counts.len.clone(), counts_span);
     let pieces = ["the counts of ", " rows do not fit a slice of ", ""];
     ensure_sizes(sema, enough, &pieces, vec![rows, counts.len], counts_span);

@@ -47,9 +47,7 @@ pub(crate) fn constants(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (ty, _, elem) = array_type(sema, call.args[0])?;
     let (operand, span) = sema.arg_as(call.args[1], elem)?;
     match operand {
-        Operand::Const(value) => {
-            Ok(Operand::Const(Value::new(ty, Data::Splat(Rc::new(value)))))
-        }
+        Operand::Const(value) => Ok(Operand::Const(Value::new(ty, Data::Splat(Rc::new(value))))),
         other => {
             let value = sema.scalar_of(other, span)?;
             let local = sema.new_memory(None, ty, call.span)?;

@@ -74,7 +74,8 @@ fn sized(sema: &mut Sema<'_, '_>, operand: Operand, dest: Ty, span: Span) -> R<O
     let from = sema.operand_type(&operand);
     let bits = dest.bits() as u16;
     if from == common.comptime_int {
-        let negative = matches!(&operand, Operand::Const(Value { data: Data::Int(int), .. }) if *int < 0);
+        let negative =
+            matches!(&operand, Operand::Const(Value { data: Data::Int(int), .. }) if *int < 0);
         let ty = sema.types.int(negative, bits);
         return sema.coerce(operand, ty, span);
     }
@@ -98,9 +99,7 @@ fn bitcast_value(
 ) -> R<Operand> {
     let to_pointer = matches!(sema.types.get(to), Type::Pointer { .. });
     match value.data {
-        Data::Pointer(_) if to_pointer => {
-            Ok(Operand::Const(Value { ty: to, ..value.clone() }))
-        }
+        Data::Pointer(_) if to_pointer => Ok(Operand::Const(Value { ty: to, ..value.clone() })),
         Data::Pointer(ref pointer) if pointer.base == PointerBase::Address => {
             Ok(Operand::Const(Value::int(to, ops::wrap(&sema.types, to, pointer.offset.into()))))
         }
@@ -273,7 +272,8 @@ fn coordinates(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(Value, Value)> {
     if let Some(coords) = &sema.layout.pe_coords {
         return Ok(coords.clone());
     }
-    let message = format!("`@{}` asks for the place of a PE, and this is no code of one", call.name);
+    let message =
+        format!("`@{}` asks for the place of a PE, and this is no code of one", call.name);
     Err(sema.report(
         Diagnostic::new(codes::BUILTIN_CONTEXT, message, call.span)
             .label("used here")

@@ -73,15 +73,21 @@ pub(crate) fn comptime_print(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Opera
     }
     let text = texts.join(" ");
     let text = if text.is_empty() { "(nothing)".to_owned() } else { text };
-    sema.report(
-        Diagnostic::new(codes::COMPTIME_OUTPUT, text, call.span).label("printed here"),
-    );
+    sema.report(Diagnostic::new(codes::COMPTIME_OUTPUT, text, call.span).label("printed here"));
     Ok(sema.void_operand())
 }
 
 /// The text of a value; a run-time value has only its type.
 fn printed(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<String> {
-    let operand = sema.expr(arg, None)?;
+    // What the value takes to compute is not part of the program.
+    if sema.is_runtime() {
+        sema.open_list();
+    }
+    let operand = sema.expr(arg, None);
+    if sema.is_runtime() {
+        sema.close_list();
+    }
+    let operand = operand?;
     Ok(match &operand {
         Operand::Const(value) => show::show(sema, value),
         Operand::Scalar { ty, .. } | Operand::Memory { ty, .. } => {

@@ -37,9 +37,13 @@ pub(crate) fn range(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
 
 fn odd_count<T>(sema: &mut Sema<'_, '_>, span: Span) -> R<T> {
     Err(sema.report(
-        Diagnostic::new(codes::WRONG_ARGUMENT_COUNT, "`@range` takes 2 or 4 arguments, 3 given", span)
-            .label("this call")
-            .help("write `@range(T, start, stop, step)`"),
+        Diagnostic::new(
+            codes::WRONG_ARGUMENT_COUNT,
+            "`@range` takes 2 or 4 arguments, 3 given",
+            span,
+        )
+        .label("this call")
+        .help("write `@range(T, start, stop, step)`"),
     ))
 }
 

@@ -80,7 +80,11 @@ fn aggregate(sema: &Sema<'_, '_>, value: &Value, fields: &[Value]) -> String {
     if fields.len() > MAX_SHOWN {
         parts.push("…".to_owned());
     }
-    if parts.is_empty() { format!("{head}{{}}") } else { format!("{head}{{ {} }}", parts.join(", ")) }
+    if parts.is_empty() {
+        format!("{head}{{}}")
+    } else {
+        format!("{head}{{ {} }}", parts.join(", "))
+    }
 }
 
 fn address(sema: &Sema<'_, '_>, pointer: &Pointer) -> String {
