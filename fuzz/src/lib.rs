@@ -1,0 +1,174 @@
+//! Fuzzing without a nightly toolchain: mutate a corpus, catch panics, stop when the time is up.
+//!
+//! A target is a function from bytes to nothing. It must return in bounded time whatever the
+//! bytes are; a panic or a slow input is a finding: the input is kept below `fuzz/findings/` and
+//! the program ends with exit code 1. The same seed gives the same inputs.
+
+#![forbid(unsafe_code)]
+
+mod mutate;
+mod options;
+mod rng;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+pub use options::Options;
+pub use rng::Rng;
+
+/// An input that takes longer than this is a finding.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// A fuzz target.
+pub struct Target {
+    /// Its name, for reports and findings.
+    pub name: &'static str,
+    /// What to begin with, beside the files of `fuzz/corpus/<name>`.
+    pub seeds: Vec<Vec<u8>>,
+    /// Words that mutations insert.
+    pub words: &'static [&'static str],
+    /// What must not panic.
+    pub run: fn(&[u8]),
+}
+
+/// Runs a target as the command line says. Prints the seed first and a summary last.
+pub fn main(target: Target) -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(message) => {
+            say(&message);
+            return ExitCode::from(2);
+        }
+    };
+    if let Some(file) = &options.file {
+        return replay(&target, file);
+    }
+    say(&format!("fuzz {}: seed {}, {} s", target.name, options.seed, options.seconds));
+    let mut corpus = target.seeds.clone();
+    corpus.extend(read_corpus(&home().join("corpus").join(target.name)));
+    fuzz(&target, corpus, &options)
+}
+
+fn fuzz(target: &Target, mut corpus: Vec<Vec<u8>>, options: &Options) -> ExitCode {
+    if corpus.is_empty() {
+        corpus.push(Vec::new());
+    }
+    let start = Instant::now();
+    let limit = Duration::from_secs(options.seconds);
+    let mut rng = Rng::new(options.seed);
+    let mut inputs = 0u64;
+    // The seeds as they are come first.
+    for input in corpus.clone() {
+        inputs += 1;
+        if let Err(reason) = check(target, &input) {
+            return finding(target, &input, &reason);
+        }
+    }
+    while start.elapsed() < limit {
+        let input = mutate::mutate(&corpus, target.words, &mut rng);
+        inputs += 1;
+        if let Err(reason) = check(target, &input) {
+            return finding(target, &input, &reason);
+        }
+        // Without coverage feedback a few mutants are kept at random, so that changes pile up.
+        if rng.below(64) == 0 {
+            if corpus.len() < 4096 {
+                corpus.push(input);
+            } else {
+                let at = rng.below(corpus.len());
+                corpus[at] = input;
+            }
+        }
+    }
+    say(&format!("fuzz {}: {inputs} inputs, no finding", target.name));
+    ExitCode::SUCCESS
+}
+
+fn check(target: &Target, input: &[u8]) -> Result<(), String> {
+    let start = Instant::now();
+    let run = target.run;
+    match catch_unwind(AssertUnwindSafe(|| run(input))) {
+        Err(_) => Err("panic".into()),
+        Ok(()) if start.elapsed() > SLOW => Err(format!("took {:?}", start.elapsed())),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn finding(target: &Target, input: &[u8], reason: &str) -> ExitCode {
+    let folder = home().join("findings");
+    let path = folder.join(format!("{}-{:016x}", target.name, hash(input)));
+    let kept = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, input));
+    let place = match kept {
+        Ok(()) => path.display().to_string(),
+        Err(error) => format!("nowhere ({error})"),
+    };
+    say(&format!("fuzz {}: {reason}; {} bytes kept in {place}", target.name, input.len()));
+    ExitCode::FAILURE
+}
+
+fn replay(target: &Target, file: &Path) -> ExitCode {
+    let bytes = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            say(&format!("{}: {error}", file.display()));
+            return ExitCode::from(2);
+        }
+    };
+    match check(target, &bytes) {
+        Ok(()) => {
+            say("no finding");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            say(&reason);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Sources of the suite and the examples: good seeds for everything that reads text.
+pub fn sources() -> Vec<Vec<u8>> {
+    let root = home().join("..");
+    ["tests/suite", "examples", "stdlib"]
+        .iter()
+        .flat_map(|folder| read_corpus(&root.join(folder)))
+        .collect()
+}
+
+/// Files below a folder, sorted by path; sources and anything without a known other ending.
+fn read_corpus(folder: &Path) -> Vec<Vec<u8>> {
+    let mut paths = Vec::new();
+    walk(folder, &mut paths);
+    paths.sort();
+    paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            walk(&path, paths);
+        } else if !path.extension().is_some_and(|end| end == "snap" || end == "rs" || end == "toml")
+        {
+            paths.push(path);
+        }
+    }
+}
+
+fn home() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+fn say(line: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stdout(), "{line}");
+}

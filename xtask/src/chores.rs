@@ -1,0 +1,178 @@
+//! The chores themselves: they call cargo and count.
+
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::{complain, say, tidy};
+
+/// Fuzz targets, in the order in which they run.
+const FUZZ_TARGETS: [&str; 4] = ["parse", "compile", "image", "engines"];
+/// What the gate gives each fuzz target.
+const FUZZ_SECONDS: &str = "60";
+
+/// How many tests passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Count {
+    passed: u64,
+    failed: u64,
+}
+
+impl Count {
+    fn add(&mut self, other: Count) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+
+    fn one(good: bool) -> Count {
+        Count { passed: u64::from(good), failed: u64::from(!good) }
+    }
+
+    fn code(self) -> ExitCode {
+        if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// Every test of the workspace. Ends with a line of totals.
+pub(crate) fn test(args: &[String]) -> ExitCode {
+    let count = run_tests(args);
+    say(&format!("{} passed, {} failed\n", count.passed, count.failed));
+    count.code()
+}
+
+/// The house rules.
+pub(crate) fn tidy() -> ExitCode {
+    let faults = tidy::check(&tidy::root());
+    for fault in &faults {
+        complain(&format!("{fault}\n"));
+    }
+    if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The suite, accepting what it prints. Arguments go to the suite (a name to filter by).
+pub(crate) fn bless(args: &[String]) -> ExitCode {
+    let mut command = cargo(&["test", "--package", "dflow-tests", "--test", "suite", "--"]);
+    command.args(args).env("UPDATE_SNAPSHOTS", "1");
+    if succeeds(&mut command) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Each fuzz target for some seconds.
+pub(crate) fn fuzz(args: &[String]) -> ExitCode {
+    let seconds = args.first().map_or(FUZZ_SECONDS, String::as_str);
+    run_fuzz(seconds, args.get(1).map(String::as_str)).code()
+}
+
+/// Formatting, clippy and documentation.
+pub(crate) fn lint() -> ExitCode {
+    run_lints().code()
+}
+
+fn run_lints() -> Count {
+    let mut count = Count::default();
+    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let doc = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+    count.add(Count::one(succeeds(&mut cargo(&["fmt", "--all", "--check"]))));
+    count.add(Count::one(succeeds(&mut cargo(&clippy))));
+    count.add(Count::one(succeeds(cargo(&doc).env("RUSTDOCFLAGS", "-D warnings"))));
+    count
+}
+
+/// Runs the tests and adds up what the test programs say about themselves. A test program that
+/// dies without a word counts as one failure.
+fn run_tests(args: &[String]) -> Count {
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    command.args(args).stdout(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            complain(&format!("cargo cannot be started: {error}\n"));
+            return Count::one(false);
+        }
+    };
+    let mut count = Count::default();
+    if let Some(output) = child.stdout.take() {
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(output));
+        for line in lines.map_while(Result::ok) {
+            say(&format!("{line}\n"));
+            count.add(parse_result(&line).unwrap_or_default());
+        }
+    }
+    let ended_well = child.wait().is_ok_and(|status| status.success());
+    if !ended_well && count.failed == 0 {
+        count.failed = 1;
+    }
+    count
+}
+
+/// Reads `test result: ok. 12 passed; 1 failed; …`.
+fn parse_result(line: &str) -> Option<Count> {
+    let rest = line.trim().strip_prefix("test result: ")?;
+    let number = |word: &str| {
+        let before = rest.split(word).next()?;
+        before.split_whitespace().last()?.parse().ok()
+    };
+    Some(Count { passed: number(" passed")?, failed: number(" failed")? })
+}
+
+fn run_fuzz(seconds: &str, seed: Option<&str>) -> Count {
+    let mut count = Count::default();
+    if !succeeds(&mut cargo(&["build", "--package", "dflow-fuzz", "--bins"])) {
+        return Count::one(false);
+    }
+    for target in FUZZ_TARGETS {
+        let mut command = cargo(&["run", "--quiet", "--package", "dflow-fuzz", "--bin", target]);
+        command.args(["--", "--seconds", seconds]);
+        if let Some(seed) = seed {
+            command.args(["--seed", seed]);
+        }
+        let limit = Duration::from_secs(seconds.parse::<u64>().unwrap_or(60) * 3 + 60);
+        count.add(Count::one(succeeds_within(&mut command, limit)));
+    }
+    count
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(args).current_dir(tidy::root());
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
+    match command.status() {
+        Ok(status) => status.success(),
+        Err(error) => {
+            complain(&format!("cargo cannot be started: {error}\n"));
+            false
+        }
+    }
+}
+
+/// As [`succeeds`]; a command that takes longer is ended and has failed.
+fn succeeds_within(command: &mut Command, limit: Duration) -> bool {
+    let Ok(mut child) = command.spawn() else { return false };
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(Duration::from_millis(100)),
+            Ok(None) | Err(_) => {
+                complain("a fuzz target did not end in time\n");
+                let _ = child.kill();
+                let _ = child.wait();
+                return false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_read_from_both_harnesses() {
+        let std = "test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(parse_result(std), Some(Count { passed: 12, failed: 3 }));
+        assert_eq!(parse_result("running 3 tests"), None);
+    }
+}
