@@ -3,7 +3,7 @@
 use super::File;
 
 /// Which of our crates each crate may use. Arrows point downwards only.
-const CRATES: [(&str, &[&str]); 9] = [
+const CRATES: [(&str, &[&str]); 8] = [
     ("compiler/syntax/", &[]),
     ("compiler/ir/", &[]),
     ("stdlib/", &[]),
@@ -12,7 +12,6 @@ const CRATES: [(&str, &[&str]); 9] = [
     ("cli/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
     ("tests/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
     ("fuzz/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
-    ("xtask/", &[]),
 ];
 
 /// Which modules of the compiler a module must never name: what comes after it, and for pure
