@@ -1,0 +1,286 @@
+//! The command line's shape.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use dflow_ir::target::TargetId;
+use dflow_runtime::config::{CodeKind, EngineKind};
+
+use crate::data::{Binding, parse_binding};
+
+/// Compiler and emulator for wafer-scale dataflow programs.
+#[derive(Debug, Parser)]
+#[command(name = "dflowc", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 well, 1 the program is wrong or a check failed, \
+2 wrong use, 3 trap or deadlock, 4 a limit was reached, 130 interrupted.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Compile a program to an image that runs without its sources
+    Build(BuildArgs),
+    /// Report what is wrong with a program, and make nothing
+    Check(CheckArgs),
+    /// Run a program's host block on an emulated mesh
+    Run(Box<RunArgs>),
+    /// Run a program's test blocks, each on a fresh mesh
+    Test(TestArgs),
+    /// Print what a phase of the compiler made of a program
+    Dump(DumpArgs),
+    /// Explain a diagnostic code, or list all codes
+    Explain(ExplainArgs),
+}
+
+/// `dflowc build`.
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// Source file (.dfl or .csl), or the name of a program of the library
+    pub(crate) file: String,
+    /// Image to write [default: the source's name with .dfi, in the current folder]
+    #[arg(short, long, value_name = "OUT.dfi")]
+    pub(crate) output: Option<PathBuf>,
+    /// How to compile.
+    #[command(flatten)]
+    pub(crate) compile: CompileArgs,
+}
+
+/// `dflowc check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// Source file (.dfl or .csl), or the name of a program of the library
+    pub(crate) file: String,
+    /// How to compile.
+    #[command(flatten)]
+    pub(crate) compile: CompileArgs,
+}
+
+/// `dflowc run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Source file, image (.dfi), or the name of a program of the library
+    pub(crate) file: String,
+    /// Give the host block an input: .npy, or raw little-endian values with a :dtype behind the
+    /// path (f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64)
+    #[arg(long = "input", value_name = "NAME=PATH[:DTYPE]", value_parser = parse_binding)]
+    pub(crate) inputs: Vec<Binding>,
+    /// Keep an output of the host block: .npy, or raw little-endian values
+    #[arg(long = "output", value_name = "NAME=PATH[:DTYPE]", value_parser = parse_binding)]
+    pub(crate) outputs: Vec<Binding>,
+    /// How to compile.
+    #[command(flatten)]
+    pub(crate) compile: CompileArgs,
+    /// How to run.
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+}
+
+/// `dflowc test`.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Source file (.dfl), or the name of a program of the library
+    pub(crate) file: String,
+    /// Run only tests whose name contains this
+    pub(crate) filter: Option<String>,
+    /// How to compile.
+    #[command(flatten)]
+    pub(crate) compile: CompileArgs,
+    /// How to run.
+    #[command(flatten)]
+    pub(crate) machine: MachineArgs,
+}
+
+/// `dflowc dump`.
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// Source file (.dfl or .csl), or the name of a program of the library
+    #[arg(required_unless_present = "builtins")]
+    pub(crate) file: Option<String>,
+    /// Which phase
+    #[arg(long, value_enum, required_unless_present = "builtins")]
+    pub(crate) stage: Option<StageArg>,
+    /// List every builtin and vector operation and whether it is supported
+    #[arg(long, conflicts_with_all = ["file", "stage"])]
+    pub(crate) builtins: bool,
+    /// How to compile.
+    #[command(flatten)]
+    pub(crate) compile: CompileArgs,
+}
+
+/// `dflowc explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A code such as route-conflict; all codes are listed without one
+    pub(crate) code: Option<String>,
+}
+
+/// How to compile.
+#[derive(Debug, Args)]
+pub(crate) struct CompileArgs {
+    /// Hardware generation [default: wse2]
+    #[arg(long, value_enum)]
+    pub(crate) target: Option<TargetArg>,
+    /// Set a param of the layout, or a setting of the host block
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// Diagnostics and results as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How to run.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// Scheduler: step is the definition of time, exact gives the same cycles faster
+    #[arg(long, value_enum, default_value_t = EngineArg::Exact)]
+    pub(crate) engine: EngineArg,
+    /// Code engine
+    #[arg(long, value_enum, default_value_t = CodeArg::Jit)]
+    pub(crate) code: CodeArg,
+    /// Threads of the exact engine; results do not depend on it
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// End the run at this cycle
+    #[arg(long, value_name = "N")]
+    pub(crate) max_cycles: Option<u64>,
+    /// End the run when the mesh needs more memory than this (K, M, G: powers of 1024)
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) max_memory: Option<u64>,
+    /// End the run after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(crate) timeout: Option<f64>,
+}
+
+/// `--target`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TargetArg {
+    /// Second generation
+    Wse2,
+    /// Third generation
+    Wse3,
+}
+
+impl From<TargetArg> for TargetId {
+    fn from(arg: TargetArg) -> TargetId {
+        match arg {
+            TargetArg::Wse2 => TargetId::Wse2,
+            TargetArg::Wse3 => TargetId::Wse3,
+        }
+    }
+}
+
+/// `--engine`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// Word by word, cycle by cycle
+    Step,
+    /// The same results, faster
+    Exact,
+}
+
+impl From<EngineArg> for EngineKind {
+    fn from(arg: EngineArg) -> EngineKind {
+        match arg {
+            EngineArg::Step => EngineKind::Step,
+            EngineArg::Exact => EngineKind::Exact,
+        }
+    }
+}
+
+/// `--code`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum CodeArg {
+    /// Plain and slow
+    Interpreter,
+    /// Native code
+    Jit,
+}
+
+impl From<CodeArg> for CodeKind {
+    fn from(arg: CodeArg) -> CodeKind {
+        match arg {
+            CodeArg::Interpreter => CodeKind::Interpreter,
+            CodeArg::Jit => CodeKind::Jit,
+        }
+    }
+}
+
+/// `--stage`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StageArg {
+    /// Words of the file
+    Tokens,
+    /// The tree
+    Ast,
+    /// What names refer to
+    Names,
+    /// What the layout block asked for
+    Plan,
+    /// Checked programs
+    Typed,
+    /// Programs as the machine runs them
+    Ir,
+    /// The mesh as a picture, with routes and memory maps
+    Layout,
+    /// The whole image as text
+    Image,
+}
+
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some(_) | None => Err("expected NAME=VALUE".into()),
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok(seconds),
+        Ok(_) | Err(_) => Err("expected a number of seconds".into()),
+    }
+}
+
+fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(['K', 'M', 'G', 'k', 'm', 'g']);
+    let shift = match text.strip_prefix(digits).unwrap_or_default() {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        _ => return Err("expected a number of bytes, such as 512M".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, such as 512M")?;
+    number.checked_mul(1 << shift).ok_or_else(|| "more bytes than there are".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_suffixes() {
+        assert_eq!(parse_bytes("512M"), Ok(512 << 20));
+        assert_eq!(parse_bytes("7"), Ok(7));
+        assert!(parse_bytes("7X").is_err());
+        assert!(parse_bytes("7MM").is_err());
+        assert!(parse_bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn settings_have_a_name() {
+        assert_eq!(parse_setting("a=b=c"), Ok(("a".into(), "b=c".into())));
+        assert!(parse_setting("=b").is_err());
+        assert!(parse_setting("b").is_err());
+    }
+}

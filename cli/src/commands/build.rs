@@ -1,0 +1,41 @@
+//! `dflowc build`: sources to an image.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{compile, options, refused, say_json};
+use crate::args::BuildArgs;
+use crate::data::{check_place, write_file};
+use crate::diagnostics;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::source::Root;
+
+/// Builds an image, whole or not at all.
+///
+/// # Errors
+/// The source cannot be found or the image cannot be written.
+pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
+    let root = Root::find(&args.file)?;
+    let default = PathBuf::from(format!("{}.dfi", root.stem()));
+    let output = args.output.as_ref().unwrap_or(&default);
+    check_place(output)?;
+    let mut options = options(&args.compile);
+    options.tests = true;
+    let json = args.compile.json;
+    let compiled = compile(root, options, json);
+    let Some(image) = &compiled.image else { return refused(&compiled, json) };
+    super::names::check_settings(image, &args.compile.settings)?;
+    let bytes = image.encode();
+    write_file(output, &bytes, &Interrupt::install()?)?;
+    if json {
+        say_json(&json!({
+            "status": Exit::Success.word(),
+            "image": output.display().to_string(),
+            "bytes": bytes.len(),
+            "diagnostics": diagnostics::json(&compiled.sources, &compiled.diagnostics),
+        }))?;
+    }
+    Ok(Exit::Success)
+}

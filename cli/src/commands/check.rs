@@ -1,0 +1,28 @@
+//! `dflowc check`: diagnostics and nothing else.
+
+use dflow_syntax::Severity;
+use serde_json::json;
+
+use super::{compile, options, say_json};
+use crate::args::CheckArgs;
+use crate::diagnostics::{self, count};
+use crate::exit::{Exit, Failure};
+use crate::source::Root;
+
+/// Checks a program, its tests included.
+///
+/// # Errors
+/// The source cannot be found.
+pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
+    let root = Root::find(&args.file)?;
+    let mut options = options(&args.compile);
+    options.tests = true;
+    let compiled = compile(root, options, args.compile.json);
+    let bad = compiled.image.is_none() || count(&compiled.diagnostics, Severity::Error) > 0;
+    let exit = if bad { Exit::Program } else { Exit::Success };
+    if args.compile.json {
+        let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);
+        say_json(&json!({ "status": exit.word(), "diagnostics": diagnostics }))?;
+    }
+    Ok(exit)
+}

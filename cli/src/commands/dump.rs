@@ -1,0 +1,47 @@
+//! `dflowc dump`: what a phase made of a program.
+
+use dflow_compiler::Stage;
+use dflow_syntax::Severity;
+
+use super::options;
+use crate::args::{DumpArgs, StageArg};
+use crate::diagnostics::{self, count};
+use crate::exit::{Exit, Failure};
+use crate::source::Root;
+use crate::term;
+
+/// Prints a stage, or the table of builtins.
+///
+/// # Errors
+/// The source cannot be found.
+pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
+    if args.builtins {
+        term::say(&dflow_compiler::builtin_table())?;
+        return Ok(Exit::Success);
+    }
+    // The command line has both unless it asks for the table.
+    let (Some(file), Some(stage)) = (&args.file, args.stage) else {
+        return Err(Failure::usage("dump needs a file and a --stage"));
+    };
+    let root = Root::find(file)?;
+    let dump = dflow_compiler::dump(&root, root.path(), options(&args.compile), stage.into());
+    term::say(&dump.text)?;
+    diagnostics::show(&dump.sources, &dump.diagnostics);
+    let bad = count(&dump.diagnostics, Severity::Error) > 0;
+    Ok(if bad { Exit::Program } else { Exit::Success })
+}
+
+impl From<StageArg> for Stage {
+    fn from(arg: StageArg) -> Stage {
+        match arg {
+            StageArg::Tokens => Stage::Tokens,
+            StageArg::Ast => Stage::Ast,
+            StageArg::Names => Stage::Names,
+            StageArg::Plan => Stage::Plan,
+            StageArg::Typed => Stage::Typed,
+            StageArg::Ir => Stage::Ir,
+            StageArg::Layout => Stage::Layout,
+            StageArg::Image => Stage::Image,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One file per command.
+
+mod build;
+mod check;
+mod dump;
+mod explain;
+mod names;
+mod run;
+mod test;
+
+use dflow_compiler::{Compiled, Options};
+
+use crate::args::{Cli, Command, CompileArgs};
+use crate::diagnostics;
+use crate::exit::{Exit, Failure};
+use crate::source::Root;
+use crate::term;
+
+/// Runs a command.
+///
+/// # Errors
+/// It cannot go on; the message says why.
+pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Build(args) => build::execute(&args),
+        Command::Check(args) => check::execute(&args),
+        Command::Run(args) => run::execute(&args),
+        Command::Test(args) => test::execute(&args),
+        Command::Dump(args) => dump::execute(&args),
+        Command::Explain(args) => explain::execute(&args),
+    }
+}
+
+/// The compiler's options as the command line gives them.
+fn options(args: &CompileArgs) -> Options {
+    let mut options = Options { params: args.settings.clone(), ..Options::default() };
+    if let Some(target) = args.target {
+        options.target = target.into();
+    }
+    options
+}
+
+/// Compiles and shows what there is to say (unless JSON is asked for, which comes at the end).
+fn compile(root: Root<'_>, options: Options, json: bool) -> Compiled {
+    let compiled = dflow_compiler::compile(&root, root.path(), options);
+    if !json {
+        diagnostics::show(&compiled.sources, &compiled.diagnostics);
+    }
+    compiled
+}
+
+/// One line of JSON on standard output.
+fn say_json(value: &serde_json::Value) -> Result<(), Failure> {
+    term::say(&format!("{value}\n")).map(|_| ())
+}
+
+/// The end of a command whose program does not compile.
+fn refused(compiled: &Compiled, json: bool) -> Result<Exit, Failure> {
+    if json {
+        let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);
+        let word = Exit::Program.word();
+        say_json(&serde_json::json!({ "status": word, "diagnostics": diagnostics }))?;
+    }
+    Ok(Exit::Program)
+}

@@ -1,0 +1,86 @@
+//! `dflowc run`: a program's host block on an emulated mesh.
+
+use serde_json::json;
+
+use super::names::{check_bindings, check_fixed, check_settings};
+use super::{compile, options, refused, say_json};
+use crate::args::RunArgs;
+use crate::data::{Input, Outputs};
+use crate::diagnostics;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::machine::{self, Ended, Env};
+use crate::progress::Line;
+use crate::source::{Root, Runnable};
+use crate::term;
+
+/// Runs a program; writes its outputs only if it ends well.
+///
+/// # Errors
+/// Wrong use, inputs that cannot be read, or outputs that cannot be written.
+pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
+    let root = Root::find(&args.file)?;
+    let json = args.compile.json;
+    let (image, diagnostics) = match root.open()? {
+        Runnable::Image(image) => {
+            check_fixed(&image, &args.compile.settings)?;
+            if args.compile.target.is_some_and(|target| image.target != target.into()) {
+                let built = image.target.name();
+                return Err(Failure::usage(format!("the image was built for {built}")));
+            }
+            (*image, json!([]))
+        }
+        Runnable::Source(root) => {
+            let compiled = compile(root, options(&args.compile), json);
+            let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
+            match compiled.image {
+                Some(image) => (image, shown),
+                None => return refused(&compiled, json),
+            }
+        }
+    };
+    check_settings(&image, &args.compile.settings)?;
+    check_bindings(&image, &args.inputs, &args.outputs)?;
+    let Some(host) = &image.host else {
+        let name = root.path();
+        return Err(Failure::usage(format!("{name} has no host block: nothing says what to run")));
+    };
+    let outputs = Outputs::new(&args.outputs)?;
+    let inputs = args.inputs.iter().map(Input::read).collect::<Result<Vec<_>, _>>()?;
+    let interrupt = Interrupt::install()?;
+    let line = Line::new(json, args.machine.max_cycles);
+    let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
+    let (ended, env) = machine::run(&image, host, &args.machine, env, &interrupt, &line)?;
+    line.clear();
+    let exit = finish(&ended, &env, &interrupt)?;
+    if json {
+        say_json(&json!({
+            "status": exit.word(),
+            "message": ended.message,
+            "printed": env.printed(),
+            "report": ended.report.as_ref().map(crate::report::Report::json),
+            "diagnostics": diagnostics,
+        }))?;
+    } else if let (Exit::Success, Some(report)) = (exit, &ended.report) {
+        term::complain(&format!("{}: done\n{}", root.stem(), report.text()));
+    }
+    Ok(exit)
+}
+
+/// Keeps the outputs of a run that ended well; says why another one ended.
+fn finish(ended: &Ended, env: &Env<'_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    env.check()?;
+    match ended.exit {
+        Exit::Success => {
+            env.outputs().write(interrupt)?;
+            Ok(Exit::Success)
+        }
+        Exit::Interrupted => Err(Failure::interrupted()),
+        Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit => {
+            if !env.is_json() {
+                term::complain(&format!("dflowc: {}", ended.message));
+            }
+            Ok(ended.exit)
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Reading inputs.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use dflow_ir::ty::Ty;
+
+use super::{Binding, Dtype, npy};
+use crate::exit::Failure;
+
+/// Inputs larger than this are refused rather than swapped to death.
+const MAX_BYTES: u64 = 64 << 30;
+
+/// The values of one input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Input {
+    name: String,
+    place: String,
+    dtype: Option<Dtype>,
+    values: Vec<u8>,
+}
+
+impl Input {
+    /// Reads the file of a binding.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, or is not of the type that the command line says.
+    pub(crate) fn read(binding: &Binding) -> Result<Input, Failure> {
+        let place = binding.path.display().to_string();
+        let fail = |why: String| Failure::usage(format!("input `{}`: {place}: {why}", binding.name));
+        let bytes = read_file(&binding.path).map_err(&fail)?;
+        let (dtype, values) = if npy::is_npy(&bytes) {
+            let header = npy::parse(&bytes).map_err(&fail)?;
+            let mut values = bytes;
+            values.drain(..header.start);
+            (Some(header.dtype), values)
+        } else if binding.path.extension().is_some_and(|end| end == "npy") {
+            return Err(fail("it is no .npy file".into()));
+        } else {
+            (binding.dtype, bytes)
+        };
+        if let (Some(asked), Some(found)) = (binding.dtype, dtype)
+            && asked != found
+        {
+            let (asked, found) = (asked.name(), found.name());
+            return Err(fail(format!("it holds {found}, the command line says {asked}")));
+        }
+        let input = Input { name: binding.name.clone(), place, dtype, values };
+        if let Some(dtype) = dtype {
+            input.whole_elements(dtype.bytes(), dtype.name()).map_err(Failure::usage)?;
+        }
+        Ok(input)
+    }
+
+    /// The name that the host block uses.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Machine type of an element, if the file or the command line says it.
+    pub(crate) fn ty(&self) -> Option<Ty> {
+        self.dtype.map(Dtype::ty)
+    }
+
+    /// The values, one after the other, little endian.
+    pub(crate) fn values(&self) -> &[u8] {
+        &self.values
+    }
+
+    /// An error of the system as a few words.
+    pub(crate) fn reason(error: &std::io::Error) -> String {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => "no such file".into(),
+            std::io::ErrorKind::PermissionDenied => "not permitted".into(),
+            std::io::ErrorKind::StorageFull => "the disk is full".into(),
+            _ => error.to_string(),
+        }
+    }
+
+    fn whole_elements(&self, size: u64, type_name: &str) -> Result<(), String> {
+        let Input { name, place, values, .. } = self;
+        let length = values.len() as u64;
+        if length.is_multiple_of(size) {
+            return Ok(());
+        }
+        Err(format!(
+            "input `{name}`: {place} has {length} bytes, which is no multiple of {size} ({type_name})"
+        ))
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+    let data = std::fs::metadata(path).map_err(|error| Input::reason(&error))?;
+    if data.is_dir() {
+        return Err("is a folder".into());
+    }
+    if data.len() > MAX_BYTES {
+        return Err(format!("has {} bytes, more than {MAX_BYTES}", data.len()));
+    }
+    let file = std::fs::File::open(path).map_err(|error| Input::reason(&error))?;
+    let mut bytes = Vec::new();
+    let limit = if data.is_file() { data.len().saturating_add(1) } else { MAX_BYTES };
+    bytes
+        .try_reserve(usize::try_from(data.len()).unwrap_or(usize::MAX))
+        .map_err(|_| "does not fit into memory".to_owned())?;
+    file.take(limit).read_to_end(&mut bytes).map_err(|error| Input::reason(&error))?;
+    Ok(bytes)
+}

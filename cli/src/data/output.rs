@@ -1,0 +1,253 @@
+//! Writing outputs: whole or not at all.
+//!
+//! Every output is written to a temporary file in its own folder and synced; when all of them
+//! are there, they are renamed. What is no regular file (a device, a pipe) is written directly.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use dflow_ir::ty::Ty;
+use tempfile::NamedTempFile;
+
+use super::{Binding, Dtype, Input, npy};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+
+/// Bytes between two looks at the interrupt flag.
+const CHUNK: usize = 1 << 20;
+
+/// The outputs that the command line asks for, and what the program has given so far.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    wanted: Vec<Binding>,
+    given: Vec<(usize, Ty, Vec<u8>)>,
+}
+
+impl Outputs {
+    /// Checks every place before anything runs.
+    ///
+    /// # Errors
+    /// A folder does not exist or cannot be written to, or a name or place is given twice.
+    pub(crate) fn new(wanted: &[Binding]) -> Result<Outputs, Failure> {
+        for (index, binding) in wanted.iter().enumerate() {
+            let earlier = &wanted[..index];
+            if earlier.iter().any(|other| other.name == binding.name) {
+                return Err(Failure::usage(format!("output `{}` is given twice", binding.name)));
+            }
+            if earlier.iter().any(|other| other.path == binding.path) {
+                let place = binding.path.display();
+                return Err(Failure::usage(format!("two outputs would go to {place}")));
+            }
+            check_place(&binding.path)?;
+        }
+        Ok(Outputs { wanted: wanted.to_vec(), given: Vec::new() })
+    }
+
+    /// Takes an output of the program; one that nobody asked for is dropped. A second one of the
+    /// same name replaces the first.
+    ///
+    /// # Errors
+    /// Its type is not the one that the command line says.
+    pub(crate) fn give(&mut self, name: &str, ty: Ty, bytes: &[u8]) -> Result<(), String> {
+        let Some(index) = self.wanted.iter().position(|binding| binding.name == name) else {
+            return Ok(());
+        };
+        if let Some(dtype) = self.wanted[index].dtype
+            && dtype.ty() != ty
+        {
+            let asked = dtype.name();
+            return Err(format!("output `{name}` is {ty}, the command line says {asked}"));
+        }
+        self.given.retain(|(other, _, _)| *other != index);
+        self.given.push((index, ty, bytes.to_vec()));
+        Ok(())
+    }
+
+    /// Writes all outputs, or none.
+    ///
+    /// # Errors
+    /// One cannot be written, an asked one was never given, or the user gave up.
+    pub(crate) fn write(&self, interrupt: &Interrupt) -> Result<(), Failure> {
+        for (index, binding) in self.wanted.iter().enumerate() {
+            if !self.given.iter().any(|(given, _, _)| *given == index) {
+                let name = &binding.name;
+                return Err(Failure::program(format!("the program gave no output `{name}`")));
+            }
+        }
+        let mut ready = Vec::new();
+        for (index, ty, bytes) in &self.given {
+            let binding = &self.wanted[*index];
+            let dtype = binding.dtype.unwrap_or_else(|| Dtype::of(*ty));
+            let header = if binding.path.extension().is_some_and(|end| end == "npy") {
+                npy::write_header(dtype, &[bytes.len() as u64 / dtype.bytes()])
+            } else {
+                Vec::new()
+            };
+            ready.push(Pending::write(&binding.path, &[&header, bytes], interrupt)?);
+        }
+        ready.into_iter().try_for_each(Pending::finish)
+    }
+}
+
+/// Writes one file, whole or not at all.
+///
+/// # Errors
+/// It cannot be written, or the user gave up.
+pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Result<(), Failure> {
+    Pending::write(path, &[bytes], interrupt)?.finish()
+}
+
+/// Checks that a file can be made here.
+///
+/// # Errors
+/// It is a folder, or its folder does not exist or cannot be written to.
+pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
+    let fail = |why: &str| Failure::usage(format!("cannot write {}: {why}", path.display()));
+    if path.is_dir() {
+        return Err(fail("it is a folder"));
+    }
+    if is_special(path) {
+        return Ok(());
+    }
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return Err(fail("its folder does not exist"));
+    }
+    // The only question that the system answers truthfully is an attempt.
+    temporary(&folder).map(drop).map_err(|error| fail(&Input::reason(&error)))
+}
+
+/// A file that is complete but not in its place yet.
+enum Pending {
+    Ready(NamedTempFile, std::path::PathBuf),
+    Done,
+}
+
+impl Pending {
+    fn write(path: &Path, parts: &[&[u8]], interrupt: &Interrupt) -> Result<Pending, Failure> {
+        let fail = |error: std::io::Error| {
+            Failure::program(format!("cannot write {}: {}", path.display(), Input::reason(&error)))
+        };
+        if is_special(path) {
+            let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
+            return match copy(&mut file, parts, interrupt)? {
+                Ok(()) => Ok(Pending::Done),
+                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Pending::Done),
+                Err(error) => Err(fail(error)),
+            };
+        }
+        // A link keeps pointing where it points.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let mut file = temporary(&folder_of(&target)).map_err(fail)?;
+        interrupt.remove_on_exit(file.path());
+        copy(file.as_file_mut(), parts, interrupt)?.map_err(fail)?;
+        file.as_file().sync_all().map_err(fail)?;
+        if let Ok(old) = std::fs::metadata(&target) {
+            // Rights of the file that is replaced are kept where the system lets us.
+            let _ = file.as_file().set_permissions(old.permissions());
+        }
+        Ok(Pending::Ready(file, target))
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let Pending::Ready(file, target) = self else { return Ok(()) };
+        let renamed = file.persist(&target);
+        renamed.map(drop).map_err(|error| {
+            Failure::program(format!("cannot write {}: {}", target.display(), Input::reason(&error.error)))
+        })
+    }
+}
+
+fn copy(
+    file: &mut std::fs::File,
+    parts: &[&[u8]],
+    interrupt: &Interrupt,
+) -> Result<std::io::Result<()>, Failure> {
+    for chunk in parts.iter().flat_map(|part| part.chunks(CHUNK)) {
+        if interrupt.is_set() {
+            return Err(Failure::interrupted());
+        }
+        if let Err(error) = file.write_all(chunk) {
+            return Ok(Err(error));
+        }
+    }
+    if interrupt.is_set() { Err(Failure::interrupted()) } else { Ok(Ok(())) }
+}
+
+fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".dflowc-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // As any new file: the user's mask takes its share.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
+
+fn folder_of(path: &Path) -> std::path::PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        Some(_) | None => std::path::PathBuf::from("."),
+    }
+}
+
+/// Whether something is there that is neither a file nor a folder.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding(name: &str, path: &Path, dtype: Option<Dtype>) -> Binding {
+        Binding { name: name.into(), path: path.to_path_buf(), dtype }
+    }
+
+    #[test]
+    fn all_outputs_or_none() -> Result<(), Failure> {
+        let folder = tempfile::tempdir().map_err(|e| Failure::program(e.to_string()))?;
+        let (a, b) = (folder.path().join("a.npy"), folder.path().join("b.bin"));
+        let mut outputs =
+            Outputs::new(&[binding("a", &a, Some(Dtype::U16)), binding("b", &b, None)])?;
+        assert!(outputs.give("a", Ty::F32, &[0; 4]).is_err());
+        assert_eq!(outputs.give("a", Ty::I16, &[1, 0, 2, 0]), Ok(()));
+        assert_eq!(outputs.write(&Interrupt::never()).map_err(|f| f.exit.code()), Err(1));
+        assert!(!a.exists() && !b.exists());
+        assert_eq!(outputs.give("b", Ty::I8, &[7]), Ok(()));
+        outputs.write(&Interrupt::never())?;
+        let header = npy::parse(&std::fs::read(&a).unwrap_or_default());
+        assert_eq!(header.map(|header| (header.dtype, header.shape)), Ok((Dtype::U16, vec![2])));
+        assert_eq!(std::fs::read(&b).unwrap_or_default(), [7]);
+        let left = std::fs::read_dir(folder.path()).map_or(0, Iterator::count);
+        assert_eq!(left, 2, "no temporary file is left");
+        Ok(())
+    }
+
+    #[test]
+    fn bad_places_are_known_before_the_run() {
+        let missing = Path::new("/nowhere/at/all/x.bin");
+        assert_eq!(Outputs::new(&[binding("a", missing, None)]).unwrap_err().exit.code(), 2);
+        assert!(check_place(Path::new("/")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_one_message() {
+        let full = Path::new("/dev/full");
+        let failure = write_file(full, &[1, 2, 3], &Interrupt::never()).unwrap_err();
+        assert_eq!(failure.exit.code(), 1);
+        assert!(failure.message.contains("the disk is full"), "{}", failure.message);
+    }
+
+    #[test]
+    fn an_interrupt_leaves_nothing() {
+        let Ok(folder) = tempfile::tempdir() else { return };
+        let path = folder.path().join("a.bin");
+        let failure = write_file(&path, &[0; 10], &Interrupt::already()).unwrap_err();
+        assert_eq!(failure.exit.code(), 130);
+        assert_eq!(std::fs::read_dir(folder.path()).map_or(9, Iterator::count), 0);
+    }
+}

@@ -1,0 +1,46 @@
+//! Showing diagnostics: for people on standard error, for programs as JSON.
+
+use dflow_syntax::diagnostic::render;
+use dflow_syntax::{Diagnostic, Severity, SourceMap};
+use serde_json::Value;
+
+use crate::term;
+
+/// After so many errors the rest is only counted.
+const MAX_SHOWN: usize = 100;
+
+/// Shows diagnostics on standard error, with a line of totals if there are errors.
+pub(crate) fn show(sources: &SourceMap, diagnostics: &[Diagnostic]) {
+    let color = term::color();
+    for diagnostic in diagnostics.iter().take(MAX_SHOWN) {
+        term::complain(render::human(sources, diagnostic, color).trim_end_matches('\n'));
+        term::complain("");
+    }
+    let errors = count(diagnostics, Severity::Error);
+    let warnings = count(diagnostics, Severity::Warning);
+    if diagnostics.len() > MAX_SHOWN {
+        term::complain(&format!("... {} more are not shown", diagnostics.len() - MAX_SHOWN));
+    }
+    if errors > 0 {
+        let also = match warnings {
+            0 => String::new(),
+            n => format!(" and {}", plural(n, "warning")),
+        };
+        term::complain(&format!("{}{also}", plural(errors, "error")));
+    }
+}
+
+/// All diagnostics as JSON.
+pub(crate) fn json(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Value {
+    diagnostics.iter().map(|diagnostic| render::json(sources, diagnostic)).collect()
+}
+
+/// How many are of a severity.
+pub(crate) fn count(diagnostics: &[Diagnostic], severity: Severity) -> usize {
+    diagnostics.iter().filter(|diagnostic| diagnostic.severity() == severity).count()
+}
+
+/// `1 error`, `2 errors`.
+pub(crate) fn plural(n: usize, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}

@@ -1,0 +1,78 @@
+//! How a command ends.
+
+use std::process::ExitCode;
+
+/// The exit codes, as documented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All well.
+    Success,
+    /// The program is wrong, a check failed, or an output could not be written.
+    Program,
+    /// The command was used wrongly: bad arguments, missing files.
+    Usage,
+    /// The emulated program trapped or cannot go on.
+    Trap,
+    /// A limit ended the run.
+    Limit,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Exit::Success => 0,
+            Exit::Program => 1,
+            Exit::Usage => 2,
+            Exit::Trap => 3,
+            Exit::Limit => 4,
+            Exit::Interrupted => 130,
+        }
+    }
+
+    /// The word for it in JSON results.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Exit::Success => "success",
+            Exit::Program => "failed",
+            Exit::Usage => "usage",
+            Exit::Trap => "trap",
+            Exit::Limit => "limit",
+            Exit::Interrupted => "interrupted",
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// A command that cannot go on, and the one message that says why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The exit code to end with.
+    pub(crate) exit: Exit,
+    /// One sentence for the user, without the name of the tool.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// The program is wrong, or its result cannot be kept.
+    pub(crate) fn program(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Program, message: message.into() }
+    }
+
+    /// The command line is wrong.
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, message: message.into() }
+    }
+
+    /// The user gave up.
+    pub(crate) fn interrupted() -> Failure {
+        Failure { exit: Exit::Interrupted, message: "interrupted; nothing was written".into() }
+    }
+}

@@ -1,0 +1,71 @@
+//! Ctrl-C: the first ends the run cleanly, the second at once.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::exit::{Exit, Failure};
+use crate::term;
+
+/// A flag that Ctrl-C sets, and what to remove when a second one comes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt {
+    flag: Arc<AtomicBool>,
+    files: Arc<Mutex<Vec<PathBuf>>>,
+}
+
+impl Interrupt {
+    /// Takes over Ctrl-C (and the polite signal to end) for the rest of the process.
+    ///
+    /// # Errors
+    /// The system does not let us.
+    pub(crate) fn install() -> Result<Interrupt, Failure> {
+        let interrupt = Interrupt::default();
+        let mine = interrupt.clone();
+        ctrlc::set_handler(move || mine.pressed())
+            .map_err(|error| Failure::program(format!("Ctrl-C cannot be handled: {error}")))?;
+        Ok(interrupt)
+    }
+
+    fn pressed(&self) {
+        if !self.flag.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        for file in files.iter() {
+            let _ = std::fs::remove_file(file);
+        }
+        term::complain("dflowc: interrupted twice; ended at once");
+        std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
+
+    /// The flag, for those who look at it while they work.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.flag)
+    }
+
+    /// Whether Ctrl-C was pressed.
+    pub(crate) fn is_set(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
+
+    /// Removes this temporary file should the process end by a second Ctrl-C.
+    pub(crate) fn remove_on_exit(&self, path: &Path) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+    }
+}
+
+#[cfg(test)]
+impl Interrupt {
+    /// One that is never pressed.
+    pub(crate) fn never() -> Interrupt {
+        Interrupt::default()
+    }
+
+    /// One that is pressed already.
+    pub(crate) fn already() -> Interrupt {
+        let interrupt = Interrupt::default();
+        interrupt.flag.store(true, Ordering::SeqCst);
+        interrupt
+    }
+}

@@ -1,0 +1,162 @@
+//! Running a host program: the command line's settings in, the runtime's outcome out.
+
+use std::time::{Duration, Instant};
+
+use dflow_ir::image::Image;
+use dflow_ir::program::Program;
+use dflow_runtime::config::{Config, Limit, Limits};
+use dflow_runtime::host::{self, HostEnv, Output};
+
+use crate::args::MachineArgs;
+use crate::data::{Input, Outputs};
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::progress::Line;
+use crate::report::Report;
+use crate::term::{self, Reader};
+
+/// Bytes of mesh state that a run may take unless the command line says otherwise.
+const MAX_MEMORY: u64 = 32 << 30;
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Ended {
+    /// The exit code that goes with it.
+    pub(crate) exit: Exit,
+    /// Why, if not well.
+    pub(crate) message: String,
+    /// What it cost, if it ended well.
+    pub(crate) report: Option<Report>,
+}
+
+/// The world as a host program sees it.
+pub(crate) struct Env<'a> {
+    inputs: Vec<Input>,
+    outputs: Outputs,
+    settings: Vec<(String, String)>,
+    line: &'a Line,
+    /// Keep what is printed instead of showing it.
+    quiet: bool,
+    printed: Vec<String>,
+    gone: bool,
+    fault: Option<Failure>,
+}
+
+impl<'a> Env<'a> {
+    /// With inputs that are read already and outputs whose places are checked.
+    pub(crate) fn new(
+        inputs: Vec<Input>,
+        outputs: Outputs,
+        settings: Vec<(String, String)>,
+        line: &'a Line,
+        quiet: bool,
+    ) -> Env<'a> {
+        Env { inputs, outputs, settings, line, quiet, printed: Vec::new(), gone: false, fault: None }
+    }
+
+    /// What the program gave.
+    pub(crate) fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    /// What it printed, if that was kept.
+    pub(crate) fn printed(&self) -> &[String] {
+        &self.printed
+    }
+
+    /// Whether results go out as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.quiet
+    }
+
+    /// A fault of printing, found while the program ran.
+    ///
+    /// # Errors
+    /// That fault.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl HostEnv for Env<'_> {
+    fn has_input(&self, name: &str) -> bool {
+        self.inputs.iter().any(|input| input.name() == name)
+    }
+
+    fn input(&mut self, name: &str) -> Result<host::Input, String> {
+        // Inputs are handed over, not copied: they can be large, and programs read them once. A
+        // second reading of the same name gets a copy of what the first left.
+        let found = self.inputs.iter().find(|input| input.name() == name);
+        let input = found.ok_or_else(|| format!("not given: use --input {name}=FILE"))?;
+        Ok(host::Input { bytes: input.values().to_vec(), ty: input.ty() })
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        let found = self.settings.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    fn output(&mut self, output: Output) -> Result<(), String> {
+        let Output { name, bytes, ty } = output;
+        self.outputs.give(&name, ty, &bytes)
+    }
+
+    fn print(&mut self, line: &str) {
+        if self.quiet {
+            self.printed.push(line.to_owned());
+        } else if !self.gone {
+            match self.line.suspend(|| term::say(&format!("{line}\n"))) {
+                Ok(Reader::Listening) => {}
+                Ok(Reader::Gone) => self.gone = true,
+                Err(fault) => {
+                    self.gone = true;
+                    self.fault = Some(fault);
+                }
+            }
+        }
+    }
+}
+
+/// Runs a host program of an image on a fresh machine.
+///
+/// # Errors
+/// The machine cannot be made.
+pub(crate) fn run<'a>(
+    image: &Image,
+    program: &Program,
+    args: &MachineArgs,
+    mut env: Env<'a>,
+    interrupt: &Interrupt,
+    line: &Line,
+) -> Result<(Ended, Env<'a>), Failure> {
+    let config = Config {
+        engine: args.engine.into(),
+        code: args.code.into(),
+        threads: usize::from(args.threads),
+        ..Config::default()
+    };
+    let start = Instant::now();
+    let limits = Limits {
+        cycle: args.max_cycles.unwrap_or(u64::MAX),
+        memory: args.max_memory.unwrap_or(MAX_MEMORY),
+        deadline: args.timeout.map(|seconds| start + Duration::from_secs_f64(seconds)),
+        interrupt: Some(interrupt.flag()),
+        progress: line.callback(),
+    };
+    let outcome = host::run_image(image, program, &config, &limits, &mut env);
+    let ended = match outcome {
+        Ok(outcome) => Ended {
+            exit: Exit::Success,
+            message: String::new(),
+            report: Some(Report::new(
+                image,
+                &config,
+                outcome.cycles,
+                outcome.stats.delivered,
+                start.elapsed(),
+            )),
+        },
+        Err(failure) => failed(image, args, &failure),
+    };
+    Ok((ended, env))
+}
