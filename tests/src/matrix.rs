@@ -1,0 +1,178 @@
+//! Every host program is run on both code engines, both schedulers, and several threads: all
+//! must give the same text, outputs, cycles and end.
+
+use std::time::{Duration, Instant};
+
+use dflow_ir::image::Image;
+use dflow_ir::program::Program;
+use dflow_ir::ty::Ty;
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
+use dflow_runtime::host::{self, Failure, HostEnv, HostOutcome, Output};
+
+use crate::header::{End, Header};
+
+/// A test that takes longer than this on one engine has gone wrong.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Bytes of mesh state that a test may take.
+const MEMORY: u64 = 4 << 30;
+
+/// What a run gave.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    /// Lines printed.
+    pub printed: Vec<String>,
+    /// Outputs: name, type, bytes.
+    pub outputs: Vec<(String, Ty, Vec<u8>)>,
+    /// How it ended.
+    pub end: End,
+    /// Why, if not well.
+    pub message: String,
+    /// Cycles, if it ended well.
+    pub cycles: u64,
+}
+
+/// What a host program is given.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Inputs: name, type, bytes.
+    pub inputs: Vec<(String, Ty, Vec<u8>)>,
+    /// Settings.
+    pub settings: Vec<(String, String)>,
+    /// No cycle from this one on is run.
+    pub max_cycles: u64,
+}
+
+impl Given {
+    /// What the header of an input says.
+    ///
+    /// # Errors
+    /// An input of it is not understood.
+    pub fn new(header: &Header) -> Result<Given, String> {
+        let inputs = header.inputs.iter().map(|input| {
+            input.bytes().map(|(ty, bytes)| (input.name.clone(), ty, bytes))
+        });
+        Ok(Given {
+            inputs: inputs.collect::<Result<_, _>>()?,
+            settings: header.args.clone(),
+            max_cycles: header.max_cycles,
+        })
+    }
+}
+
+/// The ways to run, the reference first.
+fn ways() -> Vec<(String, Config)> {
+    let mut ways = Vec::new();
+    for (engine, name, threads) in [
+        (EngineKind::Step, "step", &[1][..]),
+        (EngineKind::Exact, "exact", &[1, 2][..]),
+    ] {
+        for (code, code_name) in [(CodeKind::Interpreter, "interpreter"), (CodeKind::Jit, "jit")] {
+            for &threads in threads {
+                // Small regions, so that small meshes have borders.
+                let config = Config { engine, code, threads, region: 2, ..Config::default() };
+                ways.push((format!("{name}, {code_name}, {threads} threads"), config));
+            }
+        }
+    }
+    ways
+}
+
+/// Runs a host program in every way.
+///
+/// # Errors
+/// Two ways differ.
+pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, String> {
+    let mut reference: Option<(String, Record)> = None;
+    for (name, config) in ways() {
+        let record = run_once(image, program, given, &config);
+        match &reference {
+            None => reference = Some((name, record)),
+            Some((first, expected)) => {
+                if let Some(difference) = difference(expected, &record) {
+                    return Err(format!("`{first}` and `{name}` differ: {difference}"));
+                }
+            }
+        }
+    }
+    reference.map(|(_, record)| record).ok_or_else(|| "there is no way to run".into())
+}
+
+fn difference(a: &Record, b: &Record) -> Option<String> {
+    if a.printed != b.printed {
+        return Some(format!("printed {:?} against {:?}", a.printed, b.printed));
+    }
+    if (a.end, &a.message) != (b.end, &b.message) {
+        return Some(format!("ended {:?} {:?} against {:?} {:?}", a.end, a.message, b.end, b.message));
+    }
+    if a.cycles != b.cycles {
+        return Some(format!("{} cycles against {}", a.cycles, b.cycles));
+    }
+    (a.outputs != b.outputs).then(|| "outputs".into())
+}
+
+fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) -> Record {
+    let limits = Limits {
+        cycle: given.max_cycles,
+        memory: MEMORY,
+        deadline: Some(Instant::now() + PATIENCE),
+        ..Limits::default()
+    };
+    let mut env = Env { given, record: Record::default() };
+    let result = host::run_image(image, program, config, &limits, &mut env);
+    let mut record = env.record;
+    match result {
+        Ok(run) => match run.outcome {
+            HostOutcome::Done => record.cycles = run.cycles,
+            HostOutcome::Failed { message, loc } => {
+                record.end = End::Failed;
+                record.message = format!("line {}: {message}", loc.line);
+            }
+        },
+        Err(host::RunError::Load(error)) => {
+            record.end = End::Failed;
+            record.message = error.to_string();
+        }
+        Err(host::RunError::Run(failure)) => {
+            record.end = match &failure {
+                Failure::Host { .. } | Failure::HostTrap(_) => End::Failed,
+                Failure::Trap(_) => End::Trap,
+                Failure::Deadlock(_) => End::Deadlock,
+                Failure::Limit(_) => End::Limit,
+            };
+            record.message = failure.to_string();
+        }
+    }
+    record
+}
+
+struct Env<'a> {
+    given: &'a Given,
+    record: Record,
+}
+
+impl HostEnv for Env<'_> {
+    fn has_input(&self, name: &str) -> bool {
+        self.given.inputs.iter().any(|(other, _, _)| other == name)
+    }
+
+    fn input(&mut self, name: &str) -> Result<host::Input, String> {
+        let found = self.given.inputs.iter().find(|(other, _, _)| other == name);
+        let (_, ty, bytes) = found.ok_or("not given")?;
+        Ok(host::Input { bytes: bytes.clone(), ty: Some(*ty) })
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        let found = self.given.settings.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    fn output(&mut self, output: Output) -> Result<(), String> {
+        let Output { name, bytes, ty } = output;
+        self.record.outputs.push((name, ty, bytes));
+        Ok(())
+    }
+
+    fn print(&mut self, line: &str) {
+        self.record.printed.push(line.to_owned());
+    }
+}
