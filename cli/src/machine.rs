@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
+use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_runtime::config::{Config, Limit, Limits};
-use dflow_runtime::host::{self, HostEnv, Output};
+use dflow_runtime::host::{self, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 
 use crate::args::MachineArgs;
 use crate::data::{Input, Outputs};
@@ -51,7 +52,16 @@ impl<'a> Env<'a> {
         line: &'a Line,
         quiet: bool,
     ) -> Env<'a> {
-        Env { inputs, outputs, settings, line, quiet, printed: Vec::new(), gone: false, fault: None }
+        Env {
+            inputs,
+            outputs,
+            settings,
+            line,
+            quiet,
+            printed: Vec::new(),
+            gone: false,
+            fault: None,
+        }
     }
 
     /// What the program gave.
@@ -143,20 +153,61 @@ pub(crate) fn run<'a>(
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
     };
-    let outcome = host::run_image(image, program, &config, &limits, &mut env);
-    let ended = match outcome {
-        Ok(outcome) => Ended {
-            exit: Exit::Success,
-            message: String::new(),
-            report: Some(Report::new(
-                image,
-                &config,
-                outcome.cycles,
-                outcome.stats.delivered,
-                start.elapsed(),
-            )),
-        },
-        Err(failure) => failed(image, args, &failure),
+    let result = host::run_image(image, program, &config, &limits, &mut env);
+    let ended = match result {
+        Ok(Run { outcome: HostOutcome::Done, cycles, stats }) => {
+            let report = Report::new(image, &config, cycles, stats.delivered, start.elapsed());
+            Ended { exit: Exit::Success, message: String::new(), report: Some(report) }
+        }
+        Ok(Run { outcome: HostOutcome::Failed { message, loc }, .. }) => {
+            let place = place(image, loc);
+            let message = match message.is_empty() {
+                true => format!("{place}an expectation does not hold"),
+                false => format!("{place}{message}"),
+            };
+            Ended { exit: Exit::Program, message, report: None }
+        }
+        Err(RunError::Load(error)) => {
+            Ended { exit: Exit::Program, message: error.to_string(), report: None }
+        }
+        Err(RunError::Code(error)) => {
+            let message = format!("{error}; --code interpreter does without");
+            Ended { exit: Exit::Program, message, report: None }
+        }
+        Err(RunError::Run(failure)) => failed(image, &failure),
     };
     Ok((ended, env))
+}
+
+/// A run that failed: the exit code that goes with it, and what to say.
+fn failed(image: &Image, failure: &host::Failure) -> Ended {
+    let (exit, message) = match failure {
+        host::Failure::Host { error, loc } => {
+            // An input that was not given is wrong use; all else is the program's doing.
+            let missing = matches!(error, HostError::Input { .. });
+            let exit = if missing { Exit::Usage } else { Exit::Program };
+            (exit, format!("{}{error}", place(image, *loc)))
+        }
+        host::Failure::HostTrap(trap) => {
+            (Exit::Trap, format!("trap in the host block: {}{failure}", place(image, trap.loc)))
+        }
+        host::Failure::Trap(trap) => {
+            (Exit::Trap, format!("trap: {}{trap}", place(image, trap.loc)))
+        }
+        host::Failure::Deadlock(deadlock) => (Exit::Trap, format!("deadlock: {deadlock}")),
+        host::Failure::Limit(Limit::Interrupted) => (Exit::Interrupted, "interrupted".into()),
+        host::Failure::Limit(limit @ (Limit::Cycles | Limit::Memory | Limit::Time)) => {
+            (Exit::Limit, limit.to_string())
+        }
+    };
+    Ended { exit, message, report: None }
+}
+
+/// `path:line:column: `, or nothing if the place is not known.
+fn place(image: &Image, loc: Loc) -> String {
+    let file = image.files.get(loc.file as usize);
+    match (loc.line, file) {
+        (0, _) | (_, None) => String::new(),
+        (line, Some(file)) => format!("{file}:{line}:{}: ", loc.column),
+    }
 }

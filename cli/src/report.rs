@@ -28,7 +28,13 @@ pub(crate) struct Report {
 
 impl Report {
     /// A report of a run of `image`.
-    pub(crate) fn new(image: &Image, config: &Config, cycles: u64, wavelets: u64, host: Duration) -> Report {
+    pub(crate) fn new(
+        image: &Image,
+        config: &Config,
+        cycles: u64,
+        wavelets: u64,
+        host: Duration,
+    ) -> Report {
         let rect = image.placement.rect;
         Report {
             mesh: (rect.width, rect.height),

@@ -24,7 +24,10 @@ pub(crate) fn say(text: &str) -> Result<Reader, Failure> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(Reader::Listening),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => Err(Failure::program(format!("cannot write to standard output: {error}"))),
+        Err(error) => {
+            let why = crate::data::Input::reason(&error);
+            Err(Failure::program(format!("cannot write to standard output: {why}")))
+        }
     }
 }
 

@@ -34,9 +34,9 @@ pub fn compare(
     }
     let mut found = Found::new();
     for diagnostic in diagnostics {
-        let place = diagnostic.span().map_or((0, 0), |span| {
-            (span.file.0, sources.position(span.file, span.start).line)
-        });
+        let place = diagnostic
+            .span()
+            .map_or((0, 0), |span| (span.file.0, sources.position(span.file, span.start).line));
         let entry = (diagnostic.severity(), diagnostic.code().id().to_owned());
         found.entry(place).or_default().push(entry);
     }
@@ -57,7 +57,8 @@ fn differences(sources: &SourceMap, expected: Found, mut found: Found) -> Vec<St
                 Some(at) => drop(here.remove(at)),
                 None => {
                     let name = severity.name();
-                    faults.push(format!("{}: expected {name} `{code}`, there is none", show(place)));
+                    faults
+                        .push(format!("{}: expected {name} `{code}`, there is none", show(place)));
                 }
             }
         }
@@ -122,11 +123,7 @@ mod tests {
     #[test]
     fn annotations_are_met_or_fail() {
         let text = "a //~ unknown-name\nb\n//~^ type-mismatch, warning: unknown-param\nc\n";
-        let all = [
-            (1, codes::UNKNOWN_NAME),
-            (2, codes::TYPE_MISMATCH),
-            (2, codes::UNKNOWN_PARAM),
-        ];
+        let all = [(1, codes::UNKNOWN_NAME), (2, codes::TYPE_MISMATCH), (2, codes::UNKNOWN_PARAM)];
         assert_eq!(verdict(text, &all), Ok(()));
         assert!(verdict(text, &all[..2]).is_err_and(|fault| fault.contains("warning")));
         assert!(verdict(text, &all[1..]).is_err_and(|fault| fault.contains("a.csl:1")));

@@ -11,6 +11,8 @@ use crate::world::repository;
 const WITHOUT_TEST: &[(&str, &str)] = &[
     ("internal-error", "a fault of ours; one that a test could reach would be mended"),
     ("source-too-large", "a file of 256 MiB would be needed"),
+    ("resource-exhausted", "allocation by need is not there yet: nothing can run out"),
+    ("host-missing", "the program is well: it is the command that needs a host block"),
     ("host-input-missing", "found when the program runs, by the host"),
 ];
 

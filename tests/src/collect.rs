@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::header::{self, Header};
+use crate::operations;
 use crate::stages::{self, Stage};
 use crate::world::{Folder, repository};
-use crate::operations;
 
 /// Files that make the folder they stand in one program.
 const MAINS: [&str; 2] = ["layout.csl", "main.dfl"];
@@ -74,10 +74,10 @@ pub fn trials() -> Vec<Trial> {
         inputs.sort();
         trials.extend(inputs.iter().flat_map(|path| trials_of(&root, folder, path)));
     }
-    trials.extend(operations::all().map(|op| Trial {
-        name: format!("operations/{op}"),
-        work: Work::Operation(op),
-    }));
+    trials.extend(
+        operations::all()
+            .map(|op| Trial { name: format!("operations/{op}"), work: Work::Operation(op) }),
+    );
     trials
 }
 

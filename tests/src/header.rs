@@ -66,10 +66,10 @@ pub fn parse(text: &str) -> Result<Header, String> {
         errors: Vec::new(),
     };
     // IR text has comments of its own.
-    let lines =
-        text.lines().map_while(|line| line.strip_prefix("//#").or(line.strip_prefix(";#")));
+    let lines = text.lines().map_while(|line| line.strip_prefix("//#").or(line.strip_prefix(";#")));
     for line in lines {
-        let (key, value) = line.split_once(':').ok_or_else(|| format!("header `{line}`: no `:`"))?;
+        let (key, value) =
+            line.split_once(':').ok_or_else(|| format!("header `{line}`: no `:`"))?;
         apply(&mut header, key.trim(), value.trim())?;
     }
     if header.stages.is_empty() {
@@ -82,7 +82,8 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
     match key {
         "stages" => header.stages = words(value),
         "target" | "targets" => {
-            header.targets = words(value).iter().map(|name| target(name)).collect::<Result<_, _>>()?;
+            header.targets =
+                words(value).iter().map(|name| target(name)).collect::<Result<_, _>>()?;
         }
         "args" => header.args = value.split_whitespace().map(pair).collect::<Result<_, _>>()?,
         "input" => header.inputs.push(input(value)?),

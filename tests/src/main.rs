@@ -25,9 +25,9 @@ fn main() -> ExitCode {
 
 /// Blessing is insta's business: the same program again, told so by its variable.
 fn bless() -> Option<ExitCode> {
-    let asked = ["UPDATE_SNAPSHOTS", "BLESS"].iter().any(|name| {
-        std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
-    });
+    let asked = ["UPDATE_SNAPSHOTS", "BLESS"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0"));
     if !asked || std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
         return None;
     }

@@ -48,9 +48,10 @@ impl Given {
     /// # Errors
     /// An input of it is not understood.
     pub fn new(header: &Header) -> Result<Given, String> {
-        let inputs = header.inputs.iter().map(|input| {
-            input.bytes().map(|(ty, bytes)| (input.name.clone(), ty, bytes))
-        });
+        let inputs = header
+            .inputs
+            .iter()
+            .map(|input| input.bytes().map(|(ty, bytes)| (input.name.clone(), ty, bytes)));
         Ok(Given {
             inputs: inputs.collect::<Result<_, _>>()?,
             settings: header.args.clone(),
@@ -62,10 +63,9 @@ impl Given {
 /// The ways to run, the reference first.
 fn ways() -> Vec<(String, Config)> {
     let mut ways = Vec::new();
-    for (engine, name, threads) in [
-        (EngineKind::Step, "step", &[1][..]),
-        (EngineKind::Exact, "exact", &[1, 2][..]),
-    ] {
+    for (engine, name, threads) in
+        [(EngineKind::Step, "step", &[1][..]), (EngineKind::Exact, "exact", &[1, 2][..])]
+    {
         for (code, code_name) in [(CodeKind::Interpreter, "interpreter"), (CodeKind::Jit, "jit")] {
             for &threads in threads {
                 // Small regions, so that small meshes have borders.
@@ -102,7 +102,10 @@ fn difference(a: &Record, b: &Record) -> Option<String> {
         return Some(format!("printed {:?} against {:?}", a.printed, b.printed));
     }
     if (a.end, &a.message) != (b.end, &b.message) {
-        return Some(format!("ended {:?} {:?} against {:?} {:?}", a.end, a.message, b.end, b.message));
+        return Some(format!(
+            "ended {:?} {:?} against {:?} {:?}",
+            a.end, a.message, b.end, b.message
+        ));
     }
     if a.cycles != b.cycles {
         return Some(format!("{} cycles against {}", a.cycles, b.cycles));
@@ -128,7 +131,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
                 record.message = format!("line {}: {message}", loc.line);
             }
         },
-        Err(host::RunError::Load(error)) => {
+        Err(error @ (host::RunError::Load(_) | host::RunError::Code(_))) => {
             record.end = End::Failed;
             record.message = error.to_string();
         }

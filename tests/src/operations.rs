@@ -39,7 +39,8 @@ pub fn check(op: DsdOp) -> Result<(), String> {
 fn check_refused(source: &str) -> Result<(), String> {
     let world = MemoryWorld::new().with("operation.dfl", source);
     let compiled = dflow_compiler::compile(&world, "operation.dfl", Options::default());
-    let refused = compiled.diagnostics.iter().any(|d| d.code() == dflow_syntax::codes::NOT_SUPPORTED);
+    let refused =
+        compiled.diagnostics.iter().any(|d| d.code() == dflow_syntax::codes::NOT_SUPPORTED);
     match (refused, compiled.image) {
         (true, None) => Ok(()),
         (_, Some(_)) => Err("it is marked as not there yet, and compiles".into()),
@@ -117,9 +118,7 @@ fn value(ty: Ty, at: usize, seed: &mut u32) -> u32 {
     let raw = match ty {
         Ty::F16 => HALVES.get(edge).copied().unwrap_or(0x3000 + *seed % 0x1c00),
         Ty::F32 => SINGLES.get(edge).copied().unwrap_or(0x3e00_0000 + *seed % 0x0400_0000),
-        Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64 => {
-            WORDS.get(edge).copied().unwrap_or(*seed)
-        }
+        Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64 => WORDS.get(edge).copied().unwrap_or(*seed),
     };
     ty.mask(u64::from(raw)) as u32
 }
@@ -133,7 +132,8 @@ fn expected(row: &OpRow, form: Form, operands: &[Operand]) -> Vec<u8> {
     let mut carry = 0;
     let mut accumulator = element(0, 0);
     let mut results = Vec::new();
-    let vector = operands.iter().any(|operand| operand.letter == 's') || form.letters().starts_with('d');
+    let vector =
+        operands.iter().any(|operand| operand.letter == 's') || form.letters().starts_with('d');
     for at in 0..if vector { LENGTH } else { 1 } {
         let mut sources = [element(0, at), element(1, at), element(2, at)];
         if form == Form::Pks {
@@ -165,19 +165,26 @@ fn program(row: &OpRow, form: Form) -> String {
     let mut copies = String::new();
     let _ = writeln!(tile, "  var d_ptr: [*]{} = &d;", row.dest);
     if form.letters().starts_with('d') {
-        let _ = writeln!(body, "    const dd = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{{LENGTH}}} -> d[i] }});");
+        let _ = writeln!(
+            body,
+            "    const dd = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{{LENGTH}}} -> d[i] }});"
+        );
         arguments.push("dd".to_owned());
     } else {
         arguments.push("&d[0]".to_owned());
     }
     for Operand { name, letter, ty, values } in &operands {
         let count = values.len();
-        let _ = writeln!(tile, "  var {name}: [{count}]{ty};\n  var {name}_ptr: [*]{ty} = &{name};");
+        let _ =
+            writeln!(tile, "  var {name}: [{count}]{ty};\n  var {name}_ptr: [*]{ty} = &{name};");
         let _ = writeln!(exports, "    @export_symbol({name}_ptr, \"{name}\");");
         let _ = writeln!(names, "  @export_name(\"{name}\", [*]{ty}, true);");
         let _ = writeln!(copies, "  @copy_in(\"{name}\", @all(), @input(\"{name}\", {ty}));");
         if *letter == 's' {
-            let _ = writeln!(body, "    const {name}d = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{{count}}} -> {name}[i] }});");
+            let _ = writeln!(
+                body,
+                "    const {name}d = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{{count}}} -> {name}[i] }});"
+            );
             arguments.push(format!("{name}d"));
         } else {
             arguments.push(format!("{name}[0]"));

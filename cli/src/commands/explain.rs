@@ -41,7 +41,8 @@ fn page(id: &str) -> Result<String, Failure> {
 fn list() -> String {
     let mut text = String::new();
     for code in Code::all() {
-        let _ = writeln!(text, "{:<26} {:<8} {}", code.id(), code.severity().name(), code.summary());
+        let _ =
+            writeln!(text, "{:<26} {:<8} {}", code.id(), code.severity().name(), code.summary());
     }
     text
 }

@@ -63,7 +63,8 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let wanted = args.filter.as_deref().unwrap_or_default();
     let mut verdicts = Vec::new();
     for (name, program) in image.tests.iter().filter(|(name, _)| name.contains(wanted)) {
-        let env = Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
+        let env =
+            Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
         let (ended, env) = machine::run(image, program, &args.machine, env, &interrupt, &line)?;
         if ended.exit == Exit::Interrupted {
             return Err(Failure::interrupted());
@@ -90,7 +91,9 @@ fn conclude(verdicts: &[Verdict], json: bool) -> Result<Exit, Failure> {
     let exit = if failed == 0 { Exit::Success } else { Exit::Program };
     if json {
         let tests: Vec<_> = verdicts.iter().map(Verdict::json).collect();
-        say_json(&json!({ "status": exit.word(), "passed": passed, "failed": failed, "tests": tests }))?;
+        say_json(
+            &json!({ "status": exit.word(), "passed": passed, "failed": failed, "tests": tests }),
+        )?;
     } else {
         term::say(&format!("{passed} passed, {failed} failed\n"))?;
     }

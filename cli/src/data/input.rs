@@ -27,7 +27,8 @@ impl Input {
     /// The file cannot be read, is damaged, or is not of the type that the command line says.
     pub(crate) fn read(binding: &Binding) -> Result<Input, Failure> {
         let place = binding.path.display().to_string();
-        let fail = |why: String| Failure::usage(format!("input `{}`: {place}: {why}", binding.name));
+        let fail =
+            |why: String| Failure::usage(format!("input `{}`: {place}: {why}", binding.name));
         let bytes = read_file(&binding.path).map_err(&fail)?;
         let (dtype, values) = if npy::is_npy(&bytes) {
             let header = npy::parse(&bytes).map_err(&fail)?;

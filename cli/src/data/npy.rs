@@ -52,10 +52,8 @@ pub(crate) fn write_header(dtype: Dtype, shape: &[u64]) -> Vec<u8> {
         extents.push_str(&format!("{extent}, "));
     }
     let shape = extents.trim_end();
-    let mut text = format!(
-        "{{'descr': '{}', 'fortran_order': False, 'shape': ({shape}), }}",
-        dtype.npy()
-    );
+    let mut text =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({shape}), }}", dtype.npy());
     // Magic, version and length take ten bytes; the whole is a multiple of 64 and ends a line.
     while (10 + text.len() + 1) % 64 != 0 {
         text.push(' ');
@@ -118,7 +116,9 @@ fn parse_shape(text: &str) -> Result<Vec<u64>, String> {
     let inside = inside.ok_or("its shape is damaged")?;
     let extents = inside.split(',').map(str::trim).filter(|extent| !extent.is_empty());
     extents
-        .map(|extent| extent.trim_end_matches('L').parse().map_err(|_| "its shape is damaged".into()))
+        .map(|extent| {
+            extent.trim_end_matches('L').parse().map_err(|_| "its shape is damaged".into())
+        })
         .collect()
 }
 
@@ -163,10 +163,13 @@ mod tests {
         assert!(short.contains("promises 8 bytes"), "{short}");
         let kind = refused("{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", 8);
         assert!(kind.contains("`<c8`"), "{kind}");
-        let huge =
-            refused("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }", 8);
+        let huge = refused(
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }",
+            8,
+        );
         assert!(huge.contains("more values"), "{huge}");
-        let records = refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", 4);
+        let records =
+            refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", 4);
         assert!(records.contains("records"), "{records}");
     }
 

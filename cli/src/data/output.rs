@@ -153,7 +153,11 @@ impl Pending {
         let Pending::Ready(file, target) = self else { return Ok(()) };
         let renamed = file.persist(&target);
         renamed.map(drop).map_err(|error| {
-            Failure::program(format!("cannot write {}: {}", target.display(), Input::reason(&error.error)))
+            Failure::program(format!(
+                "cannot write {}: {}",
+                target.display(),
+                Input::reason(&error.error)
+            ))
         })
     }
 }

@@ -46,10 +46,7 @@ fn options(case: &Case, target: TargetId) -> Options {
 }
 
 /// Does something for each target of an input; faults name the target.
-fn on_targets(
-    case: &Case,
-    work: impl Fn(TargetId) -> Result<(), String>,
-) -> Result<(), String> {
+fn on_targets(case: &Case, work: impl Fn(TargetId) -> Result<(), String>) -> Result<(), String> {
     for &target in &case.header.targets {
         work(target).map_err(|fault| format!("on {}: {fault}", target.name()))?;
     }

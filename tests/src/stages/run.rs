@@ -17,7 +17,8 @@ use crate::snapshot;
 /// Runs on every target; a target after the first has its own snapshot.
 pub(super) fn run(case: &Case) -> Result<(), String> {
     for (index, &target) in case.header.targets.iter().enumerate() {
-        let text = run_on(case, target).map_err(|fault| format!("on {}: {fault}", target.name()))?;
+        let text =
+            run_on(case, target).map_err(|fault| format!("on {}: {fault}", target.name()))?;
         let stage = if index == 0 { "run".into() } else { format!("run.{}", target.name()) };
         snapshot::compare(&case.file(), &stage, &text)?;
     }
