@@ -217,8 +217,6 @@ pub(crate) enum StageArg {
     Tokens,
     /// The tree
     Ast,
-    /// What names refer to
-    Names,
     /// What the layout block asked for
     Plan,
     /// Checked programs

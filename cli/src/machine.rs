@@ -170,10 +170,6 @@ pub(crate) fn run<'a>(
         Err(RunError::Load(error)) => {
             Ended { exit: Exit::Program, message: error.to_string(), report: None }
         }
-        Err(RunError::Code(error)) => {
-            let message = format!("{error}; --code interpreter does without");
-            Ended { exit: Exit::Program, message, report: None }
-        }
         Err(RunError::Run(failure)) => failed(image, &failure),
     };
     Ok((ended, env))

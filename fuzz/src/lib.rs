@@ -9,6 +9,7 @@
 mod mutate;
 mod options;
 mod rng;
+mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -17,9 +18,48 @@ use std::time::{Duration, Instant};
 
 pub use options::Options;
 pub use rng::Rng;
+pub use world::{Nobody, limits};
 
 /// An input that takes longer than this is a finding.
 const SLOW: Duration = Duration::from_secs(10);
+
+/// Pieces of programs, for mutations of sources.
+pub const WORDS: &[&str] = &[
+    "layout {",
+    "comptime {",
+    "fn f() void {",
+    "task t(x: u16) void {",
+    "const a = ",
+    "var b: [4]f32;",
+    "param p: u16;",
+    "if (",
+    ") |i| {",
+    "for (@range(u16, 4))",
+    "while (true)",
+    "switch (x) {",
+    "else =>",
+    "@get_dsd(mem1d_dsd, .{",
+    ".tensor_access = |i|{4} -> a[i]",
+    "tile t {",
+    "host {",
+    "test \"x\" {",
+    "struct {",
+    "enum(u8) {",
+    "\"",
+    "'",
+    "//",
+    "0x",
+    "1e",
+    "[*]const",
+    ".*",
+    "=>",
+    "->",
+    "...",
+    "}",
+    ")",
+    "]",
+    ";",
+];
 
 /// A fuzz target.
 pub struct Target {
@@ -35,6 +75,13 @@ pub struct Target {
 
 /// Runs a target as the command line says. Prints the seed first and a summary last.
 pub fn main(target: Target) -> ExitCode {
+    // As in the tool: evaluation may recurse as deep as its limits allow.
+    let worker = std::thread::Builder::new().stack_size(256 << 20);
+    let done = worker.spawn(move || run(&target)).map(std::thread::JoinHandle::join);
+    done.ok().and_then(Result::ok).unwrap_or(ExitCode::FAILURE)
+}
+
+fn run(target: &Target) -> ExitCode {
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -43,12 +90,13 @@ pub fn main(target: Target) -> ExitCode {
         }
     };
     if let Some(file) = &options.file {
-        return replay(&target, file);
+        return replay(target, file);
     }
-    say(&format!("fuzz {}: seed {}, {} s", target.name, options.seed, options.seconds));
+    let seed = options.seed;
+    say(&format!("fuzz {}: seed {seed}, {} s", target.name, options.seconds));
     let mut corpus = target.seeds.clone();
     corpus.extend(read_corpus(&home().join("corpus").join(target.name)));
-    fuzz(&target, corpus, &options)
+    fuzz(target, corpus, &options)
 }
 
 fn fuzz(target: &Target, mut corpus: Vec<Vec<u8>>, options: &Options) -> ExitCode {
@@ -98,7 +146,7 @@ fn check(target: &Target, input: &[u8]) -> Result<(), String> {
 
 fn finding(target: &Target, input: &[u8], reason: &str) -> ExitCode {
     let folder = home().join("findings");
-    let path = folder.join(format!("{}-{:016x}", target.name, hash(input)));
+    let path = folder.join(format!("{}-{:016x}", target.name, checksum(input)));
     let kept = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, input));
     let place = match kept {
         Ok(()) => path.display().to_string(),
@@ -162,7 +210,8 @@ fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+/// FNV-1a of 64 bits: names findings, and seals images.
+pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -131,7 +131,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
                 record.message = format!("line {}: {message}", loc.line);
             }
         },
-        Err(error @ (host::RunError::Load(_) | host::RunError::Code(_))) => {
+        Err(error @ host::RunError::Load(_)) => {
             record.end = End::Failed;
             record.message = error.to_string();
         }

@@ -24,10 +24,12 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("dump needs a file and a --stage"));
     };
     let root = Root::find(file)?;
-    let dump = dflow_compiler::dump(&root, root.path(), options(&args.compile), stage.into());
-    term::say(&dump.text)?;
-    diagnostics::show(&dump.sources, &dump.diagnostics);
-    let bad = count(&dump.diagnostics, Severity::Error) > 0;
+    let mut options = options(&args.compile);
+    options.tests = true;
+    let (text, compiled) = dflow_compiler::dump(&root, root.path(), options, stage.into());
+    term::say(&text)?;
+    diagnostics::show(&compiled.sources, &compiled.diagnostics);
+    let bad = count(&compiled.diagnostics, Severity::Error) > 0;
     Ok(if bad { Exit::Program } else { Exit::Success })
 }
 
@@ -36,7 +38,6 @@ impl From<StageArg> for Stage {
         match arg {
             StageArg::Tokens => Stage::Tokens,
             StageArg::Ast => Stage::Ast,
-            StageArg::Names => Stage::Names,
             StageArg::Plan => Stage::Plan,
             StageArg::Typed => Stage::Typed,
             StageArg::Ir => Stage::Ir,

@@ -16,10 +16,6 @@ pub(super) fn ast(case: &Case) -> Result<(), String> {
     dump(case, Stage::Ast, "ast")
 }
 
-pub(super) fn names(case: &Case) -> Result<(), String> {
-    dump(case, Stage::Names, "names")
-}
-
 pub(super) fn plan(case: &Case) -> Result<(), String> {
     dump(case, Stage::Plan, "plan")
 }
@@ -44,16 +40,17 @@ pub(super) fn image(case: &Case) -> Result<(), String> {
 /// which judges them: a tree comes out of a faulty text too.
 fn dump(case: &Case, stage: Stage, name: &str) -> Result<(), String> {
     let target = case.header.targets.first().copied().ok_or("no target")?;
-    let dump = dflow_compiler::dump(&case.world(), &case.path, options(case, target), stage);
+    let (text, compiled) =
+        dflow_compiler::dump(&case.world(), &case.path, options(case, target), stage);
     let judged = case.header.stages.iter().any(|stage| stage == "check");
-    let errors: Vec<_> = dump
+    let errors: Vec<_> = compiled
         .diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity() == Severity::Error)
-        .map(|diagnostic| render::short(&dump.sources, diagnostic))
+        .map(|diagnostic| render::short(&compiled.sources, diagnostic))
         .collect();
     if !errors.is_empty() && !judged {
         return Err(errors.join("\n"));
     }
-    snapshot::compare(&case.file(), name, &dump.text)
+    snapshot::compare(&case.file(), name, &text)
 }

@@ -15,10 +15,9 @@ use crate::collect::Case;
 pub type Stage = fn(&Case) -> Result<(), String>;
 
 /// Name and work of every stage.
-const STAGES: [(&str, Stage); 12] = [
+const STAGES: [(&str, Stage); 11] = [
     ("tokens", dump::tokens),
     ("ast", dump::ast),
-    ("names", dump::names),
     ("plan", dump::plan),
     ("typed", dump::typed),
     ("ir", dump::ir),
