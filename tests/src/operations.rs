@@ -204,3 +204,34 @@ fn program(row: &OpRow, form: Form) -> String {
          \x20 @output(\"d\", @copy_out(\"d\", @all(), {dest_len}));\n}}\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dflow_syntax::{Dialect, Interner, SourceMap, parse};
+
+    #[test]
+    fn every_program_parses() {
+        for op in all() {
+            for &form in op.row().forms {
+                let text = program(op.row(), form);
+                let mut sources = SourceMap::new();
+                let file = sources.add("operation.dfl", text.as_str());
+                let parsed = parse(file, &text, Dialect::Dfl, &mut Interner::default());
+                assert!(parsed.diagnostics.is_empty(), "{:?}\n{text}", parsed.diagnostics);
+            }
+        }
+    }
+
+    #[test]
+    fn the_naive_loop_adds_up() {
+        let op = DsdOp::by_name("fadds").unwrap_or_else(|| panic!("it is in the table"));
+        let row = op.row();
+        let operands = operands(row, Form::Dss);
+        let bytes = expected(row, Form::Dss, &operands);
+        let first = f32::from_bits(operands[0].values[0]) + f32::from_bits(operands[1].values[0]);
+        assert_eq!(bytes[..4], first.to_le_bytes());
+        assert_eq!(bytes.len(), 4 * LENGTH);
+        assert_eq!(expected(row, Form::Pks, &super::operands(row, Form::Pks)).len(), 4);
+    }
+}
