@@ -39,9 +39,18 @@ pub fn names() -> String {
     STAGES.map(|(name, _)| name).join(", ")
 }
 
+/// Comptime steps of an input: far fewer than users have, so that endless loops end soon.
+const STEPS: u64 = 20_000_000;
+
 /// The compiler's options for an input on a target. Test blocks are compiled too.
 fn options(case: &Case, target: TargetId) -> Options {
-    Options { target, params: case.header.args.clone(), tests: true, ..Options::default() }
+    Options {
+        target,
+        params: case.header.args.clone(),
+        comptime_steps: STEPS,
+        tests: true,
+        ..Options::default()
+    }
 }
 
 /// Does something for each target of an input; faults name the target.
