@@ -6,7 +6,8 @@ use super::File;
 const CRATES: [(&str, &[&str]); 8] = [
     ("compiler/syntax/", &[]),
     ("compiler/ir/", &[]),
-    ("stdlib/", &[]),
+    // Its tests parse what it holds.
+    ("stdlib/", &["syntax"]),
     ("compiler/core/", &["syntax", "ir", "stdlib"]),
     ("runtime/", &["ir"]),
     ("cli/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
@@ -21,10 +22,10 @@ const MODULES: [(&str, &[&str]); 9] = [
     ("plan", &["resolve", "sema", "builtins", "elaborate", "lower", "place", "link", "load"]),
     ("session", &["resolve", "sema", "builtins", "elaborate", "lower", "place", "link", "load"]),
     ("world", &["session", "resolve", "sema", "builtins", "elaborate", "lower", "place", "link"]),
-    ("load", &["resolve", "sema", "builtins", "elaborate", "lower", "place", "link"]),
+    ("load", &["sema", "builtins", "elaborate", "lower", "place", "link"]),
     ("resolve", &["sema", "elaborate", "lower", "place", "link", "typed", "plan"]),
     ("lower", &["resolve", "sema", "builtins", "elaborate", "place", "link", "load", "world"]),
-    ("place", &["resolve", "sema", "builtins", "elaborate", "lower", "link", "load", "world"]),
+    ("place", &["resolve", "sema", "builtins", "elaborate", "link", "load"]),
     ("link", &["resolve", "sema", "builtins", "elaborate", "lower", "load", "world"]),
 ];
 
@@ -75,7 +76,7 @@ fn named_crates<'a>(file: &File, line: &'a str) -> Vec<&'a str> {
 /// Modules of the compiler that name a later one.
 pub(crate) fn modules(files: &[File]) -> Vec<String> {
     let mut faults = Vec::new();
-    for file in files.iter().filter(|file| file.is_rust()) {
+    for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
         let Some(inner) = file.path.strip_prefix("compiler/core/src/") else { continue };
         let module = inner.split(['/', '.']).next().unwrap_or_default();
         let Some((_, forbidden)) = MODULES.iter().find(|(name, _)| *name == module) else {

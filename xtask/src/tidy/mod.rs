@@ -17,6 +17,11 @@ pub(crate) struct File {
 }
 
 impl File {
+    /// Whether it holds tests only: those may look at what they test from anywhere.
+    pub(crate) fn is_test(&self) -> bool {
+        self.path.contains("/tests/") || self.path.ends_with("/tests.rs")
+    }
+
     /// Whether it is Rust.
     pub(crate) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
