@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
+use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
@@ -128,7 +129,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
             HostOutcome::Done => record.cycles = run.cycles,
             HostOutcome::Failed { message, loc } => {
                 record.end = End::Failed;
-                record.message = format!("line {}: {message}", loc.line);
+                record.message = format!("{}{message}", place(image, loc));
             }
         },
         Err(error @ host::RunError::Load(_)) => {
@@ -142,10 +143,24 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
                 Failure::Deadlock(_) => End::Deadlock,
                 Failure::Limit(_) => End::Limit,
             };
-            record.message = failure.to_string();
+            let loc = match &failure {
+                Failure::Host { loc, error: _ } => *loc,
+                Failure::HostTrap(trap) => trap.loc,
+                Failure::Trap(trap) => trap.loc,
+                Failure::Deadlock(_) | Failure::Limit(_) => Loc::default(),
+            };
+            record.message = format!("{}{failure}", place(image, loc));
         }
     }
     record
+}
+
+/// `path:line: `, or nothing if the place is not known.
+fn place(image: &Image, loc: Loc) -> String {
+    match (loc.line, image.files.get(loc.file as usize)) {
+        (0, _) | (_, None) => String::new(),
+        (line, Some(path)) => format!("{path}:{line}: "),
+    }
 }
 
 struct Env<'a> {
