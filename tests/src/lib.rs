@@ -27,3 +27,5 @@ pub mod world;
 
 #[cfg(test)]
 mod codes;
+#[cfg(test)]
+mod readme;
