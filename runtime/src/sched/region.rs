@@ -38,7 +38,7 @@ pub(crate) struct Region<C: Code> {
     /// Estimated bytes of state.
     pub(crate) bytes: u64,
     pub(crate) candidates: Vec<Candidate>,
-    pub(crate) visits: (Vec<u32>, Vec<u32>),
+    pub(crate) visits: Vec<u32>,
 }
 
 /// What crosses an edge.
@@ -87,7 +87,7 @@ impl<C: Code> Region<C> {
             events: plan.record.then(Vec::new),
             bytes: 0,
             candidates: Vec::new(),
-            visits: Default::default(),
+            visits: Vec::new(),
         }
     }
 

@@ -22,10 +22,9 @@ struct Wheel {
     /// Slots with any bit, by cycle modulo 64.
     any: u64,
     words: usize,
-    /// Per slot: routers, then cores.
+    /// Per slot, two bits per PE: its router and its core, which share memory.
     bits: Box<[u64]>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
-    count: u32,
 }
 
 impl Wakes {
@@ -39,14 +38,14 @@ impl Wakes {
         let words = (2 * count as usize).div_ceil(64);
         let bits = vec![0; words * SLOTS as usize].into_boxed_slice();
         let heap = BinaryHeap::new();
-        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, heap, count }), latest: 0 }
+        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, heap }), latest: 0 }
     }
 
     /// Looks at a router in cycle `at`.
     pub(crate) fn router(&mut self, pe: u32, at: u64) {
         self.latest = self.latest.max(at);
         if let Some(wheel) = &mut self.wheel {
-            wheel.wake(pe, at);
+            wheel.wake(2 * pe, at);
         }
     }
 
@@ -54,7 +53,7 @@ impl Wakes {
     pub(crate) fn core(&mut self, pe: u32, at: u64) {
         self.latest = self.latest.max(at);
         if let Some(wheel) = &mut self.wheel {
-            wheel.wake(wheel.count + pe, at);
+            wheel.wake(2 * pe + 1, at);
         }
     }
 
@@ -63,10 +62,11 @@ impl Wakes {
         self.wheel.as_ref().map_or(u64::MAX, Wheel::next)
     }
 
-    /// Takes out the wakes of cycle `t`, which is [`Wakes::next`]: appends routers and cores.
-    pub(crate) fn take(&mut self, t: u64, routers: &mut Vec<u32>, cores: &mut Vec<u32>) {
+    /// Takes out the wakes of cycle `t`, which is [`Wakes::next`]: appends, in order of PEs,
+    /// twice the PE for its router and one more for its core.
+    pub(crate) fn take(&mut self, t: u64, visits: &mut Vec<u32>) {
         if let Some(wheel) = &mut self.wheel {
-            wheel.take(t, routers, cores);
+            wheel.take(t, visits);
         }
     }
 }
@@ -90,7 +90,7 @@ impl Wheel {
         self.heap.peek().map_or(near, |Reverse((at, _))| near.min(*at))
     }
 
-    fn take(&mut self, t: u64, routers: &mut Vec<u32>, cores: &mut Vec<u32>) {
+    fn take(&mut self, t: u64, visits: &mut Vec<u32>) {
         self.base = t;
         while let Some(&Reverse((at, index))) = self.heap.peek() {
             if at - t >= SLOTS {
@@ -105,13 +105,8 @@ impl Wheel {
         for (word, bits) in row.iter_mut().enumerate() {
             let mut left = std::mem::take(bits);
             while left != 0 {
-                let index = word as u32 * 64 + left.trailing_zeros();
+                visits.push(word as u32 * 64 + left.trailing_zeros());
                 left &= left - 1;
-                if index < self.count {
-                    routers.push(index);
-                } else {
-                    cores.push(index - self.count);
-                }
             }
         }
         // The next cycle may use this slot again.
@@ -132,9 +127,9 @@ mod tests {
         }
         let mut seen = Vec::new();
         while wakes.next() != u64::MAX {
-            let (t, mut routers, mut cores) = (wakes.next(), Vec::new(), Vec::new());
-            wakes.take(t, &mut routers, &mut cores);
-            assert_eq!((routers, cores), (vec![69], vec![1]));
+            let (t, mut visits) = (wakes.next(), Vec::new());
+            wakes.take(t, &mut visits);
+            assert_eq!(visits, [3, 138]);
             seen.push(t);
         }
         assert_eq!(seen, [0, 3, 63, 64, 65, 1000]);

@@ -170,18 +170,18 @@ impl Drop for Leave<'_> {
 impl<C: Code> Region<C> {
     /// Visits all that was woken for cycle `t`; how many that were.
     fn cycle(&mut self, plan: &super::super::plan::Plan, code: &C, t: u64) -> usize {
-        let (mut routers, mut cores) = std::mem::take(&mut self.visits);
-        self.wakes.take(t, &mut routers, &mut cores);
-        for &pe in &routers {
-            self.visit_router(plan, code, pe, t);
+        let mut visits = std::mem::take(&mut self.visits);
+        self.wakes.take(t, &mut visits);
+        for &visit in &visits {
+            if visit % 2 == 0 {
+                self.visit_router(plan, code, visit / 2, t);
+            } else {
+                self.visit_core(plan, code, visit / 2, t);
+            }
         }
-        for &pe in &cores {
-            self.visit_core(plan, code, pe, t);
-        }
-        let visits = routers.len() + cores.len();
-        routers.clear();
-        cores.clear();
-        self.visits = (routers, cores);
-        visits
+        let count = visits.len();
+        visits.clear();
+        self.visits = visits;
+        count
     }
 }
