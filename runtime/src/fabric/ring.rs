@@ -21,18 +21,36 @@ pub(crate) struct Slot {
 /// The stamp of a place that is not known to become free.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// The buffer.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ring {
-    slots: Box<[Slot]>,
+/// The buffer. Up to `N` places lie in it, more behind a pointer.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<const N: usize = 0> {
+    near: [Slot; N],
+    far: Box<[Slot]>,
+    places: u16,
     head: u16,
     len: u16,
 }
 
-impl Ring {
+impl<const N: usize> Default for Ring<N> {
+    fn default() -> Ring<N> {
+        Ring::new(0)
+    }
+}
+
+impl<const N: usize> Ring<N> {
     /// An empty buffer.
-    pub(crate) fn new(places: u32) -> Ring {
-        Ring { slots: vec![Slot::default(); places as usize].into_boxed_slice(), head: 0, len: 0 }
+    pub(crate) fn new(places: u32) -> Ring<N> {
+        let far = if places as usize <= N { 0 } else { places as usize };
+        let far = vec![Slot::default(); far].into_boxed_slice();
+        Ring { near: [Slot::default(); N], far, places: places as u16, head: 0, len: 0 }
+    }
+
+    fn slot(&self, index: usize) -> &Slot {
+        if usize::from(self.places) <= N { &self.near[index] } else { &self.far[index] }
+    }
+
+    fn slot_mut(&mut self, index: usize) -> &mut Slot {
+        if usize::from(self.places) <= N { &mut self.near[index] } else { &mut self.far[index] }
     }
 
     /// Number of words.
@@ -45,27 +63,27 @@ impl Ring {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        usize::from(self.len) == self.slots.len()
+        self.len == self.places
     }
 
     /// Number of places.
     pub(crate) fn places(&self) -> usize {
-        self.slots.len()
+        self.places.into()
     }
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
-        std::mem::size_of_val(&*self.slots)
+        std::mem::size_of_val(&*self.far)
     }
 
     /// From which cycle a word can be pushed; [`NEVER`] while it is full.
     pub(crate) fn free_from(&self) -> u64 {
-        if self.is_full() { NEVER } else { self.slots[self.tail()].stamp }
+        if self.is_full() { NEVER } else { self.slot(self.tail()).stamp }
     }
 
     /// The oldest word.
     pub(crate) fn head(&self) -> Option<&Slot> {
-        (self.len != 0).then(|| &self.slots[usize::from(self.head)])
+        (self.len != 0).then(|| self.slot(usize::from(self.head)))
     }
 
     /// The oldest word, if it may be seen in cycle `t`.
@@ -77,23 +95,24 @@ impl Ring {
     pub(crate) fn push(&mut self, slot: Slot) {
         debug_assert!(!self.is_full() && self.free_from() < slot.stamp);
         let tail = self.tail();
-        self.slots[tail] = slot;
+        *self.slot_mut(tail) = slot;
         self.len += 1;
     }
 
     /// Takes the oldest word; its place may be filled from cycle `free` on.
     pub(crate) fn pop(&mut self, free: u64) -> Slot {
         debug_assert!(self.len != 0);
-        let slot = &mut self.slots[usize::from(self.head)];
+        let slot = self.slot_mut(usize::from(self.head));
         let word = *slot;
         slot.stamp = free;
-        self.head = if usize::from(self.head) + 1 == self.slots.len() { 0 } else { self.head + 1 };
+        self.head = if self.head + 1 == self.places { 0 } else { self.head + 1 };
         self.len -= 1;
         word
     }
 
     fn tail(&self) -> usize {
         let at = usize::from(self.head) + usize::from(self.len);
-        if at >= self.slots.len() { at - self.slots.len() } else { at }
+        let places = usize::from(self.places);
+        if at >= places { at - places } else { at }
     }
 }

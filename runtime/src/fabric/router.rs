@@ -59,7 +59,7 @@ pub(crate) struct Side {
 /// Buffer of one color and input port.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    pub(crate) ring: Ring,
+    pub(crate) ring: Ring<3>,
     /// Index into the plan's colors.
     pub(crate) color: u8,
     /// Input port.
