@@ -11,7 +11,7 @@ use crate::sema::{Operand, R, Sema};
 
 /// The fields of an options struct, with the places of their values.
 pub(crate) struct Options {
-    fields: Vec<(String, Operand, Span)>,
+    fields: Vec<(&'static str, Operand, Span)>,
     pub(crate) span: Span,
 }
 
@@ -26,7 +26,7 @@ impl Options {
     pub(crate) fn read(
         sema: &mut Sema<'_, '_>,
         arg: ExprId,
-        allowed: &[&str],
+        allowed: &[&'static str],
         what: &str,
     ) -> R<Options> {
         let file = Rc::clone(&sema.frame().file);
@@ -35,21 +35,20 @@ impl Options {
             Ast::StructLiteral { fields } => {
                 let mut read = Vec::with_capacity(fields.len());
                 for field in fields {
-                    let name = sema.spell(field.name.name);
+                    let value_span = file.file.expr_span(field.value);
+                    let name = known_name(sema, field.name.name, allowed, what, value_span)?;
                     let operand = sema.expr(field.value, None)?;
-                    read.push((name, operand, file.file.expr_span(field.value)));
+                    read.push((name, operand, value_span));
                 }
                 read
             }
             _ => {
                 let operand = sema.expr(arg, None)?;
                 let value = sema.need_const(operand, span)?;
-                struct_fields(sema, &value, span)?
+                struct_fields(sema, &value, span, allowed, what)?
             }
         };
-        let options = Options { fields, span };
-        options.check(sema, allowed, what)?;
-        Ok(options)
+        Ok(Options { fields, span })
     }
 
     /// Reads a known struct value.
@@ -57,38 +56,18 @@ impl Options {
         sema: &mut Sema<'_, '_>,
         value: &Value,
         span: Span,
-        allowed: &[&str],
+        allowed: &[&'static str],
         what: &str,
     ) -> R<Options> {
-        let fields = struct_fields(sema, value, span)?;
-        let options = Options { fields, span };
-        options.check(sema, allowed, what)?;
-        Ok(options)
-    }
-
-    fn check(&self, sema: &mut Sema<'_, '_>, allowed: &[&str], what: &str) -> R<()> {
-        for (name, _, span) in &self.fields {
-            if !allowed.contains(&name.as_str()) {
-                let known: Vec<String> = allowed.iter().map(|name| format!("`.{name}`")).collect();
-                return Err(sema.report(
-                    Diagnostic::new(
-                        codes::UNKNOWN_OPTION,
-                        format!("{what} has no option `.{name}`"),
-                        *span,
-                    )
-                    .label("given here")
-                    .help(format!("it has {}", known.join(", "))),
-                ));
-            }
-        }
-        Ok(())
+        let fields = struct_fields(sema, value, span, allowed, what)?;
+        Ok(Options { fields, span })
     }
 
     /// An option's operand and place.
     pub(crate) fn get(&self, name: &str) -> Option<(Operand, Span)> {
         self.fields
             .iter()
-            .find(|(known, _, _)| known == name)
+            .find(|(known, _, _)| *known == name)
             .map(|(_, operand, span)| (operand.clone(), *span))
     }
 
@@ -123,8 +102,29 @@ impl Options {
 
     /// All fields, in order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &Operand, Span)> {
-        self.fields.iter().map(|(name, operand, span)| (name.as_str(), operand, *span))
+        self.fields.iter().map(|(name, operand, span)| (*name, operand, *span))
     }
+}
+
+/// The option that a field's name means.
+fn known_name(
+    sema: &mut Sema<'_, '_>,
+    name: Symbol,
+    allowed: &[&'static str],
+    what: &str,
+    span: Span,
+) -> R<&'static str> {
+    let text = sema.cx.names.resolve(name);
+    if let Some(known) = allowed.iter().copied().find(|known| *known == text) {
+        return Ok(known);
+    }
+    let message = format!("{what} has no option `.{text}`");
+    let known: Vec<String> = allowed.iter().map(|name| format!("`.{name}`")).collect();
+    Err(sema.report(
+        Diagnostic::new(codes::UNKNOWN_OPTION, message, span)
+            .label("given here")
+            .help(format!("it has {}", known.join(", "))),
+    ))
 }
 
 /// The fields of a struct value (an empty tuple counts as one without fields).
@@ -132,7 +132,9 @@ fn struct_fields(
     sema: &mut Sema<'_, '_>,
     value: &Value,
     span: Span,
-) -> R<Vec<(String, Operand, Span)>> {
+    allowed: &[&'static str],
+    what: &str,
+) -> R<Vec<(&'static str, Operand, Span)>> {
     let shared = sema.types.shared(value.ty);
     let Type::Struct(info) = shared.as_ref() else {
         return wrong_type(sema, value, "a struct", span);
@@ -143,7 +145,8 @@ fn struct_fields(
     let mut read = Vec::with_capacity(info.fields.len());
     for (at, &(name, _)) in info.fields.iter().enumerate() {
         if let Some(field) = value.element(at) {
-            read.push((sema.spell(name), Operand::Const(field), span));
+            let name = known_name(sema, name, allowed, what, span)?;
+            read.push((name, Operand::Const(field), span));
         }
     }
     Ok(read)

@@ -43,6 +43,29 @@ pub(crate) struct Call<'c> {
 /// What a handler is.
 pub(crate) type Handler = fn(&mut Sema<'_, '_>, Call<'_>) -> R<Operand>;
 
+/// What a name behind `@` means.
+#[derive(Clone, Copy)]
+pub(crate) enum Builtin {
+    Vector(DsdOp),
+    Row(&'static Row),
+    Unknown,
+}
+
+/// The meaning of a name, found once per name.
+fn look_up(sema: &mut Sema<'_, '_>, name: Symbol) -> Builtin {
+    if let Some(&known) = sema.builtins.get(&name) {
+        return known;
+    }
+    let text = sema.cx.names.resolve(name);
+    let found = match (DsdOp::by_name(text), ROWS.binary_search_by(|row| row.name.cmp(text))) {
+        (Some(op), _) => Builtin::Vector(op),
+        (None, Ok(at)) => Builtin::Row(&ROWS[at]),
+        (None, Err(_)) => Builtin::Unknown,
+    };
+    sema.builtins.insert(name, found);
+    found
+}
+
 /// Calls a builtin: the single way in.
 pub(crate) fn call(
     sema: &mut Sema<'_, '_>,
@@ -52,21 +75,21 @@ pub(crate) fn call(
     span: Span,
     hint: Option<TypeId>,
 ) -> R<Operand> {
-    let text = sema.spell(name);
-    if let Some(op) = DsdOp::by_name(&text) {
-        return vector::call(sema, op, args, span);
-    }
-    let Ok(at) = ROWS.binary_search_by(|row| row.name.cmp(text.as_str())) else {
-        return unknown(sema, &text, name_span);
+    let row = match look_up(sema, name) {
+        Builtin::Vector(op) => return vector::call(sema, op, args, span),
+        Builtin::Row(row) => row,
+        Builtin::Unknown => {
+            let text = sema.spell(name);
+            return unknown(sema, &text, name_span);
+        }
     };
-    let row = &ROWS[at];
     check_place(sema, row, name_span)?;
     check_count(sema, row, args.len(), span)?;
     match row.state {
         State::Done(handler) => handler(sema, Call { name: row.name, args, span, hint }),
         State::NotYet(reason) => sema.fail(
             codes::NOT_SUPPORTED,
-            format!("`@{text}` is not supported yet: {reason}"),
+            format!("`@{}` is not supported yet: {reason}", row.name),
             name_span,
             "used here",
         ),

@@ -9,6 +9,7 @@ mod scope;
 pub(crate) use scope::edit_distance;
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use dflow_syntax::ast::{self, Block, ExprId, FnDecl, Ident, Item, ItemKind, Storage, VarDecl};
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
@@ -79,7 +80,7 @@ pub(crate) struct Decl {
 /// The kinds of declarations.
 pub(crate) enum DeclKind {
     Var(VarDecl),
-    Fn(FnDecl),
+    Fn(Rc<FnDecl>),
     /// A tile block: its scope.
     Tile(u32),
 }
@@ -98,7 +99,7 @@ impl ResolvedFile {
     }
 
     /// The declaration of a function.
-    pub(crate) fn func(&self, scope: u32, decl: u32) -> Option<&FnDecl> {
+    pub(crate) fn func(&self, scope: u32, decl: u32) -> Option<&Rc<FnDecl>> {
         match &self.scopes[scope as usize].decls[decl as usize].kind {
             DeclKind::Fn(func) => Some(func),
             DeclKind::Var(_) | DeclKind::Tile(_) => None,
@@ -147,7 +148,7 @@ fn declare(cx: &mut Session<'_>, out: &mut ResolvedFile, scope: u32, items: &[It
     for item in items {
         let (name, kind) = match &item.kind {
             ItemKind::Var(var) => (var.name, DeclKind::Var(var.clone())),
-            ItemKind::Fn(func) => (func.name, DeclKind::Fn(func.clone())),
+            ItemKind::Fn(func) => (func.name, DeclKind::Fn(Rc::new(func.clone()))),
             ItemKind::Tile(tile) => {
                 let inner = out.scopes.len() as u32;
                 out.scopes.push(Scope { name: Some(tile.name), ..Scope::default() });

@@ -39,6 +39,7 @@ use crate::resolve::ResolvedFile;
 use crate::session::Session;
 use crate::typed::{Expr, LabelIdx, LocalIdx};
 use address::Address;
+use rustc_hash::FxHashMap;
 use module::Module;
 use program::ProgramCx;
 use types::{TypeId, TypePool};
@@ -61,6 +62,8 @@ pub(crate) struct Sema<'a, 'w> {
     /// How we got here, outermost first.
     pub(crate) trace: Vec<TraceStep>,
     pub(crate) steps: u64,
+    /// Builtins by name, as far as they were asked for.
+    pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
 }
 
 /// A step of the way to what is analysed, kept cheap: spelled out only in reports.
@@ -202,6 +205,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             frames: Vec::new(),
             trace: Vec::new(),
             steps: 0,
+            builtins: FxHashMap::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Module instances: a file or tile with given params, and its declarations on demand.
 
+use std::rc::Rc;
+
 use dflow_syntax::ast::{FnDecl, ParamTy, Storage, VarDecl, VarKind};
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 
@@ -315,7 +317,7 @@ impl Sema<'_, '_> {
     }
 
     /// A function's declaration and the file it stands in.
-    pub(crate) fn func_decl(&self, func: FuncRef) -> Option<FnDecl> {
+    pub(crate) fn func_decl(&self, func: FuncRef) -> Option<Rc<FnDecl>> {
         let own = &self.modules[func.module.0 as usize];
         self.files.get(own.source).func(own.scope, func.decl).cloned()
     }

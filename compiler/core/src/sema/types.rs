@@ -3,12 +3,12 @@
 //! Invariants: equal types have equal ids; named structs and enums are equal only if made at the
 //! same place by the same instance. Machine representation is [`Repr`], asked for per profile.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use dflow_ir::program::Profile;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Interner, Symbol};
+use rustc_hash::FxHashMap;
 
 /// An interned type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -187,7 +187,7 @@ pub(crate) struct TypePool {
 #[derive(Default)]
 struct Interning {
     types: Vec<Rc<Type>>,
-    ids: HashMap<Rc<Type>, TypeId>,
+    ids: FxHashMap<Rc<Type>, TypeId>,
 }
 
 impl Interning {

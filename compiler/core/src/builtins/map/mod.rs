@@ -25,7 +25,7 @@ use walk::{Limit, Walk};
 /// The function that is called.
 struct Callback {
     func: FuncRef,
-    decl: FnDecl,
+    decl: std::rc::Rc<FnDecl>,
     params: Vec<TypeId>,
     ret: TypeId,
 }

@@ -32,7 +32,7 @@ pub(crate) const OF_LOAD: &[&str] = &[
 pub(crate) fn read(
     sema: &mut Sema<'_, '_>,
     arg: ExprId,
-    allowed: &[&str],
+    allowed: &[&'static str],
     what: &str,
 ) -> R<typed::Options> {
     let options = Options::read(sema, arg, allowed, what)?;
@@ -111,13 +111,13 @@ fn on_control(sema: &mut Sema<'_, '_>, options: &Options) -> R<OnControl> {
 }
 
 /// The name that is chosen by `.{ .name = true }`.
-pub(crate) fn choice<'n>(
+pub(crate) fn choice(
     sema: &mut Sema<'_, '_>,
     value: &Value,
     span: Span,
-    names: &[&'n str],
+    names: &[&'static str],
     what: &str,
-) -> R<&'n str> {
+) -> R<&'static str> {
     let fields = Options::of_value(sema, value, span, names, what)?;
     let mut chosen = None;
     for &name in names {
