@@ -303,6 +303,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "powers of two are exact everywhere")]
     fn floats() {
         assert_eq!(number("1.5"), Ok(Number::Float(1.5)));
         assert_eq!(number("1."), Ok(Number::Float(1.0)));

@@ -1,5 +1,7 @@
 //! Texts to trees and messages.
 
+#![expect(clippy::disallowed_methods, reason = "tests read their inputs")]
+
 use dflow_syntax::diagnostic::render::{Color, human};
 use dflow_syntax::{Dialect, Interner, Parsed, SourceMap, ast, parse};
 

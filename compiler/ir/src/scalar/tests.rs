@@ -1,5 +1,7 @@
 //! Integers against wide integers; halves against exact rationals.
 
+#![expect(clippy::disallowed_methods, reason = "powers of two are exact everywhere")]
+
 use half::f16;
 use proptest::prelude::*;
 

@@ -1,6 +1,11 @@
 //! `step` against `exact` on random machines: the same arrivals, task starts, issue slots,
 //! counters and ends, for several sizes of regions and numbers of threads.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the number of random machines can be raised by hand"
+)]
+
 use dflow_ir::mesh::Port;
 
 use super::generate::{Machine, Style, machine};
