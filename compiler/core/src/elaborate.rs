@@ -435,9 +435,7 @@ fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Sp
         if !file.scopes[code.scope as usize].by_name.contains_key(&name) {
             let text = sema.spell(name);
             let message = format!("the code has no param `{text}`");
-            sema.report(
-                Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"),
-            );
+            sema.report(Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"));
         }
     }
 }
@@ -503,7 +501,9 @@ fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
                     bound.span,
                 )
                 .label("exported here")
-                .help(format!("write `@export_name(\"{name}\", type, mutable);` in the layout block")),
+                .help(format!(
+                    "write `@export_name(\"{name}\", type, mutable);` in the layout block"
+                )),
             ));
             continue;
         };

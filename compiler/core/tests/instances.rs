@@ -46,8 +46,10 @@ fn image(side: u16) -> Image {
     let params = vec![("side".to_owned(), side.to_string())];
     let Compiled { image, sources, diagnostics } =
         compile(&world, "a.dfl", Options { params, ..Options::default() });
-    let text: Vec<String> =
-        diagnostics.iter().map(|diagnostic| render::human(&sources, diagnostic, Color::Never)).collect();
+    let text: Vec<String> = diagnostics
+        .iter()
+        .map(|diagnostic| render::human(&sources, diagnostic, Color::Never))
+        .collect();
     image.unwrap_or_else(|| panic!("{}", text.join("\n")))
 }
 

@@ -19,8 +19,10 @@ fn check(target: TargetId, tile: &str) -> (String, Vec<String>, String) {
         assert!(image.diagnostics.is_empty(), "{:?}", image.diagnostics);
     }
     let codes = diagnostics.iter().map(|diagnostic| diagnostic.code().id().to_owned()).collect();
-    let report: Vec<String> =
-        diagnostics.iter().map(|diagnostic| render::human(&sources, diagnostic, Color::Never)).collect();
+    let report: Vec<String> = diagnostics
+        .iter()
+        .map(|diagnostic| render::human(&sources, diagnostic, Color::Never))
+        .collect();
     (typed, codes, report.join("\n"))
 }
 

@@ -215,7 +215,12 @@ impl Sema<'_, '_> {
     }
 
     /// An argument that must be a known value of an id type (color, queue, task id).
-    pub(crate) fn arg_id(&mut self, arg: ExprId, want: &[TypeId], what: &str) -> R<(u8, TypeId, Span)> {
+    pub(crate) fn arg_id(
+        &mut self,
+        arg: ExprId,
+        want: &[TypeId],
+        what: &str,
+    ) -> R<(u8, TypeId, Span)> {
         let (value, span) = self.arg_value(arg, None)?;
         if !want.contains(&value.ty) {
             return wrong_type(self, &value, what, span);

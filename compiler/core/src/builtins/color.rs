@@ -64,7 +64,9 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
     if let Some((switches, span)) = options.value(sema, "switches")? {
         config.switch = Some(switch_of(sema, &switches, span)?);
     }
-    if let (Some(switch), Some((mode, span))) = (&mut config.switch, routes.value(sema, "pop_mode")?) {
+    if let (Some(switch), Some((mode, span))) =
+        (&mut config.switch, routes.value(sema, "pop_mode")?)
+    {
         switch.pop = pop_mode(sema, &mode, span)?;
     }
     if let Some((_, span)) = options.value(sema, "filter")? {

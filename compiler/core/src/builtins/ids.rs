@@ -60,7 +60,8 @@ pub(super) fn get_local_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Op
     if let Operand::Const(Value { data: Data::Int(number), .. }) = operand {
         if number < i128::from(first) {
             let target = sema.target.id.name();
-            let message = format!("local task id {number} is too low: {target} has {first} to {last}");
+            let message =
+                format!("local task id {number} is too low: {target} has {first} to {last}");
             return sema.fail(codes::TASK_ID_OUT_OF_RANGE, message, call.span, "out of range");
         }
     }

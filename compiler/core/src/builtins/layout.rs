@@ -30,8 +30,10 @@ pub(super) fn set_rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
             Ok(side) if side > 0 => side,
             _ => {
                 let (width, height) = sema.target.max_rect;
-                let message =
-                    format!("a side of {int} PEs: {} holds up to {width} x {height}", sema.target.id.name());
+                let message = format!(
+                    "a side of {int} PEs: {} holds up to {width} x {height}",
+                    sema.target.id.name()
+                );
                 return sema.fail(codes::RECTANGLE_TOO_LARGE, message, span, "this side");
             }
         };

@@ -134,7 +134,12 @@ fn check_place(sema: &mut Sema<'_, '_>, row: &Row, span: Span) -> R<()> {
     }
     sema.fail(
         codes::BUILTIN_CONTEXT,
-        format!("`@{}` cannot stand in {}: its place is {}", row.name, place.name(), row.place.names()),
+        format!(
+            "`@{}` cannot stand in {}: its place is {}",
+            row.name,
+            place.name(),
+            row.place.names()
+        ),
         span,
         "used here",
     )

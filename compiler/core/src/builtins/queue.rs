@@ -14,9 +14,7 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     let (queue, ty, _) = sema.arg_id(call.args[0], &queues, "a queue")?;
     let input = ty == common.input_queue;
     let options = match call.args.get(1) {
-        Some(&arg) => {
-            Options::read(sema, arg, &["color", "priority", "ctrl_table_id"], "a queue")?
-        }
+        Some(&arg) => Options::read(sema, arg, &["color", "priority", "ctrl_table_id"], "a queue")?,
         None => Options::none(call.span),
     };
     if options.get("ctrl_table_id").is_some() {
@@ -36,7 +34,8 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
             let known = sema.program_mut().typed.queues.iter().position(|binding| {
                 (binding.input, binding.queue) == (input, queue) && binding.color == color
             });
-            let implicit = known.is_some_and(|at| sema.layout.implicit_queues.contains(&(input, queue, at)));
+            let implicit =
+                known.is_some_and(|at| sema.layout.implicit_queues.contains(&(input, queue, at)));
             if !implicit {
                 bind(sema, input, queue, color, call.span);
             }

@@ -29,13 +29,7 @@ fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
     }
 }
 
-fn bind(
-    sema: &mut Sema<'_, '_>,
-    kind: TaskKind,
-    id: u8,
-    func: FuncRef,
-    span: Span,
-) -> R<Operand> {
+fn bind(sema: &mut Sema<'_, '_>, kind: TaskKind, id: u8, func: FuncRef, span: Span) -> R<Operand> {
     let func = sema.program_func(func, span)?;
     sema.program_mut().typed.tasks.push(TaskBinding { kind, id, func, span });
     Ok(sema.void_operand())
@@ -141,8 +135,7 @@ fn hold(sema: &mut Sema<'_, '_>, call: Call<'_>, block: bool) -> R<Operand> {
     } else {
         let (name, target) = (sema.type_name(ty), sema.target.id.name());
         let what = if sema.target.data_task_by_queue { "input queues" } else { "colors" };
-        let message =
-            format!("{target} blocks {what}, data and local task ids, this is `{name}`");
+        let message = format!("{target} blocks {what}, data and local task ids, this is `{name}`");
         return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
     };
     match operand {

@@ -112,11 +112,46 @@ pub(crate) const PRELUDE_VALUES: [&str; 5] = ["NORTH", "SOUTH", "EAST", "WEST", 
 
 /// Type names of the prelude.
 pub(crate) const PRELUDE_TYPES: [&str; 40] = [
-    "void", "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64",
-    "bf16", "cb16", "comptime_int", "comptime_float", "comptime_string", "comptime_struct", "type",
-    "imported_module", "direction", "color", "data_task_id", "local_task_id", "control_task_id",
-    "input_queue", "output_queue", "ut_id", "mem1d_dsd", "mem4d_dsd", "circbuf_dsd", "fabin_dsd",
-    "fabout_dsd", "dsr_dest", "dsr_src0", "dsr_src1", "anyopaque", "range", "fifo",
+    "void",
+    "bool",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "f16",
+    "f32",
+    "f64",
+    "bf16",
+    "cb16",
+    "comptime_int",
+    "comptime_float",
+    "comptime_string",
+    "comptime_struct",
+    "type",
+    "imported_module",
+    "direction",
+    "color",
+    "data_task_id",
+    "local_task_id",
+    "control_task_id",
+    "input_queue",
+    "output_queue",
+    "ut_id",
+    "mem1d_dsd",
+    "mem4d_dsd",
+    "circbuf_dsd",
+    "fabin_dsd",
+    "fabout_dsd",
+    "dsr_dest",
+    "dsr_src0",
+    "dsr_src1",
+    "anyopaque",
+    "range",
+    "fifo",
 ];
 
 /// Resolves a parsed file.
@@ -181,9 +216,13 @@ fn enter(
             let text = cx.names.resolve(name.name).to_owned();
             let first = first.name.span;
             cx.emit(
-                Diagnostic::new(codes::DUPLICATE_NAME, format!("`{text}` is declared twice"), name.span)
-                    .label("second declaration")
-                    .secondary(first, "first declaration"),
+                Diagnostic::new(
+                    codes::DUPLICATE_NAME,
+                    format!("`{text}` is declared twice"),
+                    name.span,
+                )
+                .label("second declaration")
+                .secondary(first, "first declaration"),
             );
         }
     } else {

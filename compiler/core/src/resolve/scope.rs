@@ -269,7 +269,12 @@ impl<'a, 'w> Walker<'a, 'w> {
     fn expr(&mut self, id: ExprId) {
         let file = self.file;
         match file.expr(id) {
-            Expr::Error | Expr::Int(_) | Expr::Float(_) | Expr::Str(_) | Expr::Bool(_) | Expr::Asm => {}
+            Expr::Error
+            | Expr::Int(_)
+            | Expr::Float(_)
+            | Expr::Str(_)
+            | Expr::Bool(_)
+            | Expr::Asm => {}
             Expr::Name(name) => self.name(id, *name),
             Expr::Builtin { name, name_span: _, args } => {
                 self.imports |= self.cx.names.resolve(*name) == "import_module";
@@ -428,7 +433,8 @@ impl<'a, 'w> Walker<'a, 'w> {
         let scopes = [self.scope, 0];
         let decls = scopes.iter().flat_map(|&s| self.out.scopes[s as usize].decls.iter());
         let locals = self.locals.iter().map(|&(name, _, _)| name);
-        let names = locals.chain(decls.map(|decl| decl.name.name)).map(|s| self.cx.names.resolve(s));
+        let names =
+            locals.chain(decls.map(|decl| decl.name.name)).map(|s| self.cx.names.resolve(s));
         let known = names.chain(PRELUDE_TYPES).chain(PRELUDE_VALUES);
         let limit = if text.len() < 4 { 1 } else { 2 };
         known

@@ -74,7 +74,9 @@ impl Sema<'_, '_> {
             AddressBase::Pointer(PointerBase::Address) => {
                 (typed(ExprKind::Const(pointer.mask(address.offset as u64)), pointer, span), 0)
             }
-            AddressBase::Pointer(base @ (PointerBase::Global { .. } | PointerBase::Constant(_))) => {
+            AddressBase::Pointer(
+                base @ (PointerBase::Global { .. } | PointerBase::Constant(_)),
+            ) => {
                 let global = self.program_global(*base, span)?;
                 (typed(ExprKind::GlobalAddress { global, offset }, pointer, span), 0)
             }

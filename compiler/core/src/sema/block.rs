@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::ast::{self, BinaryOp, Block, ExprId, Ident, Stmt as Ast, StmtId, VarDecl, VarKind};
+use dflow_syntax::ast::{
+    self, BinaryOp, Block, ExprId, Ident, Stmt as Ast, StmtId, VarDecl, VarKind,
+};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::Address;
@@ -40,7 +42,9 @@ impl Sema<'_, '_> {
         let frame = self.frame();
         match frame.kind {
             BodyKind::Code { .. } => !frame.comptime || frame.labels.is_empty(),
-            BodyKind::Layout | BodyKind::TopLevel => self.frames.len() == 1 && frame.labels.is_empty(),
+            BodyKind::Layout | BodyKind::TopLevel => {
+                self.frames.len() == 1 && frame.labels.is_empty()
+            }
             BodyKind::Value | BodyKind::Inline(_) => false,
         }
     }
@@ -107,9 +111,7 @@ impl Sema<'_, '_> {
             ast::Expr::Block { label: Some(label), block } => {
                 self.labelled_stmt(*label, block, span)
             }
-            ast::Expr::If { cond, then, otherwise } => {
-                self.if_stmt(*cond, *then, *otherwise, span)
-            }
+            ast::Expr::If { cond, then, otherwise } => self.if_stmt(*cond, *then, *otherwise, span),
             ast::Expr::Switch { subject, prongs } => self.switch_stmt(*subject, prongs, span),
             _ => {
                 let operand = self.expr(id, None)?;
@@ -145,13 +147,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn assign(
-        &mut self,
-        op: Option<BinaryOp>,
-        target: ExprId,
-        value: ExprId,
-        span: Span,
-    ) -> R<()> {
+    fn assign(&mut self, op: Option<BinaryOp>, target: ExprId, value: ExprId, span: Span) -> R<()> {
         let place = self.place(target)?;
         let ty = self.place_type(&place);
         let value_span = self.expr_span(value);

@@ -14,7 +14,9 @@ use crate::typed::{Expr, ExprKind, FuncIdx, LocalKind, StmtKind};
 impl Sema<'_, '_> {
     pub(crate) fn call(&mut self, callee: ExprId, args: &[ExprId], span: Span) -> R<Operand> {
         let place = self.place(callee)?;
-        if let super::place::Place::Const { value: Value { data: Data::Func(func), .. }, .. } = place {
+        if let super::place::Place::Const { value: Value { data: Data::Func(func), .. }, .. } =
+            place
+        {
             return self.call_func(func, args, span);
         }
         let ty = self.place_type(&place);
@@ -133,7 +135,8 @@ impl Sema<'_, '_> {
             return Ok(());
         }
         let name = name.map_or(String::new(), |name| format!("`{name}` takes "));
-        let message = format!("{name}{want} argument{}, {got} given", if want == 1 { "" } else { "s" });
+        let message =
+            format!("{name}{want} argument{}, {got} given", if want == 1 { "" } else { "s" });
         self.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
     }
 
@@ -239,7 +242,11 @@ impl Sema<'_, '_> {
                     (operand, ty)
                 }
             };
-            let ty = if ty == self.types.common.comptime_struct { self.operand_type(&operand) } else { ty };
+            let ty = if ty == self.types.common.comptime_struct {
+                self.operand_type(&operand)
+            } else {
+                ty
+            };
             let cell = cell(self, at, operand, ty, span)?;
             self.frame_mut().slots[at] = cell;
         }
@@ -435,12 +442,8 @@ impl Sema<'_, '_> {
         args: Vec<(Operand, Span)>,
     ) -> R<(FuncKey, Vec<(Operand, Span)>, TypeId)> {
         let frame = self.decl_frame(func);
-        let mut key = FuncKey {
-            func,
-            comptime: Vec::new(),
-            types: Vec::new(),
-            values: KeyValues::default(),
-        };
+        let mut key =
+            FuncKey { func, comptime: Vec::new(), types: Vec::new(), values: KeyValues::default() };
         let mut bound = Vec::with_capacity(args.len());
         // Conversions of the arguments are code of the caller.
         self.push_frame(func.module, frame, false, BodyKind::Value)?;
@@ -629,14 +632,15 @@ impl Sema<'_, '_> {
 /// Whether a function body that did not leave by emitted code has returned all the same, such
 /// as `while (true)` without a way out.
 fn ends(sema: &Sema<'_, '_>, flow: &Flow) -> bool {
-    let endless = sema.program.as_ref().and_then(|program| program.emitter.as_ref()).is_some_and(
-        |emitter| match emitter.stmts.last().and_then(|list| list.last()).map(|stmt| &stmt.kind) {
-            Some(StmtKind::While { label, cond, body, .. }) => {
-                matches!(*cond.kind, ExprKind::Const(1)) && !leaves(body, *label)
+    let endless =
+        sema.program.as_ref().and_then(|program| program.emitter.as_ref()).is_some_and(|emitter| {
+            match emitter.stmts.last().and_then(|list| list.last()).map(|stmt| &stmt.kind) {
+                Some(StmtKind::While { label, cond, body, .. }) => {
+                    matches!(*cond.kind, ExprKind::Const(1)) && !leaves(body, *label)
+                }
+                _ => false,
             }
-            _ => false,
-        },
-    );
+        });
     matches!(flow, Flow::Return(_)) || endless
 }
 

@@ -64,7 +64,13 @@ impl Sema<'_, '_> {
     }
 
     /// A slice of a pointer and a length.
-    pub(crate) fn new_slice(&mut self, pointer: Expr, length: Expr, ty: TypeId, span: Span) -> R<Operand> {
+    pub(crate) fn new_slice(
+        &mut self,
+        pointer: Expr,
+        length: Expr,
+        ty: TypeId,
+        span: Span,
+    ) -> R<Operand> {
         let local = self.new_memory(None, ty, span)?;
         let address = Address::of_local(local);
         for (offset, value) in [(0, pointer), (8, length)] {
@@ -99,8 +105,10 @@ impl Sema<'_, '_> {
 
     /// Whether a pointer of one type may stand for another.
     fn pointer_converts(&self, from: TypeId, to: TypeId) -> bool {
-        let (Type::Pointer { many, constant, pointee }, Type::Pointer { many: to_many, constant: to_constant, pointee: to_pointee }) =
-            (self.types.get(from), self.types.get(to))
+        let (
+            Type::Pointer { many, constant, pointee },
+            Type::Pointer { many: to_many, constant: to_constant, pointee: to_pointee },
+        ) = (self.types.get(from), self.types.get(to))
         else {
             return false;
         };

@@ -142,7 +142,12 @@ impl Sema<'_, '_> {
         Ok(ResultPlace { local, ty })
     }
 
-    pub(crate) fn write_result(&mut self, result: ResultPlace, value: Operand, span: Span) -> R<()> {
+    pub(crate) fn write_result(
+        &mut self,
+        result: ResultPlace,
+        value: Operand,
+        span: Span,
+    ) -> R<()> {
         let value = self.coerce(value, result.ty, span)?;
         match self.types.repr(result.ty, self.profile()) {
             Repr::Scalar(_) => {

@@ -26,9 +26,10 @@ impl Sema<'_, '_> {
         match file.file.expr(id) {
             Ast::Error => Err(self.poisoned()),
             Ast::Int(value) => self.int_literal(*value, span),
-            Ast::Float(value) => {
-                Ok(Operand::Const(Value::new(self.types.common.comptime_float, Data::Float(*value))))
-            }
+            Ast::Float(value) => Ok(Operand::Const(Value::new(
+                self.types.common.comptime_float,
+                Data::Float(*value),
+            ))),
             Ast::Str(bytes) => {
                 let data = Data::Str(bytes.as_slice().into());
                 Ok(Operand::Const(Value::new(self.types.common.comptime_string, data)))
@@ -58,9 +59,7 @@ impl Sema<'_, '_> {
                 self.need_const(operand, span).map(Operand::Const)
             }
             Ast::Block { label, block } => self.block_expr(*label, block, hint, span),
-            Ast::If { cond, then, otherwise } => {
-                self.if_expr(*cond, *then, *otherwise, hint, span)
-            }
+            Ast::If { cond, then, otherwise } => self.if_expr(*cond, *then, *otherwise, hint, span),
             Ast::Switch { subject, prongs } => self.switch_expr(*subject, prongs, hint, span),
             Ast::StructLiteral { fields } => self.struct_literal(fields, hint, span),
             Ast::TupleLiteral { elems } => self.tuple_literal(elems, hint, span),
@@ -214,7 +213,10 @@ impl Sema<'_, '_> {
         let (lhs, rhs) = if swap { (rhs, lhs) } else { (lhs, rhs) };
         let (result, machine) =
             if op.is_comparison() { (self.types.common.bool, Ty::I8) } else { (ty, machine) };
-        Ok(Operand::Scalar { ty: result, expr: typed(ExprKind::Binary(ir, lhs, rhs), machine, span) })
+        Ok(Operand::Scalar {
+            ty: result,
+            expr: typed(ExprKind::Binary(ir, lhs, rhs), machine, span),
+        })
     }
 
     /// Both operands in one type, at least one of them known at run time only.
@@ -283,7 +285,11 @@ impl Sema<'_, '_> {
             || self.types.is_id(ty)
             || matches!(
                 self.types.get(ty),
-                Type::Bool | Type::Enum(_) | Type::Pointer { .. } | Type::Type | Type::ComptimeString
+                Type::Bool
+                    | Type::Enum(_)
+                    | Type::Pointer { .. }
+                    | Type::Type
+                    | Type::ComptimeString
             );
         if fits && (!equal || comparable) {
             return Ok(());
@@ -378,9 +384,7 @@ impl Sema<'_, '_> {
             (Data::Str(a), Data::Str(b)) => Some(a == b),
             (Data::Type(a), Data::Type(b)) => Some(a == b),
             (Data::Func(a), Data::Func(b)) => Some(a == b),
-            (Data::Pointer(a), Data::Pointer(b)) => {
-                Some((a.base, a.offset) == (b.base, b.offset))
-            }
+            (Data::Pointer(a), Data::Pointer(b)) => Some((a.base, a.offset) == (b.base, b.offset)),
             _ => None,
         }
     }
@@ -556,7 +560,15 @@ pub(crate) fn scalar_of_value(value: &Value) -> Option<Scalar> {
 
 /// The machine operation, and whether its operands are exchanged.
 fn ir_binary(op: BinaryOp, float: bool, signed: bool) -> (Ir, bool) {
-    let pick = |f, s, u| if float { f } else if signed { s } else { u };
+    let pick = |f, s, u| {
+        if float {
+            f
+        } else if signed {
+            s
+        } else {
+            u
+        }
+    };
     match op {
         BinaryOp::Add => (Ir::Add, false),
         BinaryOp::Sub => (Ir::Sub, false),

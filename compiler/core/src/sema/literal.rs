@@ -116,7 +116,12 @@ impl Sema<'_, '_> {
         }
     }
 
-    pub(crate) fn typed_struct(&mut self, ty: ExprId, fields: &[FieldInit], span: Span) -> R<Operand> {
+    pub(crate) fn typed_struct(
+        &mut self,
+        ty: ExprId,
+        fields: &[FieldInit],
+        span: Span,
+    ) -> R<Operand> {
         let ty = self.type_expr(ty)?;
         let shared = self.types.shared(ty);
         let Type::Struct(info) = shared.as_ref() else {

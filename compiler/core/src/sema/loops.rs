@@ -79,7 +79,9 @@ impl Sema<'_, '_> {
             }
             Type::Slice { elem } => self.emit_slice(name, place, *elem, captures, body, span),
             Type::Array { .. } => self.unroll_array(name, place, captures, body, span),
-            Type::Struct(info) if info.tuple => self.unroll_array(name, place, captures, body, span),
+            Type::Struct(info) if info.tuple => {
+                self.unroll_array(name, place, captures, body, span)
+            }
             _ => {
                 let type_name = self.type_name(ty);
                 let message = format!("`for` goes over arrays and ranges, this is `{type_name}`");
@@ -490,7 +492,11 @@ impl Sema<'_, '_> {
         if emits {
             self.open_list();
         }
-        self.trace.push(TraceStep::Loop { slot: captures.elem, value: shown, span: unrolling.span });
+        self.trace.push(TraceStep::Loop {
+            slot: captures.elem,
+            value: shown,
+            span: unrolling.span,
+        });
         let flow = self.body(unrolling.body);
         self.trace.pop();
         let mut flow = flow;

@@ -42,7 +42,12 @@ impl Sema<'_, '_> {
                 let Some(scalar) = scalar_of_value(value) else {
                     let name = self.type_name(value.ty);
                     let message = format!("a value of type `{name}` exists at compile time only");
-                    return self.fail(codes::NOT_COMPTIME, message, span, "needed at run time here");
+                    return self.fail(
+                        codes::NOT_COMPTIME,
+                        message,
+                        span,
+                        "needed at run time here",
+                    );
                 };
                 if value.prov != 0 {
                     let ty = value.ty;
@@ -95,10 +100,13 @@ impl Sema<'_, '_> {
     }
 
     /// A known descriptor packed, with the base it is relative to.
-    pub(crate) fn packed_dsd(&mut self, dsd: &DsdValue, span: Span) -> R<(Dsd, Option<PointerBase>)> {
-        let fixed = |sema: &mut Self, value: &Value| {
-            sema.fix_int(value).map_or(0, |int| int as u16)
-        };
+    pub(crate) fn packed_dsd(
+        &mut self,
+        dsd: &DsdValue,
+        span: Span,
+    ) -> R<(Dsd, Option<PointerBase>)> {
+        let fixed =
+            |sema: &mut Self, value: &Value| sema.fix_int(value).map_or(0, |int| int as u16);
         match dsd {
             DsdValue::Mem1d { base, extent, stride, indexed } => {
                 let (extent, stride) = (fixed(self, extent), fixed(self, stride) as i16);
@@ -222,7 +230,13 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    fn write_pointer(&mut self, image: &mut ImageOf, at: u64, pointer: &Pointer, span: Span) -> R<()> {
+    fn write_pointer(
+        &mut self,
+        image: &mut ImageOf,
+        at: u64,
+        pointer: &Pointer,
+        span: Span,
+    ) -> R<()> {
         let symbol = match pointer.base {
             PointerBase::Address => return Ok(()),
             PointerBase::Func(func) => Symbol::Func(self.program_func(func, span)?),

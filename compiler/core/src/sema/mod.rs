@@ -39,9 +39,9 @@ use crate::resolve::ResolvedFile;
 use crate::session::Session;
 use crate::typed::{Expr, LabelIdx, LocalIdx};
 use address::Address;
-use rustc_hash::FxHashMap;
 use module::Module;
 use program::ProgramCx;
+use rustc_hash::FxHashMap;
 use types::{TypeId, TypePool};
 use value::{Data, ModuleId, Scalar, Value};
 
@@ -140,9 +140,17 @@ pub(crate) enum Cell {
     /// A comptime variable.
     Var(Value),
     /// A run-time scalar.
-    Scalar { local: LocalIdx, ty: TypeId, mutable: bool },
+    Scalar {
+        local: LocalIdx,
+        ty: TypeId,
+        mutable: bool,
+    },
     /// Something in memory.
-    Memory { address: Address, ty: TypeId, mutable: bool },
+    Memory {
+        address: Address,
+        ty: TypeId,
+        mutable: bool,
+    },
     /// An induction variable of a tensor access: its number.
     Induction(u32),
     /// Its declaration has failed.

@@ -235,7 +235,13 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn variable(&mut self, module: ModuleId, var: &VarDecl, slots: u32, used: Span) -> R<DeclState> {
+    fn variable(
+        &mut self,
+        module: ModuleId,
+        var: &VarDecl,
+        slots: u32,
+        used: Span,
+    ) -> R<DeclState> {
         let given = self.modules[module.0 as usize]
             .params
             .iter()
@@ -389,7 +395,12 @@ impl Sema<'_, '_> {
     }
 
     /// A member of a module value, as an operand.
-    pub(crate) fn module_member(&mut self, module: ModuleId, name: Symbol, span: Span) -> R<super::place::Place> {
+    pub(crate) fn module_member(
+        &mut self,
+        module: ModuleId,
+        name: Symbol,
+        span: Span,
+    ) -> R<super::place::Place> {
         let Some(decl) = self.member(module, name) else {
             let text = self.spell(name);
             return self.fail(

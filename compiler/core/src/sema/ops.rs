@@ -35,8 +35,7 @@ pub(crate) fn binary(
 }
 
 fn int_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, Fault> {
-    let overflow =
-        || (codes::COMPTIME_OVERFLOW, "the result has more than 127 bits".to_owned());
+    let overflow = || (codes::COMPTIME_OVERFLOW, "the result has more than 127 bits".to_owned());
     let zero = || (codes::DIVIDE_BY_ZERO, "division by zero".to_owned());
     let flag = |truth: bool| Ok(i128::from(truth));
     match op {
@@ -275,13 +274,7 @@ pub(crate) fn raw_bits(ty: Ty, value: Scalar) -> u64 {
 }
 
 /// `@bitcast` between machine types of one width.
-pub(crate) fn bitcast(
-    types: &TypePool,
-    to: TypeId,
-    from_ty: Ty,
-    to_ty: Ty,
-    arg: Scalar,
-) -> Scalar {
+pub(crate) fn bitcast(types: &TypePool, to: TypeId, from_ty: Ty, to_ty: Ty, arg: Scalar) -> Scalar {
     let raw = raw_bits(from_ty, arg);
     if to_ty.is_float() {
         Scalar::Float(from_raw(to_ty, raw))
@@ -339,14 +332,12 @@ impl Provenance {
                 Node::Convert { from, to, implicit, arg } => {
                     get(arg).and_then(|arg| convert(types, *from, *to, *implicit, arg).ok())
                 }
-                Node::Bitcast { from, to, arg } => {
-                    match (get(arg), machine(*from), machine(*to)) {
-                        (Some(arg), Some(from), Some(to_ty)) => {
-                            Some(bitcast(types, *to, from, to_ty, arg))
-                        }
-                        _ => None,
+                Node::Bitcast { from, to, arg } => match (get(arg), machine(*from), machine(*to)) {
+                    (Some(arg), Some(from), Some(to_ty)) => {
+                        Some(bitcast(types, *to, from, to_ty, arg))
                     }
-                }
+                    _ => None,
+                },
             };
             values.push(value);
         }

@@ -81,9 +81,12 @@ impl Sema<'_, '_> {
                 let value = self.prelude(name, span)?;
                 Ok(Place::Const { value, home: None })
             }
-            Res::None => Err(self.cx.sink.ok().err().unwrap_or_else(|| {
-                unreachable!("unresolved names are reported by resolve")
-            })),
+            Res::None => Err(self
+                .cx
+                .sink
+                .ok()
+                .err()
+                .unwrap_or_else(|| unreachable!("unresolved names are reported by resolve"))),
         }
     }
 
@@ -452,11 +455,8 @@ impl Sema<'_, '_> {
         let pointer = self.profile().pointer();
         let ty = self.operand_type(&index);
         let signed = self.types.is_signed(ty);
-        let machine = if ty == self.types.common.comptime_int {
-            pointer
-        } else {
-            self.machine_ty(ty, span)?
-        };
+        let machine =
+            if ty == self.types.common.comptime_int { pointer } else { self.machine_ty(ty, span)? };
         let expr = match index {
             Operand::Const(value) => self.const_expr(&value, machine, span)?,
             other => self.scalar_of(other, span)?,
@@ -470,7 +470,14 @@ impl Sema<'_, '_> {
     }
 
     /// An integer expression in another width.
-    pub(crate) fn resize(&mut self, expr: Expr, from: Ty, to: Ty, signed: bool, span: Span) -> Expr {
+    pub(crate) fn resize(
+        &mut self,
+        expr: Expr,
+        from: Ty,
+        to: Ty,
+        signed: bool,
+        span: Span,
+    ) -> Expr {
         let kind = match from.bits().cmp(&to.bits()) {
             std::cmp::Ordering::Equal => return expr,
             std::cmp::Ordering::Greater => Convert::Truncate,

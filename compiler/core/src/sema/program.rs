@@ -167,7 +167,12 @@ impl Sema<'_, '_> {
     }
 
     /// A memory local for a type; fails for types without bits or too large ones.
-    pub(crate) fn new_memory(&mut self, name: Option<String>, ty: TypeId, span: Span) -> R<LocalIdx> {
+    pub(crate) fn new_memory(
+        &mut self,
+        name: Option<String>,
+        ty: TypeId,
+        span: Span,
+    ) -> R<LocalIdx> {
         let (size, align) = self.runtime_size(ty, span)?;
         Ok(self.new_local(name, LocalKind::Memory { size: size.max(1), align }))
     }

@@ -19,7 +19,10 @@ pub(crate) struct TypeId(u32);
 pub(crate) enum Type {
     Void,
     Bool,
-    Int { signed: bool, bits: u16 },
+    Int {
+        signed: bool,
+        bits: u16,
+    },
     Float(Float),
     ComptimeInt,
     ComptimeFloat,
@@ -51,10 +54,23 @@ pub(crate) enum Type {
     AnyOpaque,
     /// A rectangle of PEs, for host code.
     Rect,
-    Array { dims: Rc<[u64]>, elem: TypeId },
-    Pointer { many: bool, constant: bool, pointee: TypeId },
-    Slice { elem: TypeId },
-    Fn { is_task: bool, params: Rc<[TypeId]>, ret: TypeId },
+    Array {
+        dims: Rc<[u64]>,
+        elem: TypeId,
+    },
+    Pointer {
+        many: bool,
+        constant: bool,
+        pointee: TypeId,
+    },
+    Slice {
+        elem: TypeId,
+    },
+    Fn {
+        is_task: bool,
+        params: Rc<[TypeId]>,
+        ret: TypeId,
+    },
     Struct(Rc<StructType>),
     Enum(Rc<EnumType>),
 }
@@ -299,9 +315,11 @@ impl TypePool {
             | Type::InputQueue
             | Type::OutputQueue
             | Type::UtId => Repr::Scalar(Ty::I16),
-            Type::Mem1dDsd | Type::Mem4dDsd | Type::CircbufDsd | Type::FabinDsd | Type::FaboutDsd => {
-                Repr::Scalar(Ty::I64)
-            }
+            Type::Mem1dDsd
+            | Type::Mem4dDsd
+            | Type::CircbufDsd
+            | Type::FabinDsd
+            | Type::FaboutDsd => Repr::Scalar(Ty::I64),
             Type::Pointer { pointee, .. } => match self.get(*pointee) {
                 Type::Fn { .. } => Repr::Scalar(profile.pointer()),
                 _ if self.repr(*pointee, profile) == Repr::Comptime
@@ -315,10 +333,9 @@ impl TypePool {
             Type::Rect => Repr::Memory { size: 32, align: 8 },
             Type::Enum(info) => self.repr(info.backing, profile),
             Type::Array { elem, .. } => match self.size_align(*elem, profile) {
-                Some((size, align)) => Repr::Memory {
-                    size: size.saturating_mul(self.element_count(id)),
-                    align,
-                },
+                Some((size, align)) => {
+                    Repr::Memory { size: size.saturating_mul(self.element_count(id)), align }
+                }
                 None => Repr::Comptime,
             },
             Type::Struct(info) => self.struct_repr(info, profile),

@@ -121,12 +121,30 @@ impl Value {
 pub(crate) enum Node {
     /// A scalar leaf of the params.
     Leaf(u32),
-    Binary { op: BinaryOp, ty: TypeId, lhs: Arg, rhs: Arg },
-    Unary { op: dflow_syntax::ast::UnaryOp, ty: TypeId, arg: Arg },
+    Binary {
+        op: BinaryOp,
+        ty: TypeId,
+        lhs: Arg,
+        rhs: Arg,
+    },
+    Unary {
+        op: dflow_syntax::ast::UnaryOp,
+        ty: TypeId,
+        arg: Arg,
+    },
     /// `@as`, or an implicit conversion (which must fit).
-    Convert { from: TypeId, to: TypeId, implicit: bool, arg: Arg },
+    Convert {
+        from: TypeId,
+        to: TypeId,
+        implicit: bool,
+        arg: Arg,
+    },
     /// Reinterpreted bits.
-    Bitcast { from: TypeId, to: TypeId, arg: Arg },
+    Bitcast {
+        from: TypeId,
+        to: TypeId,
+        arg: Arg,
+    },
 }
 
 /// An operand of a node.

@@ -13,10 +13,7 @@ use crate::typed::ExprKind;
 
 /// `@increment_dsd_offset(dsd, elements, type)`: the base moves by elements of a type, whatever
 /// type the descriptor was made from.
-pub(in crate::builtins) fn increment_offset(
-    sema: &mut Sema<'_, '_>,
-    call: Call<'_>,
-) -> R<Operand> {
+pub(in crate::builtins) fn increment_offset(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let common = sema.types.common;
     let allowed = [common.mem1d_dsd, common.mem4d_dsd];
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &allowed, call.name)?;

@@ -39,8 +39,7 @@ const MODES: &[&str] = &["simd_off", "simd_32", "simd_64", "simd_32_or_64", "sim
 
 /// A `fabin_dsd` or `fabout_dsd`; its extent may be a run-time one.
 pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span) -> R<Operand> {
-    let (what, allowed) =
-        if input { ("`fabin_dsd`", INPUT) } else { ("`fabout_dsd`", OUTPUT) };
+    let (what, allowed) = if input { ("`fabin_dsd`", INPUT) } else { ("`fabout_dsd`", OUTPUT) };
     let options = Options::read(sema, arg, allowed, what)?;
     if sema.program.is_none() {
         let message = "a layout has no queues: make this descriptor in the code of a PE";

@@ -82,7 +82,12 @@ pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     let (address, bytes) = base(sema, &walk.fields, "`mem4d_dsd`")?;
     let Some(mut base) = address.known() else {
         let message = "the base of a `mem4d_dsd` must be known at compile time";
-        return sema.fail(codes::INVALID_DSD, message, span, "its address is known at run time only");
+        return sema.fail(
+            codes::INVALID_DSD,
+            message,
+            span,
+            "its address is known at run time only",
+        );
     };
     let moved = offset(sema, &walk.fields, bytes)?;
     if let Some(Distance::Known(offset)) = moved {
@@ -225,7 +230,8 @@ fn base(sema: &mut Sema<'_, '_>, fields: &Options, what: &str) -> R<(Address, i6
         _ => {
             let message =
                 format!("the base of a vector is a pointer, this is `{}`", sema.type_name(ty));
-            let mut diagnostic = Diagnostic::new(codes::INVALID_DSD, message, span).label("no pointer");
+            let mut diagnostic =
+                Diagnostic::new(codes::INVALID_DSD, message, span).label("no pointer");
             if let Type::Array { .. } = sema.types.get(ty) {
                 diagnostic = diagnostic.help("write `&` before the array");
             }

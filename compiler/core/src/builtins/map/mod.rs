@@ -48,7 +48,10 @@ enum InputKind {
 enum Output {
     Memory(Walk),
     /// A descriptor of one element.
-    Fabric { dsd: Expr, limit: Limit },
+    Fabric {
+        dsd: Expr,
+        limit: Limit,
+    },
     /// A pointer: the last result remains.
     Pointer(Address),
 }

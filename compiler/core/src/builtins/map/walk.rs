@@ -42,12 +42,7 @@ pub(super) enum Limit {
 }
 
 /// Prepares a vector in memory with elements of a type.
-pub(super) fn memory(
-    sema: &mut Sema<'_, '_>,
-    operand: Operand,
-    ty: TypeId,
-    span: Span,
-) -> R<Walk> {
+pub(super) fn memory(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span: Span) -> R<Walk> {
     let bytes = element_bytes(sema, ty, span)?;
     let machine = sema.machine_ty(ty, span)?;
     let pointer = sema.new_scalar(None, Ty::I16);
@@ -234,8 +229,10 @@ impl Walk {
             self.set(self.pointer, BinaryOp::Sub, covered),
         ];
         then.extend(self.steps(outer));
-        let (value, end) =
-            (typed(ExprKind::Local(position), Ty::I16, span), constant(i64::from(dim.extent), span));
+        let (value, end) = (
+            typed(ExprKind::Local(position), Ty::I16, span),
+            constant(i64::from(dim.extent), span),
+        );
         let cond = typed(ExprKind::Binary(BinaryOp::Eq, value, end), Ty::I8, span);
         stmts.push(Stmt { kind: StmtKind::If { cond, then, otherwise: Vec::new() }, span });
         stmts

@@ -23,10 +23,17 @@ pub(super) enum What {
     /// A descriptor of a vector in memory.
     Memory(Operand),
     /// A fabric descriptor.
-    Fabric { input: bool, dsd: Operand },
+    Fabric {
+        input: bool,
+        dsd: Operand,
+    },
     Dsr(DsrRef),
     Fifo(u32),
-    Pointer { pointer: Operand, constant: bool, pointee: TypeId },
+    Pointer {
+        pointer: Operand,
+        constant: bool,
+        pointee: TypeId,
+    },
     Scalar(Operand),
 }
 
@@ -146,9 +153,7 @@ pub(super) fn destination(
     let span = given.span;
     match given.what {
         What::Memory(dsd) => sema.scalar_of(dsd, span).map(typed::Operand::Memory),
-        What::Fabric { input: false, dsd } => {
-            sema.scalar_of(dsd, span).map(typed::Operand::Fabric)
-        }
+        What::Fabric { input: false, dsd } => sema.scalar_of(dsd, span).map(typed::Operand::Fabric),
         What::Fabric { input: true, .. } => {
             let message = "a `fabin_dsd` is read from: it cannot be a destination";
             sema.fail(codes::INVALID_OPERANDS, message, span, "the destination")
@@ -274,8 +279,7 @@ pub(super) fn check_sources(sema: &mut Sema<'_, '_>, sources: &[Given], span: Sp
         let message = "a FIFO cannot be the first of two source vectors";
         return sema.fail(codes::INVALID_OPERANDS, message, sources[0].span, "this FIFO");
     }
-    let inputs =
-        sources.iter().filter(|given| matches!(given.what, What::Fabric { .. })).count();
+    let inputs = sources.iter().filter(|given| matches!(given.what, What::Fabric { .. })).count();
     if inputs > usize::from(sema.target.fabric_inputs) {
         let message = format!(
             "{} takes {} fabric input per operation, {inputs} are given",
