@@ -249,7 +249,7 @@ pub(crate) fn place_tile(
     let plan = &mut sema.layout.plan;
     let per_pe = slots.len() as u32;
     let values = &mut plan.slots[program.0 as usize];
-    let slot_block = if per_pe == 0 { 0 } else { values.len() as u32 / per_pe };
+    let slot_block = (values.len() as u32).checked_div(per_pe).unwrap_or(0);
     values.extend(slots);
     let (tile, _) = plan.tile_uses.insert_full((program, span));
     let index = plan.index(at) as usize;
@@ -303,7 +303,6 @@ fn marked(sema: &Sema<'_, '_>, value: &Value, next: &mut u32) -> Value {
 }
 
 /// A template whose guards hold for these leaves, and its slots there.
-#[expect(clippy::type_complexity, reason = "a template's program, or the fault that it had")]
 fn fitting(
     sema: &Sema<'_, '_>,
     key: &TemplateKey,
@@ -397,7 +396,7 @@ fn build_inner(
     let given = with_own_params(sema, code, given);
     warn_unknown(sema, code, &given);
     let module = sema.instantiate(code.source, code.scope, code.parent, String::new(), given);
-    let mut program = ProgramCx::new(name, Profile::Pe, module);
+    let mut program = ProgramCx::new(name, Profile::Pe);
     program.provenance = provenance;
     sema.program = Some(program);
     sema.layout.pe_coords = Some(coords);
@@ -544,7 +543,7 @@ fn host_program(
 ) -> R<typed::Program> {
     sema.layout.owners += 1;
     let outer = std::mem::replace(&mut sema.layout.current_owner, sema.layout.owners);
-    let mut program = ProgramCx::new(name.to_owned(), Profile::Host, module);
+    let mut program = ProgramCx::new(name.to_owned(), Profile::Host);
     program.emitter = Some(Emitter::default());
     program.typed.entry = Some(typed::FuncIdx(0));
     program.typed.funcs.push(typed::Func {

@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 
 /// The layout's requests.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// `@set_rectangle`; offsets on the fabric are `x`, `y`.
     pub rect: Rect,
     /// Where it was set.
@@ -35,15 +35,15 @@ pub struct Plan {
 
 /// Index into the elaborated programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProgramIdx(pub u32);
+pub(crate) struct ProgramIdx(pub u32);
 
 /// Index into [`Plan::color_uses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ColorUse(pub u32);
+pub(crate) struct ColorUse(pub u32);
 
 /// One PE's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TileUse {
+pub(crate) struct TileUse {
     /// Index into [`Plan::tile_uses`].
     pub tile: u32,
     /// Which block of `slots[program]` (each as long as the program has slots) is this PE's.
@@ -52,7 +52,7 @@ pub struct TileUse {
 
 /// A declared export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanExport {
+pub(crate) struct PlanExport {
     /// The name.
     pub name: String,
     /// What it is.
@@ -65,12 +65,12 @@ pub struct PlanExport {
 
 impl Plan {
     /// Row-major index of a PE.
-    pub fn index(&self, at: Coord) -> u32 {
+    pub(crate) fn index(&self, at: Coord) -> u32 {
         u32::from(at.y) * u32::from(self.rect.width) + u32::from(at.x)
     }
 
     /// The inverse of [`Plan::index`].
-    pub fn coord(&self, index: u32) -> Coord {
+    pub(crate) fn coord(&self, index: u32) -> Coord {
         let width = u32::from(self.rect.width).max(1);
         Coord { x: (index % width) as u16, y: (index / width) as u16 }
     }

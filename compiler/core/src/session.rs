@@ -6,7 +6,7 @@ use dflow_syntax::{Diagnostic, Interner, Reported, Sink, SourceMap};
 use crate::world::World;
 
 /// State of one compilation.
-pub struct Session<'w> {
+pub(crate) struct Session<'w> {
     /// The door to files.
     pub world: &'w dyn World,
     /// Every text read.
@@ -48,7 +48,7 @@ impl Default for Options {
 
 impl Session<'_> {
     /// Tells the user.
-    pub fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
+    pub(crate) fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
         self.sink.emit(diagnostic)
     }
 }

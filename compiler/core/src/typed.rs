@@ -16,28 +16,28 @@ use dflow_syntax::Span;
 
 /// Index of a global of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GlobalIdx(pub u32);
+pub(crate) struct GlobalIdx(pub u32);
 
 /// Index of a function of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FuncIdx(pub u32);
+pub(crate) struct FuncIdx(pub u32);
 
 /// Index of a local of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LocalIdx(pub u32);
+pub(crate) struct LocalIdx(pub u32);
 
 /// Index of a per-PE constant of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SlotIdx(pub u32);
+pub(crate) struct SlotIdx(pub u32);
 
 /// A jump target within a function: a loop or labelled block. Unique within the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LabelIdx(pub u32);
+pub(crate) struct LabelIdx(pub u32);
 
 /// A checked program. Field for field what [`dflow_ir::program::Program`] holds, with bodies as
 /// trees.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub(crate) struct Program {
     /// Tile or file name.
     pub name: String,
     /// Where it runs.
@@ -72,7 +72,7 @@ pub struct Program {
 
 /// A global variable.
 #[derive(Clone, Debug)]
-pub struct Global {
+pub(crate) struct Global {
     /// `module.name` or `name`.
     pub name: String,
     /// Size in bytes.
@@ -93,7 +93,7 @@ pub struct Global {
 
 /// Something with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symbol {
+pub(crate) enum Symbol {
     /// A global.
     Global(GlobalIdx),
     /// A function.
@@ -102,7 +102,7 @@ pub enum Symbol {
 
 /// A task binding.
 #[derive(Clone, Copy, Debug)]
-pub struct TaskBinding {
+pub(crate) struct TaskBinding {
     /// How it starts.
     pub kind: TaskKind,
     /// Task id, color or queue (see [`dflow_ir::program::TaskBinding::id`]).
@@ -115,7 +115,7 @@ pub struct TaskBinding {
 
 /// A queue binding.
 #[derive(Clone, Copy, Debug)]
-pub struct QueueBinding {
+pub(crate) struct QueueBinding {
     /// Input or output queue.
     pub input: bool,
     /// Queue id.
@@ -128,7 +128,7 @@ pub struct QueueBinding {
 
 /// A register load before the start.
 #[derive(Clone, Debug)]
-pub struct InitialDsr {
+pub(crate) struct InitialDsr {
     /// The register.
     pub dsr: DsrRef,
     /// Descriptor; a memory base is relative to `symbol`.
@@ -141,7 +141,7 @@ pub struct InitialDsr {
 
 /// An export bound to a symbol.
 #[derive(Clone, Copy, Debug)]
-pub struct ExportBinding {
+pub(crate) struct ExportBinding {
     /// Index into the plan's exports.
     pub export: u32,
     /// What it names.
@@ -152,7 +152,7 @@ pub struct ExportBinding {
 
 /// A function.
 #[derive(Clone, Debug)]
-pub struct Func {
+pub(crate) struct Func {
     /// `module.name` or `name`.
     pub name: String,
     /// Parameters: the first locals, all scalar.
@@ -171,7 +171,7 @@ pub struct Func {
 
 /// A local variable.
 #[derive(Clone, Debug)]
-pub struct Local {
+pub(crate) struct Local {
     /// Name for dumps; temporaries have none.
     pub name: Option<String>,
     /// Scalar, or memory of a size and alignment.
@@ -180,7 +180,7 @@ pub struct Local {
 
 /// Where a local lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LocalKind {
+pub(crate) enum LocalKind {
     /// In an IR local.
     Scalar(Ty),
     /// On the stack: aggregates, and scalars whose address is taken. Zero at function entry.
@@ -194,7 +194,7 @@ pub enum LocalKind {
 
 /// A statement and its place.
 #[derive(Clone, Debug)]
-pub struct Stmt {
+pub(crate) struct Stmt {
     /// What.
     pub kind: StmtKind,
     /// Where.
@@ -203,7 +203,7 @@ pub struct Stmt {
 
 /// The statements.
 #[derive(Clone, Debug)]
-pub enum StmtKind {
+pub(crate) enum StmtKind {
     /// Evaluates and drops (calls, vector operations; `ty` may be `None`).
     Expr(Expr),
     /// Writes a scalar local.
@@ -244,7 +244,7 @@ pub enum StmtKind {
 
 /// An expression: always scalar (or without value, for calls).
 #[derive(Clone, Debug)]
-pub struct Expr {
+pub(crate) struct Expr {
     /// What.
     pub kind: Box<ExprKind>,
     /// Machine type; `None` for calls without result.
@@ -255,7 +255,7 @@ pub struct Expr {
 
 /// The expressions.
 #[derive(Clone, Debug)]
-pub enum ExprKind {
+pub(crate) enum ExprKind {
     /// Raw bits.
     Const(u64),
     /// A per-PE constant.
@@ -304,7 +304,7 @@ pub enum ExprKind {
 
 /// A vector operation.
 #[derive(Clone, Debug)]
-pub struct Vector {
+pub(crate) struct Vector {
     /// The row.
     pub op: DsdOp,
     /// Destination.
@@ -317,7 +317,7 @@ pub struct Vector {
 
 /// An operand of a vector operation.
 #[derive(Clone, Debug)]
-pub enum Operand {
+pub(crate) enum Operand {
     /// A memory descriptor.
     Memory(Expr),
     /// A fabric descriptor.
@@ -334,7 +334,7 @@ pub enum Operand {
 
 /// Settings of a vector operation or register load.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub(crate) struct Options {
     /// Runs as a microthread.
     pub asynchronous: bool,
     /// Activated on completion.

@@ -17,7 +17,7 @@ use crate::sema::address::typed;
 use crate::sema::place::Place;
 use crate::sema::program::BoundExport;
 use crate::sema::types::{Repr, Type, TypeId};
-use crate::sema::value::{Data, FuncRef, Pointer, PointerBase, Value};
+use crate::sema::value::{Data, Pointer, PointerBase, Value};
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{self, Expr, ExprKind, LocalIdx, Stmt, StmtKind};
 
@@ -159,7 +159,6 @@ struct Named {
     ty: TypeId,
     mutable: bool,
     symbol: typed::Symbol,
-    func: Option<FuncRef>,
 }
 
 /// The variable, constant or function that an argument names.
@@ -174,7 +173,7 @@ fn named(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Named> {
                 return sema.fail(codes::INVALID_ARGUMENT, message, span, "a task");
             }
             let symbol = typed::Symbol::Func(sema.program_func(func, span)?);
-            return Ok(Named { ty, mutable: false, symbol, func: Some(func) });
+            return Ok(Named { ty, mutable: false, symbol });
         }
         Place::Memory { ref address, ty, mutable } => (address.known(), ty, mutable),
         Place::Const { value, home } => (home, value.ty, false),
@@ -185,7 +184,7 @@ fn named(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Named> {
     match base {
         Some(Pointer { base: base @ PointerBase::Global { .. }, offset: 0 }) => {
             let symbol = typed::Symbol::Global(sema.program_global(base, span)?);
-            Ok(Named { ty, mutable, symbol, func: None })
+            Ok(Named { ty, mutable, symbol })
         }
         _ => sema.fail(
             codes::INVALID_ARGUMENT,
@@ -222,7 +221,7 @@ pub(crate) fn export_symbol(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
         Some(&name) => sema.arg_string(name, "a name as a string")?,
         None => own_name(sema, call.args[0])?,
     };
-    let Named { ty, mutable, symbol, func } = named(sema, call.args[0])?;
+    let Named { ty, mutable, symbol } = named(sema, call.args[0])?;
     let span = sema.expr_span(call.args[0]);
     export_kind(sema, ty, mutable, span)?;
     let known = sema.program_mut().exports.iter().find(|known| known.name == name);
@@ -237,7 +236,7 @@ pub(crate) fn export_symbol(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
             .secondary(first, "first exported here"),
         ));
     }
-    let bound = BoundExport { name, ty, mutable, symbol, func, span: call.span };
+    let bound = BoundExport { name, ty, mutable, symbol, span: call.span };
     sema.program_mut().exports.push(bound);
     Ok(sema.void_operand())
 }

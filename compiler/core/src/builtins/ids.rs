@@ -57,13 +57,12 @@ pub(super) fn get_local_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Op
     let ty = sema.types.common.local_task_id;
     let operand =
         id(sema, call, ty, i128::from(last), codes::TASK_ID_OUT_OF_RANGE, "local task id")?;
-    if let Operand::Const(Value { data: Data::Int(number), .. }) = operand {
-        if number < i128::from(first) {
-            let target = sema.target.id.name();
-            let message =
-                format!("local task id {number} is too low: {target} has {first} to {last}");
-            return sema.fail(codes::TASK_ID_OUT_OF_RANGE, message, call.span, "out of range");
-        }
+    if let Operand::Const(Value { data: Data::Int(number), .. }) = operand
+        && number < i128::from(first)
+    {
+        let target = sema.target.id.name();
+        let message = format!("local task id {number} is too low: {target} has {first} to {last}");
+        return sema.fail(codes::TASK_ID_OUT_OF_RANGE, message, call.span, "out of range");
     }
     Ok(operand)
 }

@@ -19,8 +19,13 @@ fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
     let Data::Func(func) = value.data else {
         return wrong_type(sema, &value, "a task", span);
     };
+    let void = sema.types.common.void;
     match sema.types.get(value.ty) {
-        Type::Fn { is_task: true, params, .. } => Ok((func, params.len())),
+        Type::Fn { is_task: true, params, ret } if *ret == void => Ok((func, params.len())),
+        Type::Fn { is_task: true, .. } => {
+            let message = "a task gives no result: its type is `void`";
+            sema.fail(codes::INVALID_SIGNATURE, message, span, "this task")
+        }
         _ => Err(sema.report(
             Diagnostic::new(codes::INVALID_TASK, "a function cannot be bound as a task", span)
                 .label("declared with `fn`")

@@ -334,6 +334,19 @@ impl<'a, 'w> Walker<'a, 'w> {
                 self.expr(*elem);
             }
             Expr::PointerType { many: _, constant: _, pointee } => self.expr(*pointee),
+            Expr::FnType { .. } | Expr::StructType { .. } | Expr::EnumType { .. } => {
+                self.type_parts(id)
+            }
+            Expr::TensorAccess { vars, extents, base, indices } => {
+                self.tensor(id, vars, extents, *base, indices);
+            }
+        }
+    }
+
+    /// The parts of a type written out.
+    fn type_parts(&mut self, id: ExprId) {
+        let file = self.file;
+        match file.expr(id) {
             Expr::FnType { is_task: _, params, ret } => {
                 for param in params {
                     if let ParamTy::Expr(ty) = param.ty {
@@ -353,9 +366,7 @@ impl<'a, 'w> Walker<'a, 'w> {
                     self.opt(elem.value);
                 }
             }
-            Expr::TensorAccess { vars, extents, base, indices } => {
-                self.tensor(id, vars, extents, *base, indices);
-            }
+            _ => {}
         }
     }
 

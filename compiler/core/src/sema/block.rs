@@ -78,17 +78,18 @@ impl Sema<'_, '_> {
             Ast::Return(value) => self.return_stmt(*value, span),
             Ast::Break { label, value } => self.break_stmt(*label, *value, span),
             Ast::Continue { label } => self.continue_stmt(*label, span),
-            Ast::For { label, inline, iter, elem, index, body } => {
+            Ast::For { label, inline, iter, elem, index: _, body } => {
+                self.new_loop_label(*label)?;
                 let slots = file.stmt_slots[id.0 as usize];
                 let captures = super::loops::Captures {
                     elem: slots[0],
                     by_pointer: elem.by_pointer,
                     index: slots[1],
                 };
-                let _ = index;
                 self.for_stmt(label.map(|label| label.name), *inline, *iter, captures, *body, span)
             }
             Ast::While { label, inline, cond, step, body } => {
+                self.new_loop_label(*label)?;
                 self.while_stmt(label.map(|label| label.name), *inline, *cond, *step, *body, span)
             }
             Ast::Comptime(block) => {
@@ -96,6 +97,10 @@ impl Sema<'_, '_> {
                 Ok(flow)
             }
         }
+    }
+
+    fn new_loop_label(&mut self, label: Option<Ident>) -> R<()> {
+        label.map_or(Ok(()), |label| self.unique_label(label))
     }
 
     /// A statement used as the body of a loop or branch.

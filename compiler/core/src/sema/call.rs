@@ -29,10 +29,10 @@ impl Sema<'_, '_> {
             return self.not_callable(ty, callee);
         };
         let pointer = self.load(place, span)?;
-        if let Operand::Const(Value { data: Data::Pointer(known), .. }) = &pointer {
-            if let super::value::PointerBase::Func(func) = known.base {
-                return self.call_func(func, args, span);
-            }
+        if let Operand::Const(Value { data: Data::Pointer(known), .. }) = &pointer
+            && let super::value::PointerBase::Func(func) = known.base
+        {
+            return self.call_func(func, args, span);
         }
         self.call_pointer(pointer, params, *ret, args, span)
     }
@@ -593,10 +593,10 @@ impl Sema<'_, '_> {
             match cell {
                 Cell::Scalar { local, .. } => local.0 -= 1,
                 Cell::Memory { address, .. } => {
-                    if let super::address::AddressBase::Expr(expr) = &mut address.base {
-                        if let ExprKind::Local(local) = expr.kind.as_mut() {
-                            local.0 -= 1;
-                        }
+                    if let super::address::AddressBase::Expr(expr) = &mut address.base
+                        && let ExprKind::Local(local) = expr.kind.as_mut()
+                    {
+                        local.0 -= 1;
                     }
                 }
                 Cell::Empty

@@ -445,13 +445,13 @@ impl Sema<'_, '_> {
             }
         };
         if emits {
-            if let (Some(result), Flow::Break(index, value)) = (label.result, &mut flow) {
-                if *index == at {
-                    if let Some(value) = value.take() {
-                        self.write_result(result, value, span)?;
-                    }
-                    flow = Flow::Next;
+            if let (Some(result), Flow::Break(index, value)) = (label.result, &mut flow)
+                && *index == at
+            {
+                if let Some(value) = value.take() {
+                    self.write_result(result, value, span)?;
                 }
+                flow = Flow::Next;
             }
             let body = self.close_list();
             match label.on_break {
@@ -462,7 +462,7 @@ impl Sema<'_, '_> {
         Ok((flow, label))
     }
 
-    fn unique_label(&mut self, label: Ident) -> R<()> {
+    pub(crate) fn unique_label(&mut self, label: Ident) -> R<()> {
         if !self.frame().labels.iter().any(|known| known.name == Some(label.name)) {
             return Ok(());
         }

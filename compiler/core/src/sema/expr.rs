@@ -288,7 +288,7 @@ impl Sema<'_, '_> {
                 Type::Bool
                     | Type::Enum(_)
                     | Type::Pointer { .. }
-                    | Type::Type
+                    | Type::TypeValue
                     | Type::ComptimeString
             );
         if fits && (!equal || comparable) {
@@ -517,10 +517,10 @@ impl Sema<'_, '_> {
     pub(crate) fn need_int(&mut self, operand: Operand, id: ExprId, what: &str) -> R<i128> {
         let span = self.expr_span(id);
         let value = self.need_const(operand, span)?;
-        if self.types.is_int(value.ty) {
-            if let Some(int) = self.fix_int(&value) {
-                return Ok(int);
-            }
+        if self.types.is_int(value.ty)
+            && let Some(int) = self.fix_int(&value)
+        {
+            return Ok(int);
         }
         let name = self.type_name(value.ty);
         let message = format!("{what} is an integer, this is `{name}`");

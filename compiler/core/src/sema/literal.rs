@@ -53,11 +53,12 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Operand> {
         let wanted = hint.map(|hint| self.types.shared(hint));
-        if let Some(Type::Array { dims, elem }) = wanted.as_deref() {
-            if dims.len() == 1 && dims[0] == elems.len() as u64 {
-                let (ty, elem) = (hint.unwrap_or(self.types.common.void), *elem);
-                return self.array_of(ty, elem, elems, span);
-            }
+        if let Some(Type::Array { dims, elem }) = wanted.as_deref()
+            && dims.len() == 1
+            && dims[0] == elems.len() as u64
+        {
+            let (ty, elem) = (hint.unwrap_or(self.types.common.void), *elem);
+            return self.array_of(ty, elem, elems, span);
         }
         let empty = self.cx.names.intern("");
         let mut names = Vec::with_capacity(elems.len());
@@ -318,13 +319,13 @@ impl Sema<'_, '_> {
         let span = file.file.expr_span(id);
         match file.file.expr(id) {
             Ast::Name(_) => {
-                if let crate::resolve::Res::Local(slot) = file.res(id) {
-                    if let Cell::Induction(var) = self.frame().slots[slot as usize] {
-                        let mut coefficients = vec![0; vars];
-                        coefficients[var as usize] = 1;
-                        let constant = Value::int(self.types.common.comptime_int, 0);
-                        return Ok(Affine { constant, coefficients });
-                    }
+                if let crate::resolve::Res::Local(slot) = file.res(id)
+                    && let Cell::Induction(var) = self.frame().slots[slot as usize]
+                {
+                    let mut coefficients = vec![0; vars];
+                    coefficients[var as usize] = 1;
+                    let constant = Value::int(self.types.common.comptime_int, 0);
+                    return Ok(Affine { constant, coefficients });
                 }
                 self.affine_constant(id, vars)
             }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use dflow_ir::scalar::BinaryOp as Ir;
 use dflow_ir::ty::Ty;
-use dflow_syntax::ast::{BinaryOp, Expr as Ast, ExprId, StmtId};
+use dflow_syntax::ast::{Expr as Ast, ExprId, StmtId};
 use dflow_syntax::{Span, Symbol, codes};
 
 use super::address::{Address, typed};
@@ -41,10 +41,11 @@ impl Sema<'_, '_> {
         body: StmtId,
         span: Span,
     ) -> R<Flow> {
-        if self.is_runtime() && !inline {
-            if let Some(counting) = self.runtime_range(iter)? {
-                return self.emit_counting(name, counting, captures, body, span);
-            }
+        if self.is_runtime()
+            && !inline
+            && let Some(counting) = self.runtime_range(iter)?
+        {
+            return self.emit_counting(name, counting, captures, body, span);
         }
         let place = self.place(iter)?;
         let ty = self.place_type(&place);
@@ -644,11 +645,6 @@ impl Sema<'_, '_> {
     ) -> Value {
         let ty = self.types.intern(Type::Range(elem));
         Value::new(ty, Data::Range(Rc::new(RangeValue { start, stop, step })))
-    }
-
-    /// `a op b` on known values of one type, for builtins.
-    pub(crate) fn known(&mut self, op: BinaryOp, a: &Value, b: &Value, span: Span) -> R<Value> {
-        self.binary_values(op, a, b, span)
     }
 }
 

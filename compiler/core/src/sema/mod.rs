@@ -15,6 +15,7 @@ mod call;
 mod coerce;
 mod control;
 mod expr;
+mod index;
 mod literal;
 mod loops;
 mod materialize;
@@ -22,6 +23,7 @@ pub(crate) mod module;
 pub(crate) mod ops;
 pub(crate) mod place;
 pub(crate) mod program;
+mod store;
 mod type_expr;
 pub(crate) mod types;
 pub(crate) mod value;
@@ -279,10 +281,11 @@ impl<'a, 'w> Sema<'a, 'w> {
         for file in files.filter(|file| file.file.id == span.file) {
             for at in 0..file.file.stmt_count() {
                 let id = dflow_syntax::ast::StmtId(at as u32);
-                if let dflow_syntax::ast::Stmt::For { elem, .. } = file.file.stmt(id) {
-                    if file.file.stmt_span(id) == span && file.stmt_slots[at][0] == slot {
-                        return elem.name.map_or("_".to_owned(), |name| self.spell(name.name));
-                    }
+                if let dflow_syntax::ast::Stmt::For { elem, .. } = file.file.stmt(id)
+                    && file.file.stmt_span(id) == span
+                    && file.stmt_slots[at][0] == slot
+                {
+                    return elem.name.map_or("_".to_owned(), |name| self.spell(name.name));
                 }
             }
         }
@@ -325,10 +328,10 @@ impl<'a, 'w> Sema<'a, 'w> {
             Data::Float(float) => Scalar::Float(float),
             _ => return None,
         };
-        if value.prov != 0 {
-            if let Some(program) = &mut self.program {
-                program.provenance.guard(value.prov - 1, scalar);
-            }
+        if value.prov != 0
+            && let Some(program) = &mut self.program
+        {
+            program.provenance.guard(value.prov - 1, scalar);
         }
         Some(scalar)
     }

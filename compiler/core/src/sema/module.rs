@@ -372,10 +372,11 @@ impl Sema<'_, '_> {
         let (file, scope) = (self.files.get(own.source), own.scope);
         let mut result = Ok(());
         for (idx, decl) in file.scopes[scope as usize].decls.iter().enumerate() {
-            if decl.imports && matches!(decl.kind, DeclKind::Var(_)) {
-                if let Err(reported) = self.decl(module, idx as u32, decl.name.span) {
-                    result = Err(reported);
-                }
+            if decl.imports
+                && matches!(decl.kind, DeclKind::Var(_))
+                && let Err(reported) = self.decl(module, idx as u32, decl.name.span)
+            {
+                result = Err(reported);
             }
         }
         for body in &file.scopes[scope as usize].comptime {

@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use dflow_ir::scalar::{BinaryOp as IrBinary, Convert};
-use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
@@ -13,7 +11,7 @@ use super::types::{Repr, Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Pointer, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::resolve::Res;
-use crate::typed::{Expr, ExprKind, LocalIdx, StmtKind};
+use crate::typed::{ExprKind, LocalIdx};
 
 /// A place, before it is read or written.
 #[derive(Clone, Debug)]
@@ -116,7 +114,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn need_runtime(&mut self, span: Span) -> R<()> {
+    pub(crate) fn need_runtime(&mut self, span: Span) -> R<()> {
         if self.is_runtime() {
             return Ok(());
         }
@@ -229,10 +227,10 @@ impl Sema<'_, '_> {
     }
 
     fn type_member(&mut self, ty: TypeId, name: Symbol, span: Span) -> R<Value> {
-        if let Type::Enum(info) = self.types.shared(ty).as_ref() {
-            if let Some(&(_, value)) = info.elems.iter().find(|&&(elem, _)| elem == name) {
-                return Ok(Value::int(ty, value));
-            }
+        if let Type::Enum(info) = self.types.shared(ty).as_ref()
+            && let Some(&(_, value)) = info.elems.iter().find(|&&(elem, _)| elem == name)
+        {
+            return Ok(Value::int(ty, value));
         }
         let (ty, field) = (self.type_name(ty), self.spell(name));
         self.fail(
@@ -303,229 +301,6 @@ impl Sema<'_, '_> {
             span,
             "read here",
         )
-    }
-
-    /// `base[indices]`.
-    fn index_place(&mut self, base: Place, indices: &[ExprId], span: Span) -> R<Place> {
-        let ty = self.place_type(&base);
-        match self.types.shared(ty).as_ref() {
-            Type::Array { dims, elem } => {
-                if dims.len() != indices.len() {
-                    let message =
-                        format!("{} indices for {} dimensions", indices.len(), dims.len());
-                    return self.fail(codes::NOT_INDEXABLE, message, span, "indexed here");
-                }
-                let mut operands = Vec::with_capacity(indices.len());
-                for &index in indices {
-                    operands.push((self.index_operand(index)?, self.expr_span(index)));
-                }
-                self.array_element(base, dims, *elem, operands, span)
-            }
-            Type::Pointer { many: true, constant, pointee } => {
-                let (constant, pointee) = (*constant, *pointee);
-                let pointer = self.load(base, span)?;
-                let address = self.pointer_address(pointer, span)?;
-                self.offset_element(address, indices, pointee, !constant, span)
-            }
-            Type::Pointer { many: false, pointee, .. }
-                if matches!(self.types.get(*pointee), Type::Array { .. }) =>
-            {
-                let pointer = self.load(base, span)?;
-                let target = self.deref(pointer, span)?;
-                self.index_place(target, indices, span)
-            }
-            Type::Slice { elem } => {
-                let elem = *elem;
-                let Place::Memory { address, .. } = base else {
-                    return self.fail(codes::NOT_INDEXABLE, "no such slice", span, "here");
-                };
-                self.slice_element(address, elem, indices, span)
-            }
-            Type::Struct(info) if info.tuple => self.tuple_element(base, indices, span),
-            _ => {
-                let name = self.type_name(ty);
-                self.fail(
-                    codes::NOT_INDEXABLE,
-                    format!("a value of type `{name}` has no elements"),
-                    span,
-                    "indexed here",
-                )
-            }
-        }
-    }
-
-    fn tuple_element(&mut self, base: Place, indices: &[ExprId], span: Span) -> R<Place> {
-        let ty = self.place_type(&base);
-        let shared = self.types.shared(ty);
-        let Type::Struct(info) = shared.as_ref() else { unreachable!("asked for tuples only") };
-        let operand = self.expr(indices[0], None)?;
-        let index = self.need_int(operand, indices[0], "the index of a tuple")?;
-        match usize::try_from(index).ok().filter(|&i| i < info.fields.len() && indices.len() == 1) {
-            Some(index) => {
-                let offset = self.types.field_offset(info, index, self.profile());
-                self.element_place(base, index, info.fields[index].1, offset, span)
-            }
-            None => self.fail(
-                codes::INDEX_OUT_OF_RANGE,
-                format!("index {index} of a tuple with {} elements", info.fields.len()),
-                span,
-                "outside the tuple",
-            ),
-        }
-    }
-
-    /// An index: an integer, known or not.
-    fn index_operand(&mut self, index: ExprId) -> R<Operand> {
-        let operand = self.expr(index, None)?;
-        let ty = self.operand_type(&operand);
-        if self.types.is_int(ty) {
-            return Ok(operand);
-        }
-        let (name, span) = (self.type_name(ty), self.expr_span(index));
-        self.fail(
-            codes::TYPE_MISMATCH,
-            format!("an index is an integer, this is `{name}`"),
-            span,
-            "not an integer",
-        )
-    }
-
-    fn array_element(
-        &mut self,
-        base: Place,
-        dims: &[u64],
-        elem: TypeId,
-        operands: Vec<(Operand, Span)>,
-        span: Span,
-    ) -> R<Place> {
-        let elem_size = self.types.size_align(elem, self.profile()).map(|(size, _)| size);
-        let mut known: u64 = 0;
-        let mut runtime: Option<Expr> = None;
-        for (at, (operand, index_span)) in operands.into_iter().enumerate() {
-            let scale: u64 = dims[at + 1..].iter().product();
-            match operand {
-                Operand::Const(value) if value.prov == 0 || !self.can_index(&base) => {
-                    let index = self.fix_int(&value).unwrap_or(0);
-                    match u64::try_from(index).ok().filter(|&index| index < dims[at]) {
-                        Some(index) => known += index * scale,
-                        None => {
-                            let message = format!("index {index} of an array of {}", dims[at]);
-                            return self.fail(
-                                codes::INDEX_OUT_OF_RANGE,
-                                message,
-                                index_span,
-                                "outside the array",
-                            );
-                        }
-                    }
-                }
-                other => {
-                    self.need_runtime(index_span)?;
-                    let bytes = scale.saturating_mul(elem_size.unwrap_or(0));
-                    let term = self.scaled_index(other, bytes, index_span)?;
-                    runtime = Some(self.add_index(runtime, term, span));
-                }
-            }
-        }
-        let offset = known.saturating_mul(elem_size.unwrap_or(0));
-        let Some(index) = runtime else {
-            return self.element_place(base, known as usize, elem, offset, span);
-        };
-        let (address, mutable) = self.memory_of(base, span)?;
-        let mut address = address.plus(offset as i64);
-        address.index = Some(self.add_index(address.index, index, span));
-        Ok(Place::Memory { address, ty: elem, mutable })
-    }
-
-    /// Whether run-time indexing of a place is possible without fixing a per-PE index.
-    fn can_index(&self, base: &Place) -> bool {
-        self.is_runtime() && !matches!(base, Place::Slot { .. })
-    }
-
-    fn add_index(&mut self, sum: Option<Expr>, term: Expr, span: Span) -> Expr {
-        let pointer = self.profile().pointer();
-        match sum {
-            None => term,
-            Some(sum) => typed(ExprKind::Binary(IrBinary::Add, sum, term), pointer, span),
-        }
-    }
-
-    /// `index * bytes` in the pointer type.
-    fn scaled_index(&mut self, index: Operand, bytes: u64, span: Span) -> R<Expr> {
-        let pointer = self.profile().pointer();
-        let ty = self.operand_type(&index);
-        let signed = self.types.is_signed(ty);
-        let machine =
-            if ty == self.types.common.comptime_int { pointer } else { self.machine_ty(ty, span)? };
-        let expr = match index {
-            Operand::Const(value) => self.const_expr(&value, machine, span)?,
-            other => self.scalar_of(other, span)?,
-        };
-        let expr = self.resize(expr, machine, pointer, signed, span);
-        if bytes == 1 {
-            return Ok(expr);
-        }
-        let scale = typed(ExprKind::Const(pointer.mask(bytes)), pointer, span);
-        Ok(typed(ExprKind::Binary(IrBinary::Mul, expr, scale), pointer, span))
-    }
-
-    /// An integer expression in another width.
-    pub(crate) fn resize(
-        &mut self,
-        expr: Expr,
-        from: Ty,
-        to: Ty,
-        signed: bool,
-        span: Span,
-    ) -> Expr {
-        let kind = match from.bits().cmp(&to.bits()) {
-            std::cmp::Ordering::Equal => return expr,
-            std::cmp::Ordering::Greater => Convert::Truncate,
-            std::cmp::Ordering::Less if signed => Convert::SignExtend,
-            std::cmp::Ordering::Less => Convert::ZeroExtend,
-        };
-        typed(ExprKind::Convert(kind, expr), to, span)
-    }
-
-    fn offset_element(
-        &mut self,
-        address: Address,
-        indices: &[ExprId],
-        elem: TypeId,
-        mutable: bool,
-        span: Span,
-    ) -> R<Place> {
-        if indices.len() != 1 {
-            return self.fail(codes::NOT_INDEXABLE, "a pointer takes one index", span, "here");
-        }
-        let (size, _) = self.runtime_size(elem, span)?;
-        let index_span = self.expr_span(indices[0]);
-        let address = match self.index_operand(indices[0])? {
-            Operand::Const(value) if value.prov == 0 => {
-                let index = self.fix_int(&value).unwrap_or(0);
-                address.plus((index as i64).wrapping_mul(i64::from(size)))
-            }
-            other => {
-                self.need_runtime(index_span)?;
-                let term = self.scaled_index(other, u64::from(size), index_span)?;
-                let index = self.add_index(address.index.clone(), term, span);
-                Address { index: Some(index), ..address }
-            }
-        };
-        Ok(Place::Memory { address, ty: elem, mutable })
-    }
-
-    fn slice_element(
-        &mut self,
-        address: Address,
-        elem: TypeId,
-        indices: &[ExprId],
-        span: Span,
-    ) -> R<Place> {
-        let (pointer, offset) = self.split_address(&address, span)?;
-        let load = ExprKind::Load { address: pointer, offset };
-        let base = Address::of_expr(typed(load, Ty::I64, span));
-        self.offset_element(base, indices, elem, true, span)
     }
 
     /// What a pointer points to.
@@ -601,10 +376,10 @@ impl Sema<'_, '_> {
     /// This program's copy of another program's constant, made once.
     fn private_constant(&mut self, base: PointerBase, span: Span) -> R<PointerBase> {
         let PointerBase::Global { module, decl } = base else { return Ok(base) };
-        if let Some(program) = &self.program {
-            if let Some(&known) = program.copies.get(&(module, decl)) {
-                return Ok(PointerBase::Constant(known));
-            }
+        if let Some(program) = &self.program
+            && let Some(&known) = program.copies.get(&(module, decl))
+        {
+            return Ok(PointerBase::Constant(known));
         }
         let DeclView::Const(value) = self.decl(module, decl, span)? else {
             return self.not_now(module, decl, span);
@@ -664,10 +439,10 @@ impl Sema<'_, '_> {
     }
 
     fn load_memory(&mut self, address: Address, ty: TypeId, span: Span) -> R<Operand> {
-        if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base {
-            if self.is_foreign(module) || !self.is_runtime() {
-                return self.not_now(module, decl, span);
-            }
+        if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base
+            && (self.is_foreign(module) || !self.is_runtime())
+        {
+            return self.not_now(module, decl, span);
         }
         self.need_runtime(span)?;
         match self.types.repr(ty, self.profile()) {
@@ -687,7 +462,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn not_now<T>(&mut self, module: ModuleId, decl: u32, span: Span) -> R<T> {
+    pub(crate) fn not_now<T>(&mut self, module: ModuleId, decl: u32, span: Span) -> R<T> {
         let name = self.decl_name(module, decl);
         if self.is_foreign(module) {
             return self.fail(
@@ -704,110 +479,4 @@ impl Sema<'_, '_> {
             "needed at compile time here",
         )
     }
-
-    /// Writes an operand of the place's type to it.
-    pub(crate) fn store(&mut self, place: Place, value: Operand, span: Span) -> R<()> {
-        match place {
-            Place::Slot { slot, path, ty } => {
-                if self.frame().depth > 0 && self.is_runtime() {
-                    return self.fail(
-                        codes::NOT_COMPTIME,
-                        "a comptime variable is assigned under a run-time condition",
-                        span,
-                        "whether this happens is known only at run time",
-                    );
-                }
-                let value = self.need_const(value, span)?;
-                let value = self.coerce_value(value, ty, span)?;
-                self.assign_slot(slot, &path, value, span)
-            }
-            Place::Local { local, ty, mutable: true } => {
-                let value = self.coerce(value, ty, span)?;
-                let value = self.scalar_of(value, span)?;
-                self.emit(StmtKind::Set(local, value), span);
-                Ok(())
-            }
-            Place::Memory { address, ty, mutable: true } => {
-                if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base {
-                    if self.is_foreign(module) || !self.is_runtime() {
-                        return self.not_now(module, decl, span);
-                    }
-                }
-                self.need_runtime(span)?;
-                let value = self.coerce(value, ty, span)?;
-                self.store_memory(&address, ty, value, span)
-            }
-            Place::Local { mutable: false, .. }
-            | Place::Memory { mutable: false, .. }
-            | Place::Const { .. }
-            | Place::Value(_) => self.fail(
-                codes::NOT_ASSIGNABLE,
-                "this cannot be assigned to",
-                span,
-                "a constant, a parameter or a value without a place",
-            ),
-        }
-    }
-
-    /// Writes a coerced operand to memory.
-    pub(crate) fn store_memory(
-        &mut self,
-        address: &Address,
-        ty: TypeId,
-        value: Operand,
-        span: Span,
-    ) -> R<()> {
-        match self.types.repr(ty, self.profile()) {
-            Repr::Void => Ok(()),
-            Repr::Scalar(_) => {
-                let value = self.scalar_of(value, span)?;
-                let (address, offset) = self.split_address(address, span)?;
-                self.emit(StmtKind::Store { address, offset, value }, span);
-                Ok(())
-            }
-            Repr::Memory { .. } => self.store_aggregate(address, ty, value, span),
-            Repr::Comptime => {
-                let name = self.type_name(ty);
-                let message = format!("a value of type `{name}` exists at compile time only");
-                self.fail(codes::NOT_COMPTIME, message, span, "stored at run time here")
-            }
-        }
-    }
-
-    fn assign_slot(&mut self, slot: u32, path: &[usize], value: Value, span: Span) -> R<()> {
-        let Sema { frames, types, .. } = self;
-        let Some(Cell::Var(root)) = frames.last_mut().map(|f| &mut f.slots[slot as usize]) else {
-            return self.fail(codes::NOT_ASSIGNABLE, "no variable", span, "assigned here");
-        };
-        let mut target = root;
-        for &index in path {
-            spread(types, target);
-            let Data::Fields(fields) = &mut target.data else {
-                return self.undefined(span);
-            };
-            match Rc::make_mut(fields).get_mut(index) {
-                Some(element) => target = element,
-                None => return self.undefined(span),
-            }
-        }
-        *target = value;
-        Ok(())
-    }
-}
-
-/// An array of one value, or one never written, as one of many values.
-fn spread(types: &super::types::TypePool, value: &mut Value) {
-    let element = match (&value.data, types.get(value.ty)) {
-        (Data::Splat(element), _) => (**element).clone(),
-        (Data::Undef, Type::Array { elem, .. }) => Value::new(*elem, Data::Undef),
-        (Data::Undef, Type::Struct(info)) => {
-            let fields = info.fields.iter().map(|&(_, ty)| Value::new(ty, Data::Undef)).collect();
-            value.data = Data::Fields(Rc::new(fields));
-            return;
-        }
-        _ => return,
-    };
-    // Sizes were checked when the array was made.
-    let count = types.element_count(value.ty) as usize;
-    value.data = Data::Fields(Rc::new(vec![element; count]));
 }

@@ -28,11 +28,7 @@ pub(crate) struct ProgramCx {
     /// Exports bound so far: name, type, mutability, symbol.
     pub(crate) exports: Vec<BoundExport>,
     pub(crate) fifos: HashMap<PointerBase, u32>,
-    /// The module that the program runs.
-    pub(crate) root: ModuleId,
     pub(crate) emitter: Option<Emitter>,
-    /// Task ids that are bound, for messages about activations.
-    pub(crate) rpc: Vec<Span>,
 }
 
 /// A function specialised for its comptime arguments.
@@ -69,7 +65,6 @@ pub(crate) struct BoundExport {
     pub(crate) ty: TypeId,
     pub(crate) mutable: bool,
     pub(crate) symbol: typed::Symbol,
-    pub(crate) func: Option<FuncRef>,
     pub(crate) span: Span,
 }
 
@@ -83,7 +78,7 @@ pub(crate) struct Emitter {
 }
 
 impl ProgramCx {
-    pub(crate) fn new(name: String, profile: Profile, root: ModuleId) -> ProgramCx {
+    pub(crate) fn new(name: String, profile: Profile) -> ProgramCx {
         ProgramCx {
             typed: typed::Program {
                 name,
@@ -110,9 +105,7 @@ impl ProgramCx {
             pending: VecDeque::new(),
             exports: Vec::new(),
             fifos: HashMap::new(),
-            root,
             emitter: None,
-            rpc: Vec::new(),
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) enum Type {
     ComptimeString,
     /// Any anonymous struct: `comptime_struct`.
     ComptimeStruct,
-    Type,
+    TypeValue,
     Module,
     /// `type` of a tile block's name.
     Tile,
@@ -170,7 +170,7 @@ common_types! {
     comptime_float = Type::ComptimeFloat, Some("comptime_float");
     comptime_string = Type::ComptimeString, Some("comptime_string");
     comptime_struct = Type::ComptimeStruct, Some("comptime_struct");
-    type_ = Type::Type, Some("type");
+    type_ = Type::TypeValue, Some("type");
     module = Type::Module, Some("imported_module");
     tile = Type::Tile, None::<&'static str>;
     direction = Type::Direction, Some("direction");
@@ -343,7 +343,7 @@ impl TypePool {
             | Type::ComptimeFloat
             | Type::ComptimeString
             | Type::ComptimeStruct
-            | Type::Type
+            | Type::TypeValue
             | Type::Module
             | Type::Tile
             | Type::Range(_)

@@ -8,7 +8,6 @@
 use std::rc::Rc;
 
 use dflow_ir::dsd::{DsrRef, FabricDsd};
-use dflow_ir::mesh::Rect;
 use dflow_syntax::ast::BinaryOp;
 
 use super::types::TypeId;
@@ -46,7 +45,6 @@ pub(crate) enum Data {
     Dsd(Rc<DsdValue>),
     Dsr(DsrRef),
     Fifo(u32),
-    Rect(Rect),
 }
 
 /// A module instance.

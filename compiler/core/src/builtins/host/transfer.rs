@@ -21,7 +21,6 @@ use crate::plan::PlanExport;
 use crate::resolve::edit_distance;
 use crate::sema::address::Address;
 use crate::sema::types::{Type, TypeId};
-use crate::sema::value::Data;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, StmtKind};
 
@@ -94,16 +93,10 @@ fn rect_options(sema: &mut Sema<'_, '_>, options: &Options) -> R<Parts> {
 fn rect_operand(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Parts> {
     let ty = sema.operand_type(&operand);
     match operand {
-        Operand::Const(value) => match value.data {
-            Data::Rect(rect) => {
-                let sizes = [rect.x, rect.y, rect.width, rect.height].map(i64::from);
-                Ok(sizes.iter().map(|&size| (word(size, span), Some(size))).collect())
-            }
-            _ => {
-                let options = Options::of_value(sema, &value, span, &PARTS, "a rectangle")?;
-                rect_options(sema, &options)
-            }
-        },
+        Operand::Const(value) => {
+            let options = Options::of_value(sema, &value, span, &PARTS, "a rectangle")?;
+            rect_options(sema, &options)
+        }
         Operand::Memory { address, .. } if ty == sema.types.common.rect => {
             let (address, offset) = sema.split_address(&address, span)?;
             let address = sema.pin(address, span);

@@ -36,10 +36,6 @@ pub(crate) fn show(sema: &Sema<'_, '_>, value: &Value) -> String {
         }
         Data::Pointer(pointer) => address(sema, pointer),
         Data::Dsd(_) | Data::Dsr(_) | Data::Fifo(_) => sema.type_name(value.ty),
-        Data::Rect(rect) => format!(
-            ".{{ .x = {}, .y = {}, .w = {}, .h = {} }}",
-            rect.x, rect.y, rect.width, rect.height
-        ),
     }
 }
 

@@ -1,0 +1,237 @@
+//! Elements of arrays, pointers, slices and tuples.
+
+use dflow_ir::scalar::{BinaryOp as IrBinary, Convert};
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Span, codes};
+
+use super::address::{Address, typed};
+use super::place::Place;
+use super::types::{Type, TypeId};
+use super::{Operand, R, Sema};
+use crate::typed::{Expr, ExprKind};
+
+impl Sema<'_, '_> {
+    /// `base[indices]`.
+    pub(crate) fn index_place(&mut self, base: Place, indices: &[ExprId], span: Span) -> R<Place> {
+        let ty = self.place_type(&base);
+        match self.types.shared(ty).as_ref() {
+            Type::Array { dims, elem } => {
+                if dims.len() != indices.len() {
+                    let message =
+                        format!("{} indices for {} dimensions", indices.len(), dims.len());
+                    return self.fail(codes::NOT_INDEXABLE, message, span, "indexed here");
+                }
+                let mut operands = Vec::with_capacity(indices.len());
+                for &index in indices {
+                    operands.push((self.index_operand(index)?, self.expr_span(index)));
+                }
+                self.array_element(base, dims, *elem, operands, span)
+            }
+            Type::Pointer { many: true, constant, pointee } => {
+                let (constant, pointee) = (*constant, *pointee);
+                let pointer = self.load(base, span)?;
+                let address = self.pointer_address(pointer, span)?;
+                self.offset_element(address, indices, pointee, !constant, span)
+            }
+            Type::Pointer { many: false, pointee, .. }
+                if matches!(self.types.get(*pointee), Type::Array { .. }) =>
+            {
+                let pointer = self.load(base, span)?;
+                let target = self.deref(pointer, span)?;
+                self.index_place(target, indices, span)
+            }
+            Type::Slice { elem } => {
+                let elem = *elem;
+                let Place::Memory { address, .. } = base else {
+                    return self.fail(codes::NOT_INDEXABLE, "no such slice", span, "here");
+                };
+                self.slice_element(address, elem, indices, span)
+            }
+            Type::Struct(info) if info.tuple => self.tuple_element(base, indices, span),
+            _ => {
+                let name = self.type_name(ty);
+                self.fail(
+                    codes::NOT_INDEXABLE,
+                    format!("a value of type `{name}` has no elements"),
+                    span,
+                    "indexed here",
+                )
+            }
+        }
+    }
+
+    fn tuple_element(&mut self, base: Place, indices: &[ExprId], span: Span) -> R<Place> {
+        let ty = self.place_type(&base);
+        let shared = self.types.shared(ty);
+        let Type::Struct(info) = shared.as_ref() else { unreachable!("asked for tuples only") };
+        let operand = self.expr(indices[0], None)?;
+        let index = self.need_int(operand, indices[0], "the index of a tuple")?;
+        match usize::try_from(index).ok().filter(|&i| i < info.fields.len() && indices.len() == 1) {
+            Some(index) => {
+                let offset = self.types.field_offset(info, index, self.profile());
+                self.element_place(base, index, info.fields[index].1, offset, span)
+            }
+            None => self.fail(
+                codes::INDEX_OUT_OF_RANGE,
+                format!("index {index} of a tuple with {} elements", info.fields.len()),
+                span,
+                "outside the tuple",
+            ),
+        }
+    }
+
+    /// An index: an integer, known or not.
+    fn index_operand(&mut self, index: ExprId) -> R<Operand> {
+        let operand = self.expr(index, None)?;
+        let ty = self.operand_type(&operand);
+        if self.types.is_int(ty) {
+            return Ok(operand);
+        }
+        let (name, span) = (self.type_name(ty), self.expr_span(index));
+        self.fail(
+            codes::TYPE_MISMATCH,
+            format!("an index is an integer, this is `{name}`"),
+            span,
+            "not an integer",
+        )
+    }
+
+    fn array_element(
+        &mut self,
+        base: Place,
+        dims: &[u64],
+        elem: TypeId,
+        operands: Vec<(Operand, Span)>,
+        span: Span,
+    ) -> R<Place> {
+        let elem_size = self.types.size_align(elem, self.profile()).map(|(size, _)| size);
+        let mut known: u64 = 0;
+        let mut runtime: Option<Expr> = None;
+        for (at, (operand, index_span)) in operands.into_iter().enumerate() {
+            let scale: u64 = dims[at + 1..].iter().product();
+            match operand {
+                Operand::Const(value) if value.prov == 0 || !self.can_index(&base) => {
+                    let index = self.fix_int(&value).unwrap_or(0);
+                    match u64::try_from(index).ok().filter(|&index| index < dims[at]) {
+                        Some(index) => known += index * scale,
+                        None => {
+                            let message = format!("index {index} of an array of {}", dims[at]);
+                            return self.fail(
+                                codes::INDEX_OUT_OF_RANGE,
+                                message,
+                                index_span,
+                                "outside the array",
+                            );
+                        }
+                    }
+                }
+                other => {
+                    self.need_runtime(index_span)?;
+                    let bytes = scale.saturating_mul(elem_size.unwrap_or(0));
+                    let term = self.scaled_index(other, bytes, index_span)?;
+                    runtime = Some(self.add_index(runtime, term, span));
+                }
+            }
+        }
+        let offset = known.saturating_mul(elem_size.unwrap_or(0));
+        let Some(index) = runtime else {
+            return self.element_place(base, known as usize, elem, offset, span);
+        };
+        let (address, mutable) = self.memory_of(base, span)?;
+        let mut address = address.plus(offset as i64);
+        address.index = Some(self.add_index(address.index, index, span));
+        Ok(Place::Memory { address, ty: elem, mutable })
+    }
+
+    /// Whether run-time indexing of a place is possible without fixing a per-PE index.
+    fn can_index(&self, base: &Place) -> bool {
+        self.is_runtime() && !matches!(base, Place::Slot { .. })
+    }
+
+    fn add_index(&mut self, sum: Option<Expr>, term: Expr, span: Span) -> Expr {
+        let pointer = self.profile().pointer();
+        match sum {
+            None => term,
+            Some(sum) => typed(ExprKind::Binary(IrBinary::Add, sum, term), pointer, span),
+        }
+    }
+
+    /// `index * bytes` in the pointer type.
+    fn scaled_index(&mut self, index: Operand, bytes: u64, span: Span) -> R<Expr> {
+        let pointer = self.profile().pointer();
+        let ty = self.operand_type(&index);
+        let signed = self.types.is_signed(ty);
+        let machine =
+            if ty == self.types.common.comptime_int { pointer } else { self.machine_ty(ty, span)? };
+        let expr = match index {
+            Operand::Const(value) => self.const_expr(&value, machine, span)?,
+            other => self.scalar_of(other, span)?,
+        };
+        let expr = self.resize(expr, machine, pointer, signed, span);
+        if bytes == 1 {
+            return Ok(expr);
+        }
+        let scale = typed(ExprKind::Const(pointer.mask(bytes)), pointer, span);
+        Ok(typed(ExprKind::Binary(IrBinary::Mul, expr, scale), pointer, span))
+    }
+
+    /// An integer expression in another width.
+    pub(crate) fn resize(
+        &mut self,
+        expr: Expr,
+        from: Ty,
+        to: Ty,
+        signed: bool,
+        span: Span,
+    ) -> Expr {
+        let kind = match from.bits().cmp(&to.bits()) {
+            std::cmp::Ordering::Equal => return expr,
+            std::cmp::Ordering::Greater => Convert::Truncate,
+            std::cmp::Ordering::Less if signed => Convert::SignExtend,
+            std::cmp::Ordering::Less => Convert::ZeroExtend,
+        };
+        typed(ExprKind::Convert(kind, expr), to, span)
+    }
+
+    fn offset_element(
+        &mut self,
+        address: Address,
+        indices: &[ExprId],
+        elem: TypeId,
+        mutable: bool,
+        span: Span,
+    ) -> R<Place> {
+        if indices.len() != 1 {
+            return self.fail(codes::NOT_INDEXABLE, "a pointer takes one index", span, "here");
+        }
+        let (size, _) = self.runtime_size(elem, span)?;
+        let index_span = self.expr_span(indices[0]);
+        let address = match self.index_operand(indices[0])? {
+            Operand::Const(value) if value.prov == 0 => {
+                let index = self.fix_int(&value).unwrap_or(0);
+                address.plus((index as i64).wrapping_mul(i64::from(size)))
+            }
+            other => {
+                self.need_runtime(index_span)?;
+                let term = self.scaled_index(other, u64::from(size), index_span)?;
+                let index = self.add_index(address.index.clone(), term, span);
+                Address { index: Some(index), ..address }
+            }
+        };
+        Ok(Place::Memory { address, ty: elem, mutable })
+    }
+
+    pub(crate) fn slice_element(
+        &mut self,
+        address: Address,
+        elem: TypeId,
+        indices: &[ExprId],
+        span: Span,
+    ) -> R<Place> {
+        let (pointer, offset) = self.split_address(&address, span)?;
+        let load = ExprKind::Load { address: pointer, offset };
+        let base = Address::of_expr(typed(load, Ty::I64, span));
+        self.offset_element(base, indices, elem, true, span)
+    }
+}

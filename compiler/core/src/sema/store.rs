@@ -1,0 +1,137 @@
+//! Writing to places.
+
+use std::rc::Rc;
+
+use dflow_syntax::{Span, codes};
+
+use super::address::{Address, AddressBase};
+use super::place::Place;
+use super::type_expr::MAX_ELEMENTS;
+use super::types::{Repr, Type, TypeId};
+use super::value::{Data, PointerBase, Value};
+use super::{Cell, Operand, R, Sema};
+use crate::typed::StmtKind;
+
+impl Sema<'_, '_> {
+    /// Writes an operand of the place's type to it.
+    pub(crate) fn store(&mut self, place: Place, value: Operand, span: Span) -> R<()> {
+        match place {
+            Place::Slot { slot, path, ty } => {
+                if self.frame().depth > 0 && self.is_runtime() {
+                    return self.fail(
+                        codes::NOT_COMPTIME,
+                        "a comptime variable is assigned under a run-time condition",
+                        span,
+                        "whether this happens is known only at run time",
+                    );
+                }
+                let value = self.need_const(value, span)?;
+                let value = self.coerce_value(value, ty, span)?;
+                self.assign_slot(slot, &path, value, span)
+            }
+            Place::Local { local, ty, mutable: true } => {
+                let value = self.coerce(value, ty, span)?;
+                let value = self.scalar_of(value, span)?;
+                self.emit(StmtKind::Set(local, value), span);
+                Ok(())
+            }
+            Place::Memory { address, ty, mutable: true } => {
+                if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base
+                    && (self.is_foreign(module) || !self.is_runtime())
+                {
+                    return self.not_now(module, decl, span);
+                }
+                self.need_runtime(span)?;
+                let value = self.coerce(value, ty, span)?;
+                self.store_memory(&address, ty, value, span)
+            }
+            Place::Local { mutable: false, .. }
+            | Place::Memory { mutable: false, .. }
+            | Place::Const { .. }
+            | Place::Value(_) => self.fail(
+                codes::NOT_ASSIGNABLE,
+                "this cannot be assigned to",
+                span,
+                "a constant, a parameter or a value without a place",
+            ),
+        }
+    }
+
+    /// Writes a coerced operand to memory.
+    pub(crate) fn store_memory(
+        &mut self,
+        address: &Address,
+        ty: TypeId,
+        value: Operand,
+        span: Span,
+    ) -> R<()> {
+        match self.types.repr(ty, self.profile()) {
+            Repr::Void => Ok(()),
+            Repr::Scalar(_) => {
+                let value = self.scalar_of(value, span)?;
+                let (address, offset) = self.split_address(address, span)?;
+                self.emit(StmtKind::Store { address, offset, value }, span);
+                Ok(())
+            }
+            Repr::Memory { .. } => self.store_aggregate(address, ty, value, span),
+            Repr::Comptime => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` exists at compile time only");
+                self.fail(codes::NOT_COMPTIME, message, span, "stored at run time here")
+            }
+        }
+    }
+
+    pub(crate) fn assign_slot(
+        &mut self,
+        slot: u32,
+        path: &[usize],
+        value: Value,
+        span: Span,
+    ) -> R<()> {
+        let Sema { frames, types, .. } = self;
+        let Some(Cell::Var(root)) = frames.last_mut().map(|f| &mut f.slots[slot as usize]) else {
+            return self.fail(codes::NOT_ASSIGNABLE, "no variable", span, "assigned here");
+        };
+        let mut target = root;
+        for &index in path {
+            if !spread(types, target) {
+                return self.fail(
+                    codes::ARRAY_TOO_LARGE,
+                    format!("a compile-time array has at most {MAX_ELEMENTS} elements"),
+                    span,
+                    "assigned in part here",
+                );
+            }
+            let Data::Fields(fields) = &mut target.data else {
+                return self.undefined(span);
+            };
+            match Rc::make_mut(fields).get_mut(index) {
+                Some(element) => target = element,
+                None => return self.undefined(span),
+            }
+        }
+        *target = value;
+        Ok(())
+    }
+}
+
+/// An array of one value, or one never written, as one of many values; false if they are too many.
+fn spread(types: &super::types::TypePool, value: &mut Value) -> bool {
+    let element = match (&value.data, types.get(value.ty)) {
+        (Data::Splat(element), _) => (**element).clone(),
+        (Data::Undef, Type::Array { elem, .. }) => Value::new(*elem, Data::Undef),
+        (Data::Undef, Type::Struct(info)) => {
+            let fields = info.fields.iter().map(|&(_, ty)| Value::new(ty, Data::Undef)).collect();
+            value.data = Data::Fields(Rc::new(fields));
+            return true;
+        }
+        _ => return true,
+    };
+    let count = types.element_count(value.ty);
+    if count > MAX_ELEMENTS {
+        return false;
+    }
+    value.data = Data::Fields(Rc::new(vec![element; count as usize]));
+    true
+}
