@@ -288,7 +288,7 @@ impl Sema<'_, '_> {
                 Type::Bool
                     | Type::Enum(_)
                     | Type::Pointer { .. }
-                    | Type::TypeValue
+                    | Type::Meta
                     | Type::ComptimeString
             );
         if fits && (!equal || comparable) {

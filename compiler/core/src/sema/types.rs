@@ -29,7 +29,8 @@ pub(crate) enum Type {
     ComptimeString,
     /// Any anonymous struct: `comptime_struct`.
     ComptimeStruct,
-    TypeValue,
+    /// Types themselves: `type`.
+    Meta,
     Module,
     /// `type` of a tile block's name.
     Tile,
@@ -170,7 +171,7 @@ common_types! {
     comptime_float = Type::ComptimeFloat, Some("comptime_float");
     comptime_string = Type::ComptimeString, Some("comptime_string");
     comptime_struct = Type::ComptimeStruct, Some("comptime_struct");
-    type_ = Type::TypeValue, Some("type");
+    type_ = Type::Meta, Some("type");
     module = Type::Module, Some("imported_module");
     tile = Type::Tile, None::<&'static str>;
     direction = Type::Direction, Some("direction");
@@ -343,7 +344,7 @@ impl TypePool {
             | Type::ComptimeFloat
             | Type::ComptimeString
             | Type::ComptimeStruct
-            | Type::TypeValue
+            | Type::Meta
             | Type::Module
             | Type::Tile
             | Type::Range(_)
