@@ -8,7 +8,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Span, codes};
 
 use super::Call;
-use super::args::{Options, wrong_type};
+use super::args::{Options, in_range, wrong_type};
 use super::queue::color_value;
 use crate::sema::types::Type;
 use crate::sema::value::Value;
@@ -52,22 +52,13 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
         let message = "a color configuration needs `.routes`";
         return sema.fail(codes::MISSING_FIELD, message, options.span, "not given here");
     };
-    let allowed = ["rx", "tx", "color_swap_x", "color_swap_y", "pop_mode"];
-    let routes = Options::of_value(sema, &routes, span, &allowed, "a route")?;
-    let mut config = ColorConfig {
-        route: Route { rx: ports_of(sema, &routes, "rx")?, tx: ports_of(sema, &routes, "tx")? },
-        swap_x: routes.flag(sema, "color_swap_x")?,
-        swap_y: routes.flag(sema, "color_swap_y")?,
-        teardown: options.flag(sema, "teardown")?,
-        ..ColorConfig::default()
-    };
+    let (mut config, pop) = routes_of(sema, &routes, span)?;
+    config.teardown = options.flag(sema, "teardown")?;
     if let Some((switches, span)) = options.value(sema, "switches")? {
         config.switch = Some(switch_of(sema, &switches, span)?);
     }
-    if let (Some(switch), Some((mode, span))) =
-        (&mut config.switch, routes.value(sema, "pop_mode")?)
-    {
-        switch.pop = pop_mode(sema, &mode, span)?;
+    if let (Some(switch), Some(pop)) = (&mut config.switch, pop) {
+        switch.pop = pop;
     }
     if let Some((_, span)) = options.value(sema, "filter")? {
         return sema.fail(
@@ -78,6 +69,43 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
         );
     }
     Ok(config)
+}
+
+/// `.routes`: a struct, or a set of bits; and the pop mode, where older programs have it.
+fn routes_of(
+    sema: &mut Sema<'_, '_>,
+    routes: &Value,
+    span: Span,
+) -> R<(ColorConfig, Option<PopMode>)> {
+    if sema.types.is_int(routes.ty) {
+        let route = route_bits(sema, routes, span)?;
+        return Ok((ColorConfig { route, ..ColorConfig::default() }, None));
+    }
+    let allowed = ["rx", "tx", "color_swap_x", "color_swap_y", "pop_mode"];
+    let routes = Options::of_value(sema, routes, span, &allowed, "a route")?;
+    let config = ColorConfig {
+        route: Route { rx: ports_of(sema, &routes, "rx")?, tx: ports_of(sema, &routes, "tx")? },
+        swap_x: routes.flag(sema, "color_swap_x")?,
+        swap_y: routes.flag(sema, "color_swap_y")?,
+        ..ColorConfig::default()
+    };
+    let pop = match routes.value(sema, "pop_mode")? {
+        Some((mode, span)) => Some(pop_mode(sema, &mode, span)?),
+        None => None,
+    };
+    Ok((config, pop))
+}
+
+/// A route as bits, as `<directions>` makes them: the ways out in the five lowest (west, east,
+/// south, north, ramp), the ways in above them.
+fn route_bits(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Route> {
+    let bits = in_range(sema, value, 0, 0x3ff, "a route's set of bits", span)?;
+    let set = |shift: usize| {
+        let ports = Port::ALL.into_iter().enumerate();
+        let used = ports.filter(|&(at, _)| bits >> (shift + at) & 1 != 0);
+        used.fold(PortSet::EMPTY, |set, (_, port)| set.with(port))
+    };
+    Ok(Route { rx: set(5), tx: set(0) })
 }
 
 /// A direction, or a tuple or array of them.
@@ -136,6 +164,9 @@ fn switch_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Switch> {
 }
 
 fn position(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option<SwitchEntry>> {
+    if sema.types.is_int(value.ty) {
+        return position_bits(sema, value, span);
+    }
     let options = Options::of_value(sema, value, span, &["rx", "tx", "invalid"], "a position")?;
     let given = options.fields().count();
     let both = given == 2 && options.get("rx").is_some() && options.get("tx").is_some();
@@ -155,6 +186,25 @@ fn position(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option<Swit
     } else {
         SwitchEntry::Tx(tx)
     }))
+}
+
+/// A switch position as bits; none of them: no position.
+fn position_bits(
+    sema: &mut Sema<'_, '_>,
+    value: &Value,
+    span: Span,
+) -> R<Option<SwitchEntry>> {
+    let route = route_bits(sema, value, span)?;
+    match (route.rx.is_empty(), route.tx.is_empty()) {
+        (true, true) => Ok(None),
+        (false, true) => Ok(Some(SwitchEntry::Rx(route.rx))),
+        (true, false) => Ok(Some(SwitchEntry::Tx(route.tx))),
+        (false, false) if sema.target.switch_both => Ok(Some(SwitchEntry::Both(route))),
+        (false, false) => {
+            let message = "a switch position has either ways in or ways out";
+            sema.fail(codes::INVALID_ROUTE, message, span, "this position has both")
+        }
+    }
 }
 
 fn pop_mode(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<PopMode> {

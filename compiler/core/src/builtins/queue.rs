@@ -57,7 +57,7 @@ fn bind(sema: &mut Sema<'_, '_>, input: bool, queue: u8, color: Color, span: Spa
 }
 
 /// A color from a value: a color, or its number.
-pub(super) fn color_value(
+pub(crate) fn color_value(
     sema: &mut Sema<'_, '_>,
     value: &crate::sema::value::Value,
     span: Span,

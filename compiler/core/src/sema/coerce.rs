@@ -123,7 +123,7 @@ impl Sema<'_, '_> {
         }
         match (many, to_many) {
             (false, true) => match self.types.get(*pointee) {
-                Type::Array { dims, elem } => dims.len() == 1 && elem == to_pointee,
+                Type::Array { elem, .. } => elem == to_pointee,
                 _ => false,
             },
             (false, false) => match self.types.get(*to_pointee) {

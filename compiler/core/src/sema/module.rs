@@ -265,12 +265,14 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A given param as its declared type.
+    /// A given param as its declared type; colors may be given by their numbers.
     fn param_value(&mut self, value: Value, ty: Option<TypeId>, span: Span) -> R<Value> {
-        match ty {
-            None => Ok(value),
-            Some(ty) => self.coerce_value(value, ty, span),
+        let Some(ty) = ty else { return Ok(value) };
+        if ty == self.types.common.color && self.types.is_int(value.ty) {
+            let color = crate::builtins::color_value(self, &value, span)?;
+            return Ok(Value::int(ty, color.index().into()));
         }
+        self.coerce_value(value, ty, span)
     }
 
     fn missing_param<T>(&mut self, var: &VarDecl, used: Span) -> R<T> {
