@@ -38,7 +38,7 @@ pub enum TrapKind {
     LeftTheMesh { port: Port },
     /// An operation began on a queue that another operation still uses.
     QueueBusy { input: bool, queue: u8, other: Loc },
-    /// An operation names a queue that is not there or carries another color.
+    /// An operation names a queue that is not there, or carries no color or another.
     BadQueue { input: bool, queue: u8 },
     /// A task that is not bound was activated.
     UnboundTask { id: u16 },
@@ -68,7 +68,7 @@ impl std::fmt::Display for TrapKind {
             }
             TrapKind::BadQueue { input, queue } => {
                 let kind = if *input { "input" } else { "output" };
-                write!(f, "{kind} queue {queue} does not exist or is bound to another color")
+                write!(f, "{kind} queue {queue} is bound to no color, or to another one")
             }
             TrapKind::UnboundTask { id } => {
                 write!(f, "task id {id} was activated but no task is bound to it")

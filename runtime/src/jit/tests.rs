@@ -437,7 +437,7 @@ fn registers_fabric_operations_and_their_results() {
     let desc = FabricDsd {
         input: true,
         queue: 2,
-        color: Color::new(4).unwrap(),
+        color: Color::new(4),
         control: false,
         indexed: false,
         advance_switch: false,

@@ -1,7 +1,9 @@
 //! A vector operation as the scheduler sees it: its queues, and what its end does.
 
+use dflow_ir::dsd::Dsd;
 use dflow_ir::inst::{OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
+use dflow_ir::mesh::Color;
 
 use super::plan::PePlan;
 use crate::exec::{Stream, VectorStart};
@@ -52,21 +54,25 @@ impl<O> Op<O> {
         for ((slot, of), source) in slots.zip(&start.sources) {
             if let Stream::Input { queue, color } = *source {
                 let known = plan.inputs.get(usize::from(queue)).and_then(|input| input.color);
-                if known.is_none_or(|known| known.index() != color) {
+                let fits = |known: &Color| color == Dsd::COLOR_OF_QUEUE || known.index() == color;
+                let Some(known) = known.filter(fits) else {
                     return Err(TrapKind::BadQueue { input: true, queue });
-                }
-                (*slot, *of) = (Some(queue), color);
+                };
+                (*slot, *of) = (Some(queue), known.index());
             }
         }
         let output = match start.dest {
             Stream::Output { queue, color, control, advance_switch: advance, .. } => {
                 let known = plan.outputs.get(usize::from(queue));
-                let fits = known
-                    .is_some_and(|known| known.color.is_none_or(|known| known.index() == color));
-                if !fits {
+                let color = known.and_then(|known| match known.color {
+                    None => Color::new(color),
+                    Some(known) if color == Dsd::COLOR_OF_QUEUE => Some(known),
+                    Some(known) => (known.index() == color).then_some(known),
+                });
+                let Some(color) = color else {
                     return Err(TrapKind::BadQueue { input: false, queue });
-                }
-                Some(Output { queue, color, control, advance })
+                };
+                Some(Output { queue, color: color.index(), control, advance })
             }
             Stream::None
             | Stream::Memory(_)

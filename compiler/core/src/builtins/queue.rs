@@ -113,25 +113,18 @@ pub(super) fn bind_implicitly(
     }
 }
 
-/// The color that a queue was bound to.
-pub(super) fn color_of(sema: &mut Sema<'_, '_>, input: bool, queue: u8, span: Span) -> R<Color> {
+/// The color that an output queue was bound to, where it need not be bound to any.
+pub(super) fn output_color(sema: &mut Sema<'_, '_>, queue: u8, span: Span) -> R<Color> {
     let known = sema.program.as_ref().and_then(|program| {
         let mut queues = program.typed.queues.iter();
-        queues.find(|binding| (binding.input, binding.queue) == (input, queue))
+        queues.find(|binding| !binding.input && binding.queue == queue)
     });
     if let Some(binding) = known {
         return Ok(binding.color);
     }
-    let side = if input { "input" } else { "output" };
     Err(sema.report(
-        Diagnostic::new(
-            codes::WRONG_QUEUE,
-            format!("{side} queue {queue} is bound to no color"),
-            span,
-        )
-        .label("its color is needed here")
-        .help(format!(
-            "write `@initialize_queue(@get_{side}_queue({queue}), .{{ .color = … }})` in a comptime block before, or give `.fabric_color`"
-        )),
+        Diagnostic::new(codes::WRONG_QUEUE, "this descriptor needs a color", span)
+            .label("sends to no color")
+            .help("give it one: `.fabric_color = color`"),
     ))
 }

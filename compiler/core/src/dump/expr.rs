@@ -134,10 +134,11 @@ impl<'p> Names<'p> {
                 let kind = if desc.input { "fabin" } else { "fabout" };
                 let control = if desc.control { ", control" } else { "" };
                 let advance = if desc.advance_switch { ", advance_switch" } else { "" };
-                let (queue, color) = (desc.queue, desc.color.index());
+                let queue = desc.queue;
+                let color = desc.color.map_or_else(String::new, |color| format!(", color {}", color.index()));
                 let indexed = flag(desc.indexed);
                 let extent = self.expr(extent);
-                format!("{kind}(queue {queue}, color {color}, {extent}{control}{advance}{indexed})")
+                format!("{kind}(queue {queue}{color}, {extent}{control}{advance}{indexed})")
             }
             ExprKind::MoveBase { dsd, delta } => pair("move_base", dsd, delta),
             ExprKind::SetBase { dsd, base } => pair("set_base", dsd, base),

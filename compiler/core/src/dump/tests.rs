@@ -34,7 +34,7 @@ fn body() -> Vec<Stmt> {
     let desc = FabricDsd {
         input: false,
         queue: 2,
-        color,
+        color: Some(color),
         control: false,
         indexed: false,
         advance_switch: false,

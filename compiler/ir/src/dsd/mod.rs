@@ -12,7 +12,7 @@ use crate::program::ShapeId;
 ///
 /// | bits | memory | fabric |
 /// |---|---|---|
-/// | 0..16 | base address in bytes (offset included) | queue (0..8), color (8..16) |
+/// | 0..16 | base address in bytes (offset included) | queue (0..8), color or 255 (8..16) |
 /// | 16..32 | extent in elements | extent in wavelets |
 /// | 32..48 | stride in elements (mem1d), shape (mem4d) | 0 |
 /// | 48..56 | flags: bit 0 indexed | bit 0 indexed, bit 1 control, bit 2 advance switch |
@@ -44,8 +44,8 @@ pub struct FabricDsd {
     pub input: bool,
     /// Input or output queue.
     pub queue: u8,
-    /// Color; for inputs the color bound to the queue.
-    pub color: Color,
+    /// Color; none: the one that the queue is bound to when an operation begins.
+    pub color: Option<Color>,
     /// fabout: wavelets carry the control bit.
     pub control: bool,
     /// `.wavelet_index_offset`.
@@ -58,6 +58,9 @@ pub struct FabricDsd {
 pub const INFINITE: u16 = 0x7fff;
 
 impl Dsd {
+    /// [`Dsd::color`] of a fabric descriptor that names none.
+    pub const COLOR_OF_QUEUE: u8 = 0xff;
+
     /// A mem1d descriptor.
     pub fn mem1d(base: u16, extent: u16, stride: i16, indexed: bool) -> Dsd {
         Dsd::pack(DsdKind::Mem1d, base, extent, stride as u16, u8::from(indexed))
@@ -71,7 +74,8 @@ impl Dsd {
     /// A fabric descriptor.
     pub fn fabric(desc: FabricDsd, extent: u16) -> Dsd {
         let kind = if desc.input { DsdKind::FabIn } else { DsdKind::FabOut };
-        let base = u16::from(desc.queue) | u16::from(desc.color.index()) << 8;
+        let color = desc.color.map_or(Dsd::COLOR_OF_QUEUE, Color::index);
+        let base = u16::from(desc.queue) | u16::from(color) << 8;
         let flags = u8::from(desc.indexed)
             | u8::from(desc.control) << 1
             | u8::from(desc.advance_switch) << 2;
@@ -122,7 +126,7 @@ impl Dsd {
         self.0 as u8
     }
 
-    /// Color (fabric kinds).
+    /// Color (fabric kinds), or [`Dsd::COLOR_OF_QUEUE`].
     pub fn color(self) -> u8 {
         (self.0 >> 8) as u8
     }

@@ -136,7 +136,7 @@ fn fabric(choices: &mut Choices<'_>) -> FabricDsd {
     FabricDsd {
         input: choices.yes(),
         queue: choices.below(2) as u8,
-        color: color(choices),
+        color: choices.yes().then(|| color(choices)),
         control: choices.yes(),
         indexed: choices.yes(),
         advance_switch: choices.yes(),

@@ -343,7 +343,8 @@ fn call(line: &mut Line, name: &str, dst: Option<Local>) -> Parsed<InstData> {
 
 fn fabric(line: &mut Line, dst: Local, input: bool) -> Parsed<InstData> {
     let queue = line.field("queue")?;
-    let color = line.color()?;
+    let named = line.peek_word().is_some_and(|word| word.starts_with("color"));
+    let color = if named { Some(line.color()?) } else { None };
     let control = line.eat("control");
     let indexed = line.eat("indexed");
     let advance_switch = line.eat("advance_switch");

@@ -148,8 +148,9 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
 
 fn fabric(desc: FabricDsd) -> String {
     let FabricDsd { input, queue, color, control, indexed, advance_switch } = desc;
+    let color = color.map_or_else(String::new, |color| format!(" {color:?}"));
     format!(
-        "{} queue={queue} {color:?}{}{}{} extent",
+        "{} queue={queue}{color}{}{}{} extent",
         if input { "fabin" } else { "fabout" },
         flag(control, "control"),
         flag(indexed, "indexed"),

@@ -429,7 +429,9 @@ fn descriptor(dsd: Dsd, program: &Program, limits: &Limits, what: &str) -> Check
         DsdKind::Unset | DsdKind::Mem1d => Ok(()),
         DsdKind::Mem4d => index::present(dsd.shape(), &program.shapes).map_err(missing(what)),
         DsdKind::FabIn | DsdKind::FabOut => {
-            ensure(Color::new(dsd.color()).is_some(), what, "no such color")?;
+            let color = dsd.color();
+            let known = color == Dsd::COLOR_OF_QUEUE || Color::new(color).is_some();
+            ensure(known, what, "no such color")?;
             limits.queue(dsd.kind() == DsdKind::FabIn, dsd.queue()).map_err(limit(what))
         }
     }

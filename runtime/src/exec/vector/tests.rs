@@ -115,7 +115,7 @@ fn fabric(input: bool, extent: u16) -> Dsd {
     let desc = FabricDsd {
         input,
         queue: 3,
-        color: Color::new(5).unwrap(),
+        color: Color::new(5),
         control: false,
         indexed: false,
         advance_switch: false,

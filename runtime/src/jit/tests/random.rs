@@ -279,7 +279,7 @@ impl<'a> Gen<'a> {
         let desc = FabricDsd {
             input,
             queue,
-            color: Color::new(queue).expect("a color"),
+            color: Color::new(queue),
             control: false,
             indexed: self.rng.below(2) == 0,
             advance_switch: false,

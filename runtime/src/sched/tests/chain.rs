@@ -193,7 +193,7 @@ fn transfer(
         let desc = FabricDsd {
             input,
             queue: 2,
-            color,
+            color: Some(color),
             control: false,
             indexed: false,
             advance_switch: false,

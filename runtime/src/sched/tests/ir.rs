@@ -135,7 +135,7 @@ fn vector(spec: &Spec, b: &mut FuncBuilder, start: &VectorStart) {
             }
         };
         let (queue, color, control, advance_switch) = desc;
-        let color = Color::new(color).unwrap();
+        let color = Color::new(color);
         let desc = FabricDsd { input, queue, color, control, indexed: false, advance_switch };
         let dst = b.local(Ty::I64);
         b.inst(InstData::MakeFabric { dst, desc, extent });

@@ -85,15 +85,22 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
     }
 }
 
-/// The color that is named, or the one that the queue was bound to.
-fn color_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, queue: u8) -> R<Color> {
+/// The color that is named. Where queues are bound, it need not be: operations ask the queue,
+/// which may be bound after the descriptor is made, or never if nothing uses it.
+fn color_of(
+    sema: &mut Sema<'_, '_>,
+    options: &Options,
+    input: bool,
+    queue: u8,
+) -> R<Option<Color>> {
     match options.value(sema, "fabric_color")? {
         Some((value, span)) => {
             let color = queue::color_value(sema, &value, span)?;
             queue::bind_implicitly(sema, input, queue, color, span)?;
-            Ok(color)
+            Ok(Some(color))
         }
-        None => queue::color_of(sema, input, queue, options.span),
+        None if input || sema.target.output_queue_bound => Ok(None),
+        None => queue::output_color(sema, queue, options.span).map(Some),
     }
 }
 
