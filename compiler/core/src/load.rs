@@ -31,7 +31,8 @@ impl Files {
     }
 
     /// Loads what an import names: `<library>` from the standard library, anything else
-    /// relative to the importing file.
+    /// relative to the importing file; if nothing is there, relative to the program's top file, as
+    /// modules of older programs are written.
     pub(crate) fn import(
         &mut self,
         cx: &mut Session<'_>,
@@ -42,9 +43,11 @@ impl Files {
         if path.starts_with('<') {
             return self.file(cx, path, Some(span));
         }
-        let folder = cx.sources.path(self.files[from.0 as usize].file.id).to_owned();
-        let joined = join(&folder, path);
-        self.file(cx, &joined, Some(span))
+        let beside = |file: SourceIdx| join(cx.sources.path(self.files[file.0 as usize].file.id), path);
+        let (near, far) = (beside(from), beside(SourceIdx(0)));
+        let known = |path: &str| self.by_path.contains_key(path) || cx.world.read(path).is_ok();
+        let path = if near != far && !known(&near) && known(&far) { far } else { near };
+        self.file(cx, &path, Some(span))
     }
 
     fn file(

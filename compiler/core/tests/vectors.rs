@@ -94,7 +94,7 @@ fn descriptors_and_operations() {
         "bitcast.i32(load.f32(&s))",
         // The kernel takes the wide operand first.
         "memory mem1d(&a+8, 4:i16, 1:i16), 2:f16)",
-        "fabric fabin(queue 2, color 3, 8:i16)) async",
+        "fabric fabin(queue 2, 8:i16)) async",
         "d = move_base(d, 8:i16)",
         "d = set_extent(d, load.i16(&n))",
         "d = mem1d(&a+8, 4:i16, 65535:i16)",
@@ -129,7 +129,7 @@ comptime {{ @load_to_dsr(dest, x, .{{ .save_address = true }}); }}"
     for line in [
         "fifo0: w, 16 elements of 4 bytes",
         "start dest1 = 0x0100000200080004 + address of a save_address",
-        "src11 = fabin(queue 2, color 3, 8:i16) async activate=8",
+        "src11 = fabin(queue 2, 8:i16) async activate=8",
         "@mov32(fifo0, fabric",
         "fifo0) async unblock=channel 4 priority=high",
         "@fmovs(dest1, src11) async",

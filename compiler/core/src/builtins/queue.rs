@@ -30,16 +30,7 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
         None => None,
     };
     match color {
-        Some(color) => {
-            let known = sema.program_mut().typed.queues.iter().position(|binding| {
-                (binding.input, binding.queue) == (input, queue) && binding.color == color
-            });
-            let implicit =
-                known.is_some_and(|at| sema.layout.implicit_queues.contains(&(input, queue, at)));
-            if !implicit {
-                bind(sema, input, queue, color, call.span);
-            }
-        }
+        Some(color) => bind(sema, QueueBinding { input, queue, color, span: call.span }),
         None if input || sema.target.output_queue_bound => {
             return Err(sema.report(
                 Diagnostic::new(codes::WRONG_QUEUE, "this queue needs a color", call.span)
@@ -52,8 +43,33 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     Ok(sema.void_operand())
 }
 
-fn bind(sema: &mut Sema<'_, '_>, input: bool, queue: u8, color: Color, span: Span) {
-    sema.program_mut().typed.queues.push(QueueBinding { input, queue, color, span });
+/// Binds a queue as the program says, whatever a descriptor implied before.
+fn bind(sema: &mut Sema<'_, '_>, binding: QueueBinding) {
+    let is_same = |&(input, queue, _): &(bool, u8, usize)| {
+        (input, queue) == (binding.input, binding.queue)
+    };
+    let Some(at) = sema.layout.implicit_queues.iter().position(is_same) else {
+        sema.program_mut().typed.queues.push(binding);
+        return;
+    };
+    let (_, _, at) = sema.layout.implicit_queues.swap_remove(at);
+    let (color, span) = (binding.color, binding.span);
+    let implied = std::mem::replace(&mut sema.program_mut().typed.queues[at], binding);
+    if implied.color != color {
+        other_color(sema, implied.color, implied.span, color, span);
+    }
+}
+
+/// A descriptor names a color that its queue does not carry.
+fn other_color(sema: &mut Sema<'_, '_>, named: Color, span: Span, carried: Color, bound: Span) {
+    let (named, carried) = (named.index(), carried.index());
+    let message = format!("this descriptor names color {named}, and its queue carries color {carried}");
+    sema.report(
+        Diagnostic::new(codes::QUEUE_COLOR, message, span)
+            .label("has no effect")
+            .secondary(bound, "the queue is bound here")
+            .help("leave `.fabric_color` out, or use a queue of this color"),
+    );
 }
 
 /// A color from a value: a color, or its number.
@@ -85,32 +101,32 @@ pub(super) fn bind_implicitly(
     color: Color,
     span: Span,
 ) -> R<()> {
-    if sema.program.is_none() || (!input && !sema.target.output_queue_bound) {
+    if sema.program.is_none() {
         return Ok(());
     }
     let queues = &sema.program_mut().typed.queues;
-    let known = queues.iter().find(|binding| (binding.input, binding.queue) == (input, queue));
-    match known {
-        Some(binding) if binding.color == color => Ok(()),
-        Some(binding) => {
-            let (first, old) = (binding.span, binding.color.index());
-            Err(sema.report(
-                Diagnostic::new(
-                    codes::QUEUE_CLASH,
-                    format!("queue {queue} carries color {old}, and color {} here", color.index()),
-                    span,
-                )
-                .label("second color")
-                .secondary(first, "first color"),
-            ))
-        }
-        None => {
-            let at = queues.len();
-            sema.layout.implicit_queues.push((input, queue, at));
-            bind(sema, input, queue, color, span);
-            Ok(())
-        }
+    let known = queues.iter().position(|binding| (binding.input, binding.queue) == (input, queue));
+    let Some(at) = known else {
+        let at = queues.len();
+        sema.layout.implicit_queues.push((input, queue, at));
+        sema.program_mut().typed.queues.push(QueueBinding { input, queue, color, span });
+        return Ok(());
+    };
+    let (carried, bound) = (queues[at].color, queues[at].span);
+    if carried == color {
+        return Ok(());
     }
+    if !sema.layout.implicit_queues.contains(&(input, queue, at)) {
+        other_color(sema, color, span, carried, bound);
+        return Ok(());
+    }
+    let (old, new) = (carried.index(), color.index());
+    let message = format!("queue {queue} carries color {old}, and color {new} here");
+    Err(sema.report(
+        Diagnostic::new(codes::QUEUE_CLASH, message, span)
+            .label("second color")
+            .secondary(bound, "first color"),
+    ))
 }
 
 /// The color that an output queue was bound to, where it need not be bound to any.

@@ -90,7 +90,8 @@ impl Sema<'_, '_> {
         Ok(typed(kind, Ty::I64, span))
     }
 
-    fn shape(&mut self, dims: &[(u16, i16)]) -> u32 {
+    /// A shape of the program, by its number.
+    pub(crate) fn shape(&mut self, dims: &[(u16, i16)]) -> u32 {
         let shapes = &mut self.program_mut().typed.shapes;
         let known = shapes.iter().position(|shape| shape.dims == dims);
         known.unwrap_or_else(|| {

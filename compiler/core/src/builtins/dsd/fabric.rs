@@ -85,21 +85,29 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
     }
 }
 
-/// The color that is named. Where queues are bound, it need not be: operations ask the queue,
-/// which may be bound after the descriptor is made, or never if nothing uses it.
+/// The color of a descriptor that sends where queues are not bound. Elsewhere the queue decides,
+/// when an operation begins: it may be bound after the descriptor is made, or never if nothing
+/// uses it. A color that is named there binds a queue that nothing else binds.
 fn color_of(
     sema: &mut Sema<'_, '_>,
     options: &Options,
     input: bool,
     queue: u8,
 ) -> R<Option<Color>> {
-    match options.value(sema, "fabric_color")? {
-        Some((value, span)) => {
-            let color = queue::color_value(sema, &value, span)?;
-            queue::bind_implicitly(sema, input, queue, color, span)?;
-            Ok(Some(color))
+    let by_queue = input || sema.target.output_queue_bound;
+    match options.get("fabric_color") {
+        Some((Operand::Scalar { ty, .. }, _)) if by_queue && ty == sema.types.common.color => {
+            Ok(None)
         }
-        None if input || sema.target.output_queue_bound => Ok(None),
+        Some((operand, span)) => {
+            let value = sema.need_const(operand, span)?;
+            let color = queue::color_value(sema, &value, span)?;
+            if by_queue {
+                queue::bind_implicitly(sema, input, queue, color, span)?;
+            }
+            Ok((!by_queue).then_some(color))
+        }
+        None if by_queue => Ok(None),
         None => queue::output_color(sema, queue, options.span).map(Some),
     }
 }

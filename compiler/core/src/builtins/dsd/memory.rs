@@ -75,26 +75,25 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     Ok(computed(common.mem1d_dsd, ExprKind::Mem1d { base, extent, stride, indexed }, span))
 }
 
-/// A `mem4d_dsd`: its shape is known, its offset may be a run-time one.
+/// A `mem4d_dsd`: its shape is known, its base and offset may be run-time ones.
 pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
     let walk = walk(sema, arg, "`mem4d_dsd`")?;
     let dims = shape(sema, &walk, span)?;
     let (address, bytes) = base(sema, &walk.fields, "`mem4d_dsd`")?;
-    let Some(mut base) = address.known() else {
-        let message = "the base of a `mem4d_dsd` must be known at compile time";
-        return sema.fail(
-            codes::INVALID_DSD,
-            message,
-            span,
-            "its address is known at run time only",
-        );
-    };
     let moved = offset(sema, &walk.fields, bytes)?;
-    if let Some(Distance::Known(offset)) = moved {
-        base.offset += offset;
-    }
-    let ty = sema.types.common.mem4d_dsd;
-    let value = known(ty, DsdValue::Mem4d { base, dims, indexed: walk.indexed });
+    let address = match moved {
+        Some(Distance::Known(offset)) => address.plus(offset),
+        Some(Distance::Computed(_)) | None => address,
+    };
+    let (ty, indexed) = (sema.types.common.mem4d_dsd, walk.indexed);
+    let value = match address.known() {
+        Some(base) => known(ty, DsdValue::Mem4d { base, dims, indexed }),
+        None => {
+            let base = sema.address_expr(&address, span)?;
+            let shape = sema.shape(&dims);
+            computed(ty, ExprKind::Mem4d { base, shape, indexed }, span)
+        }
+    };
     match moved {
         Some(Distance::Computed(delta)) => {
             let dsd = sema.scalar_of(value, span)?;
