@@ -68,7 +68,7 @@ impl std::fmt::Display for TrapKind {
             }
             TrapKind::BadQueue { input, queue } => {
                 let kind = if *input { "input" } else { "output" };
-                write!(f, "{kind} queue {queue} is bound to no color, or to another one")
+                write!(f, "{kind} queue {queue} is not bound to a color, or not to this one")
             }
             TrapKind::UnboundTask { id } => {
                 write!(f, "task id {id} was activated but no task is bound to it")

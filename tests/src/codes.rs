@@ -15,7 +15,6 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
 
 /// Codes of the table that nothing gives yet. An entry whose constant the sources name is stale.
 const NOT_GIVEN_YET: &[(&str, &str)] = &[
-    ("deprecated", "no old spelling is understood yet"),
     ("host-input-missing", "the host says it when the program runs"),
     ("host-missing", "the command says it"),
     ("resource-exhausted", "allocation by need is not there yet"),

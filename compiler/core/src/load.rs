@@ -43,7 +43,8 @@ impl Files {
         if path.starts_with('<') {
             return self.file(cx, path, Some(span));
         }
-        let beside = |file: SourceIdx| join(cx.sources.path(self.files[file.0 as usize].file.id), path);
+        let beside =
+            |file: SourceIdx| join(cx.sources.path(self.files[file.0 as usize].file.id), path);
         let (near, far) = (beside(from), beside(SourceIdx(0)));
         let known = |path: &str| self.by_path.contains_key(path) || cx.world.read(path).is_ok();
         let path = if near != far && !known(&near) && known(&far) { far } else { near };

@@ -189,11 +189,7 @@ fn position(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option<Swit
 }
 
 /// A switch position as bits; none of them: no position.
-fn position_bits(
-    sema: &mut Sema<'_, '_>,
-    value: &Value,
-    span: Span,
-) -> R<Option<SwitchEntry>> {
+fn position_bits(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option<SwitchEntry>> {
     let route = route_bits(sema, value, span)?;
     match (route.rx.is_empty(), route.tx.is_empty()) {
         (true, true) => Ok(None),

@@ -390,6 +390,17 @@ pub(crate) fn get_symbol_value(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Ope
     Ok(Operand::Scalar { ty, expr: typed(ExprKind::Local(local), machine, call.span) })
 }
 
+/// `@rpc(id)`: older programs ask for the server of the host's calls and name the channel it
+/// listens to. It is part of memcpy, on a channel of its own.
+pub(crate) fn rpc(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    sema.report(
+        Diagnostic::new(codes::DEPRECATED, "`@rpc` has no effect", call.span)
+            .label("memcpy starts functions by itself")
+            .help("leave it out"),
+    );
+    Ok(sema.void_operand())
+}
+
 /// `@launch_export(id, args)`: calls an exported function with arguments from consecutive
 /// 32-bit words.
 pub(crate) fn launch_export(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {

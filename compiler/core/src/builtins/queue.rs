@@ -45,9 +45,8 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
 
 /// Binds a queue as the program says, whatever a descriptor implied before.
 fn bind(sema: &mut Sema<'_, '_>, binding: QueueBinding) {
-    let is_same = |&(input, queue, _): &(bool, u8, usize)| {
-        (input, queue) == (binding.input, binding.queue)
-    };
+    let is_same =
+        |&(input, queue, _): &(bool, u8, usize)| (input, queue) == (binding.input, binding.queue);
     let Some(at) = sema.layout.implicit_queues.iter().position(is_same) else {
         sema.program_mut().typed.queues.push(binding);
         return;
@@ -63,7 +62,8 @@ fn bind(sema: &mut Sema<'_, '_>, binding: QueueBinding) {
 /// A descriptor names a color that its queue does not carry.
 fn other_color(sema: &mut Sema<'_, '_>, named: Color, span: Span, carried: Color, bound: Span) {
     let (named, carried) = (named.index(), carried.index());
-    let message = format!("this descriptor names color {named}, and its queue carries color {carried}");
+    let message =
+        format!("this descriptor names color {named}, and its queue carries color {carried}");
     sema.report(
         Diagnostic::new(codes::QUEUE_COLOR, message, span)
             .label("has no effect")

@@ -214,7 +214,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("range_stop", (1, 1), X, values::range_stop, "end of a range"),
     row("rank", (1, 1), X, values::rank, "number of dimensions of an array type"),
     row("rect", (4, 4), H, host::rect, "a rectangle: x, y, width, height"),
-    later("rpc", "memcpy dispatches with `@launch_export`", "creates the server of host calls"),
+    row("rpc", (1, 1), C, export::rpc, "asks for the server of host calls, which is there anyway"),
     later("set_active_prng", "one generator per PE only", "chooses a random generator"),
     row("set_color_config", (4, 4), L, color::set_color_config, "configures a color on a PE"),
     later("set_config", REGISTERS, "writes a configuration register"),

@@ -135,7 +135,9 @@ impl<'p> Names<'p> {
                 let control = if desc.control { ", control" } else { "" };
                 let advance = if desc.advance_switch { ", advance_switch" } else { "" };
                 let queue = desc.queue;
-                let color = desc.color.map_or_else(String::new, |color| format!(", color {}", color.index()));
+                let color = desc
+                    .color
+                    .map_or_else(String::new, |color| format!(", color {}", color.index()));
                 let indexed = flag(desc.indexed);
                 let extent = self.expr(extent);
                 format!("{kind}(queue {queue}{color}, {extent}{control}{advance}{indexed})")
