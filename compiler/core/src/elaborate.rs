@@ -111,12 +111,15 @@ impl LayoutState {
 /// Runs the layout of a loaded root file.
 pub(crate) fn layout(cx: &mut Session<'_>, root: &str) -> Result<Elaborated, Reported> {
     let mut sema = Sema::new(cx);
-    let source = {
-        let Sema { files, cx, .. } = &mut sema;
-        files.root(cx, root)?
-    };
+    let elaborated = elaborated(&mut sema, root);
+    sema.files.report_unreached(sema.cx);
+    elaborated
+}
+
+fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reported> {
+    let source = sema.files.root(sema.cx, root)?;
     let file = sema.files.get(source);
-    let params = root_params(&mut sema, source);
+    let params = root_params(sema, source);
     let module = sema.instantiate(source, 0, None, String::new(), params);
     let Some(body) = &file.layout else {
         let message = "the program has no layout block";
@@ -130,18 +133,18 @@ pub(crate) fn layout(cx: &mut Session<'_>, root: &str) -> Result<Elaborated, Rep
         return Err(sema.report(diagnostic));
     };
     let ran = sema.run_body(module, body, BodyKind::Layout);
-    report_params(&mut sema, module);
+    report_params(sema, module);
     ran?;
     sema.cx.sink.ok()?;
-    bind_exports(&mut sema)?;
+    bind_exports(sema)?;
     let host = match &file.host {
-        Some(body) => Some(host_program(&mut sema, module, "host", body)?),
+        Some(body) => Some(host_program(sema, module, "host", body)?),
         None => None,
     };
     let mut tests = Vec::new();
     if sema.cx.options.tests {
         for (name, body) in &file.tests {
-            let program = host_program(&mut sema, module, name, body)?;
+            let program = host_program(sema, module, name, body)?;
             tests.push((name.clone(), program));
         }
     }

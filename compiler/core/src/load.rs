@@ -1,8 +1,9 @@
 //! Import paths to trees: reads, parses and resolves each file once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Dialect, FileId, Reported, Span, codes};
 
 use crate::resolve::{self, ResolvedFile};
@@ -17,6 +18,8 @@ pub(crate) struct SourceIdx(pub(crate) u32);
 pub(crate) struct Files {
     by_path: HashMap<String, Result<SourceIdx, Reported>>,
     files: Vec<Rc<ResolvedFile>>,
+    /// Undeclared names that analysis has met.
+    met: HashSet<(FileId, ExprId)>,
 }
 
 impl Files {
@@ -49,6 +52,37 @@ impl Files {
         let known = |path: &str| self.by_path.contains_key(path) || cx.world.read(path).is_ok();
         let path = if near != far && !known(&near) && known(&far) { far } else { near };
         self.file(cx, &path, Some(span))
+    }
+
+    /// Reports a name that nothing declares, where analysis meets it.
+    pub(crate) fn report_undeclared(
+        &mut self,
+        cx: &mut Session<'_>,
+        file: &ResolvedFile,
+        name: ExprId,
+    ) -> Option<Reported> {
+        let (_, diagnostic) = file.undeclared.iter().find(|(known, _)| *known == name)?;
+        self.met.insert((file.file.id, name));
+        Some(cx.emit(diagnostic.clone()))
+    }
+
+    /// Reports the undeclared names that analysis has not met: they are no faults, unless there
+    /// are others, which may have ended it.
+    pub(crate) fn report_unreached(&self, cx: &mut Session<'_>) {
+        let failed = cx.sink.ok().is_err();
+        for file in &self.files {
+            let unmet = |name: ExprId| !self.met.contains(&(file.file.id, name));
+            for (_, diagnostic) in file.undeclared.iter().filter(|(name, _)| unmet(*name)) {
+                cx.emit(match diagnostic.span() {
+                    Some(span) if !failed => {
+                        let message = diagnostic.message();
+                        Diagnostic::new(codes::UNKNOWN_NAME_UNREACHED, message, span)
+                            .label("in code that nothing reaches")
+                    }
+                    Some(_) | None => diagnostic.clone(),
+                });
+            }
+        }
     }
 
     fn file(
@@ -109,7 +143,11 @@ impl Files {
         let resolved = resolve::file(cx, parsed.file);
         let resolved = match (resolved, failed) {
             (Ok(resolved), None) => resolved,
-            (Err(reported), _) | (Ok(_), Some(reported)) => return Err(reported),
+            (Err(reported), _) => return Err(reported),
+            (Ok(resolved), Some(reported)) => {
+                resolved.report_undeclared(cx);
+                return Err(reported);
+            }
         };
         self.files.push(Rc::new(resolved));
         Ok(idx)

@@ -97,3 +97,49 @@ fn modules_are_looked_for_beside_the_importer_then_beside_the_top_file() {
     let (_, said) = text(&world, "top/a.csl", Stage::Typed, &[]);
     assert!(said.contains("`top/parts/none.csl` cannot be read"), "{said}");
 }
+
+#[test]
+fn a_pointer_to_structs_is_exported_as_words() {
+    let world = MemoryWorld::new().with(
+        "a.csl",
+        "const Triple = struct { i: u16, j: u16, x: f32 };\nconst Pair = struct { i: u16, j: u16, k: u16 };\n\
+         var t: [3]Triple;\nvar p: [3]Pair;\nvar t_ptr: [*]Triple = &t;\nvar p_ptr: [*]Pair = &p;\n\
+         comptime {\n@export_symbol(t_ptr, \"t\");\n@export_symbol(p_ptr, \"p\");\n}\n\
+         layout {\n@set_rectangle(1, 1);\n@set_tile_code(0, 0);\n\
+         @export_name(\"t\", [*]Triple, true);\n@export_name(\"p\", [*]Pair, true);\n}\n",
+    );
+    let (image, said) = text(&world, "a.csl", Stage::Image, &[]);
+    assert_eq!(said, "");
+    let exports: Vec<&str> = image.lines().filter(|line| line.contains("export")).collect();
+    assert!(exports.iter().any(|line| line.contains("\"t\" pointer i32")), "{exports:?}");
+    assert!(exports.iter().any(|line| line.contains("\"p\" pointer i16")), "{exports:?}");
+}
+
+#[test]
+fn descriptors_that_name_a_color_only_get_queues() {
+    let world = MemoryWorld::new().with(
+        "a.csl",
+        "var v = @zeros([4]u32);\nvar n: u16 = 0;\n\
+         const memory = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> v[i] });\n\
+         fn in(comptime c: u16) fabin_dsd {\n\
+         return @get_dsd(fabin_dsd, .{ .extent = 4, .fabric_color = @get_color(c) });\n}\n\
+         task main() void {\n@mov32(memory, in(3));\n@mov32(memory, in(4));\n@mov32(memory, in(3));\n\
+         @mov32(@get_dsd(fabout_dsd, .{ .extent = 4, .fabric_color = @get_color(5) }), memory);\n\
+         @mov32(@get_dsd(fabout_dsd, .{ .extent = 4, .fabric_color = @get_color(6) }), memory);\n\
+         switch (n) {\n0 => @mov32(memory, 0),\nelse => void\n}\n}\n\
+         comptime {\n@bind_local_task(main, @get_local_task_id(8));\n@activate(@get_local_task_id(8));\n}\n\
+         layout {\n@set_rectangle(1, 1);\n@set_tile_code(0, 0);\n}\n",
+    );
+    let (typed, said) = text(&world, "a.csl", Stage::Typed, &[]);
+    assert!(!said.contains("error"), "{said}");
+    let places = [
+        "fabin(queue 7,",
+        "fabin(queue 6,",
+        "fabout(queue 5, color 5,",
+        "fabout(queue 4, color 6,",
+    ];
+    for place in places {
+        assert!(typed.contains(place), "{place} is missing:\n{typed}");
+    }
+    assert_eq!(typed.matches("fabin(queue").count(), 2, "one per color:\n{typed}");
+}

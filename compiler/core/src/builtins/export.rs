@@ -38,6 +38,17 @@ pub(crate) fn element_type(sema: &Sema<'_, '_>, ty: TypeId) -> Option<ElementTyp
     }
 }
 
+/// Structs are words to the host: of 32 bits, or of 16 where that does not divide their size.
+fn struct_words(sema: &Sema<'_, '_>, ty: TypeId) -> Option<ElementType> {
+    let (Type::Struct(_), Some((size, _))) =
+        (sema.types.get(ty), sema.types.size_align(ty, sema.profile()))
+    else {
+        return None;
+    };
+    let ty = if size % 4 == 0 { Ty::I32 } else { Ty::I16 };
+    Some(ElementType { ty, signed: false })
+}
+
 /// What a type is to the host, if it may be exported.
 fn export_kind(sema: &mut Sema<'_, '_>, ty: TypeId, mutable: bool, span: Span) -> R<ExportKind> {
     let shared = sema.types.shared(ty);
@@ -48,7 +59,7 @@ fn export_kind(sema: &mut Sema<'_, '_>, ty: TypeId, mutable: bool, span: Span) -
                 Type::Array { elem, .. } => *elem,
                 _ => *pointee,
             };
-            match element_type(sema, target) {
+            match element_type(sema, target).or_else(|| struct_words(sema, target)) {
                 Some(element) => Ok(ExportKind::Pointer { element, mutable }),
                 None => not_exportable(sema, ty, span),
             }
@@ -64,7 +75,9 @@ fn not_exportable<T>(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<T> {
     let name = sema.type_name(ty);
     let mut diagnostic = Diagnostic::new(
         codes::INVALID_TYPE,
-        format!("`{name}` cannot be exported: numbers, pointers to numbers and functions can"),
+        format!(
+            "`{name}` cannot be exported: numbers, functions and pointers to numbers or structs can"
+        ),
         span,
     )
     .label("of this type");

@@ -129,6 +129,15 @@ pub(super) fn bind_implicitly(
     ))
 }
 
+/// The input queue of a color: the one that has it, or the highest that has none.
+pub(super) fn free_input(sema: &mut Sema<'_, '_>, color: Color) -> Option<u8> {
+    let count = sema.target.input_queues.len() as u8;
+    let queues = &sema.program_mut().typed.queues;
+    let of = |queue: u8| queues.iter().find(|known| known.input && known.queue == queue);
+    let carries = |&queue: &u8| of(queue).is_some_and(|known| known.color == color);
+    (0..count).find(carries).or_else(|| (0..count).rev().find(|&queue| of(queue).is_none()))
+}
+
 /// The color that an output queue was bound to, where it need not be bound to any.
 pub(super) fn output_color(sema: &mut Sema<'_, '_>, queue: u8, span: Span) -> R<Color> {
     let known = sema.program.as_ref().and_then(|program| {

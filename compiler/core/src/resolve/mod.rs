@@ -20,7 +20,7 @@ use scope::Walker;
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Res {
-    /// Not a name, or a name whose fault has been reported.
+    /// Not a name, or one that nothing declares.
     None,
     /// Slot of the enclosing body.
     Local(u32),
@@ -46,6 +46,8 @@ pub(crate) struct ResolvedFile {
     pub(crate) layout: Option<Body>,
     pub(crate) host: Option<Body>,
     pub(crate) tests: Vec<(String, Body)>,
+    /// Names that nothing declares. What is never analysed may have some.
+    pub(crate) undeclared: Vec<(ExprId, Diagnostic)>,
     /// Names whose address is taken somewhere in the file.
     pub(crate) addressed: HashSet<Symbol>,
 }
@@ -96,6 +98,11 @@ impl ResolvedFile {
     /// What a name means here.
     pub(crate) fn res(&self, expr: ExprId) -> Res {
         self.names[expr.0 as usize]
+    }
+
+    /// Reports every name that nothing declares, wherever it stands.
+    pub(crate) fn report_undeclared(&self, cx: &mut Session<'_>) {
+        cx.sink.extend(self.undeclared.iter().map(|(_, diagnostic)| diagnostic.clone()));
     }
 
     /// The declaration of a function.
@@ -164,6 +171,7 @@ pub(crate) fn file(cx: &mut Session<'_>, file: ast::File) -> Result<ResolvedFile
         layout: None,
         host: None,
         tests: Vec::new(),
+        undeclared: Vec::new(),
         addressed: HashSet::new(),
         file: ast::File::new(file.id),
     };
@@ -173,6 +181,7 @@ pub(crate) fn file(cx: &mut Session<'_>, file: ast::File) -> Result<ResolvedFile
     walker.items(0, &file.items);
     out.file = file;
     if cx.sink.error_count() > before {
+        out.report_undeclared(cx);
         cx.sink.ok()?;
     }
     Ok(out)

@@ -418,7 +418,7 @@ impl<'a, 'w> Walker<'a, 'w> {
             if let Some(near) = self.similar(&text) {
                 diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
             }
-            self.cx.emit(diagnostic);
+            self.out.undeclared.push((id, diagnostic));
         }
         self.out.names[id.0 as usize] = res;
     }

@@ -138,6 +138,8 @@ impl Sema<'_, '_> {
                 Data::Void | Data::Undef => Ok(()),
                 Data::Fields(ref fields) if fields.is_empty() => Ok(()),
                 _ if value.ty == self.types.common.void => Ok(()),
+                // Some programs write the type for its value: `else => void`.
+                Data::Type(ty) if ty == self.types.common.void => Ok(()),
                 _ if !self.is_runtime() => Ok(()),
                 _ => {
                     let name = self.type_name(value.ty);

@@ -79,12 +79,11 @@ impl Sema<'_, '_> {
                 let value = self.prelude(name, span)?;
                 Ok(Place::Const { value, home: None })
             }
-            Res::None => Err(self
-                .cx
-                .sink
-                .ok()
-                .err()
-                .unwrap_or_else(|| unreachable!("unresolved names are reported by resolve"))),
+            Res::None => {
+                let file = Rc::clone(&self.frame().file);
+                let reported = self.files.report_undeclared(self.cx, &file, id);
+                Err(reported.unwrap_or_else(|| unreachable!("resolve keeps what it cannot find")))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use dflow_ir::mesh::Color;
 use dflow_ir::program::Profile;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, Symbol as Name, codes};
@@ -28,6 +29,8 @@ pub(crate) struct ProgramCx {
     /// Exports bound so far: name, type, mutability, symbol.
     pub(crate) exports: Vec<BoundExport>,
     pub(crate) fifos: HashMap<PointerBase, u32>,
+    /// Colors that descriptors send to without naming a queue, in order of first mention.
+    pub(crate) without_queue: Vec<Color>,
     pub(crate) emitter: Option<Emitter>,
 }
 
@@ -105,6 +108,7 @@ impl ProgramCx {
             pending: VecDeque::new(),
             exports: Vec::new(),
             fifos: HashMap::new(),
+            without_queue: Vec::new(),
             emitter: None,
         }
     }

@@ -119,6 +119,7 @@ codes! {
 
     // Names.
     UNKNOWN_NAME "unknown-name" Error "a name that nothing declares";
+    UNKNOWN_NAME_UNREACHED "unknown-name-unreached" Warning "a name that nothing declares, in code that nothing reaches";
     DUPLICATE_NAME "duplicate-name" Error "a name declared twice in one scope";
     UNKNOWN_LABEL "unknown-label" Error "a break or continue whose label is not around it";
     DUPLICATE_LABEL "duplicate-label" Error "a label inside a block or loop of the same label";

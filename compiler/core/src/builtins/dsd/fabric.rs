@@ -3,7 +3,7 @@
 use dflow_ir::dsd::FabricDsd;
 use dflow_ir::mesh::Color;
 use dflow_syntax::ast::ExprId;
-use dflow_syntax::{Span, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::memory::required;
 use super::{computed, known, word};
@@ -73,6 +73,10 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
     } else {
         ("output_queue", common.output_queue, common.input_queue)
     };
+    let colored = options.get("fabric_color").is_some();
+    if options.get(name).is_none() && colored && !sema.target.output_queue_bound {
+        return default_queue(sema, options, input, name);
+    }
     let (operand, span) = required(sema, options, name, what)?;
     let value = sema.need_const(operand, span)?;
     if value.ty == other {
@@ -83,6 +87,40 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
         Some(queue) if value.ty == want => Ok(queue as u8),
         _ => wrong_type(sema, &value, "a queue", span),
     }
+}
+
+/// The queue of a descriptor that names a color only, as older programs do: the highest that no
+/// other color has. Outputs share queues when there are more colors than queues.
+fn default_queue(sema: &mut Sema<'_, '_>, options: &Options, input: bool, name: &str) -> R<u8> {
+    let Some((value, span)) = options.value(sema, "fabric_color")? else {
+        return sema.undefined(options.span);
+    };
+    let color = queue::color_value(sema, &value, span)?;
+    let found = if input {
+        queue::free_input(sema, color)
+    } else {
+        let colors = &mut sema.program_mut().without_queue;
+        let at = colors.iter().position(|&known| known == color).unwrap_or(colors.len());
+        if at == colors.len() {
+            colors.push(color);
+        }
+        // Queue 0 is the host's.
+        let usable = sema.target.output_queues.len().saturating_sub(1).max(1);
+        u8::try_from(usable - at % usable).ok()
+    };
+    let Some(queue) = found else {
+        let message = format!(
+            "every input queue has another color: no queue is left for color {}",
+            color.index()
+        );
+        return sema.fail(codes::QUEUE_CLASH, message, options.span, "names no queue");
+    };
+    sema.report(
+        Diagnostic::new(codes::DEPRECATED, "this descriptor names no queue", options.span)
+            .label(format!("gets queue {queue}"))
+            .help(format!("name one: `.{name} = @get_{name}({queue})`")),
+    );
+    Ok(queue)
 }
 
 /// The color of a descriptor that sends where queues are not bound. Elsewhere the queue decides,
