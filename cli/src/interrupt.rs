@@ -3,14 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::exit::{Exit, Failure};
 use crate::term;
+
+/// Signals that come this close together are one wish: a wrapper passes on what the terminal
+/// sends to the whole group anyway.
+const ONE_PRESS: Duration = Duration::from_millis(200);
 
 /// A flag that Ctrl-C sets, and what to remove when a second one comes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     flag: Arc<AtomicBool>,
+    first: Arc<Mutex<Option<Instant>>>,
     files: Arc<Mutex<Vec<PathBuf>>>,
 }
 
@@ -28,7 +34,10 @@ impl Interrupt {
     }
 
     fn pressed(&self) {
-        if !self.flag.swap(true, Ordering::SeqCst) {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *first.get_or_insert_with(Instant::now);
+        self.flag.store(true, Ordering::SeqCst);
+        if since.elapsed() < ONE_PRESS {
             return;
         }
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);

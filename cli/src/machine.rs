@@ -180,17 +180,22 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
     let (exit, message) = match failure {
         host::Failure::Host { error, loc } => {
             // An input that was not given is wrong use; all else is the program's doing.
-            let missing = matches!(error, HostError::Input { .. });
-            let exit = if missing { Exit::Usage } else { Exit::Program };
+            let exit = match error {
+                HostError::Input { .. } => Exit::Usage,
+                HostError::Memory { .. } => Exit::Limit,
+                _ => Exit::Program,
+            };
             (exit, format!("{}{error}", place(image, *loc)))
         }
         host::Failure::HostTrap(trap) => {
             (Exit::Trap, format!("trap in the host block: {}{failure}", place(image, trap.loc)))
         }
         host::Failure::Trap(trap) => {
-            (Exit::Trap, format!("trap: {}{trap}", place(image, trap.loc)))
+            (Exit::Trap, format!("trap: {}{trap}", place(image, trap.place())))
         }
-        host::Failure::Deadlock(deadlock) => (Exit::Trap, format!("deadlock: {deadlock}")),
+        host::Failure::Deadlock(deadlock) => {
+            (Exit::Trap, format!("deadlock: {}", deadlock.text(&image.files)))
+        }
         host::Failure::Limit(Limit::Interrupted) => (Exit::Interrupted, "interrupted".into()),
         host::Failure::Limit(limit @ (Limit::Cycles | Limit::Memory | Limit::Time)) => {
             (Exit::Limit, limit.to_string())

@@ -41,6 +41,8 @@ pub struct Deadlock {
     pub stuck: Vec<StuckWords>,
     /// Host links with words that cannot enter.
     pub host_waiting: Vec<(Coord, Color, u64)>,
+    /// Where the host program waits (line 0: not known).
+    pub host: Loc,
 }
 
 /// PEs that wait for the same thing at the same place of the same program.
@@ -92,6 +94,11 @@ pub enum Wait {
     Fifo,
     /// A microthread that another operation occupies.
     Microthread(u8),
+    /// Somebody to unblock the task: it is activated, or words of this color wait for it.
+    Blocked {
+        /// Color of the words, of a data task.
+        color: Option<Color>,
+    },
 }
 
 /// Words of one color that stand in one kind of place.
@@ -122,36 +129,57 @@ pub enum StuckPlace {
 
 const LINES: usize = 5;
 
-impl std::fmt::Display for Deadlock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "nothing can move any more from cycle {} on", self.cycle)?;
-        let shown =
-            self.waiters.iter().take(LINES.saturating_sub(usize::from(!self.stuck.is_empty())));
-        for waiter in shown {
-            write!(f, "\n  {waiter}")?;
+impl Deadlock {
+    /// The report, a few lines; `files` are the names that source places refer to. Without them,
+    /// places are lines alone.
+    pub fn text(&self, files: &[String]) -> String {
+        let mut text = format!("nothing can move any more from cycle {} on", self.cycle);
+        if self.host.line != 0 {
+            text.push_str(&format!("; the host waits at {}", place(self.host, files)));
+        }
+        let shown = LINES - usize::from(!self.stuck.is_empty());
+        for waiter in self.waiters.iter().take(shown) {
+            text.push_str(&format!("\n  {}", waiter.text(files)));
+        }
+        if self.waiters.len() > shown {
+            text.push_str(&format!("; and {} more groups of PEs", self.waiters.len() - shown));
         }
         if let Some(stuck) = self.stuck.first() {
-            write!(f, "\n  {stuck}")?;
+            text.push_str(&format!("\n  {stuck}"));
         }
-        Ok(())
+        text
     }
 }
 
-impl std::fmt::Display for Waiter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Waiter {
+    fn text(&self, files: &[String]) -> String {
         let Waiter { count, first, last, program, task, loc, wait } = self;
-        match count {
-            1 => write!(f, "PE ({}, {})", first.x, first.y)?,
-            _ => write!(f, "{count} PEs, ({}, {}) to ({}, {}),", first.x, first.y, last.x, last.y)?,
-        }
-        write!(f, " of `{program}`")?;
+        let mut text = match count {
+            1 => format!("PE ({}, {})", first.x, first.y),
+            _ => format!("{count} PEs, ({}, {}) to ({}, {}),", first.x, first.y, last.x, last.y),
+        };
+        text.push_str(&format!(" of `{program}`"));
         if let Some(task) = task {
-            write!(f, " in `{task}`")?;
+            text.push_str(&format!(" in `{task}`"));
         }
         if loc.line != 0 {
-            write!(f, " line {}", loc.line)?;
+            text.push_str(&format!(" {}", place(*loc, files)));
         }
-        write!(f, ": {wait}")
+        format!("{text}: {wait}")
+    }
+}
+
+/// `file:line`, or `line N` if the file has no name here.
+fn place(loc: Loc, files: &[String]) -> String {
+    match files.get(loc.file as usize) {
+        Some(file) => format!("{file}:{}", loc.line),
+        None => format!("line {}", loc.line),
+    }
+}
+
+impl std::fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text(&[]))
     }
 }
 
@@ -180,6 +208,10 @@ impl std::fmt::Display for Wait {
             Wait::Send { color, queue } => {
                 write!(f, "waits for room to send on color {} (queue {queue})", color.index())
             }
+            Wait::Blocked { color: Some(color) } => {
+                write!(f, "is blocked, and words on color {} wait for it", color.index())
+            }
+            Wait::Blocked { color: None } => f.write_str("is blocked, and activated"),
             Wait::Fifo => f.write_str("waits on a FIFO"),
             Wait::Microthread(id) => write!(f, "waits for microthread {id}"),
         }
@@ -189,12 +221,18 @@ impl std::fmt::Display for Wait {
 impl std::fmt::Display for StuckWords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let StuckWords { color, place, words, count, first } = self;
-        write!(f, "{words} words of color {} stand in ", color.index())?;
+        match words {
+            1 => write!(f, "1 word of color {} stands in ", color.index())?,
+            _ => write!(f, "{words} words of color {} stand in ", color.index())?,
+        }
         match place {
             StuckPlace::Router(port) => write!(f, "routers (from {})", port.name())?,
             StuckPlace::Input => f.write_str("input queues")?,
             StuckPlace::Output => f.write_str("output queues")?,
         }
-        write!(f, " of {count} PEs, first ({}, {})", first.x, first.y)
+        match count {
+            1 => write!(f, " of PE ({}, {})", first.x, first.y),
+            _ => write!(f, " of {count} PEs, first ({}, {})", first.x, first.y),
+        }
     }
 }

@@ -25,6 +25,29 @@ pub struct Trap {
     pub cycle: u64,
     /// On which color, if one is concerned.
     pub color: Option<Color>,
+    /// Who sent the word that a router could not pass on, as far as routes and queues tell.
+    pub sender: Option<Box<Sender>>,
+}
+
+/// The operation that last sent on a color, on the nearest PE that sends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The PE.
+    pub pe: Coord,
+    /// The task that started the operation.
+    pub task: Option<String>,
+    /// Source place of the operation (line 0: not known).
+    pub loc: Loc,
+}
+
+impl Trap {
+    /// Where in the source: the act itself, or else the operation that sent the word.
+    pub fn place(&self) -> Loc {
+        match &self.sender {
+            Some(sender) if self.loc.line == 0 => sender.loc,
+            Some(_) | None => self.loc,
+        }
+    }
 }
 
 /// What a program may not do.
@@ -51,7 +74,7 @@ pub enum TrapKind {
 impl std::fmt::Display for TrapKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            TrapKind::Code(kind) => write_code(kind, f),
+            TrapKind::Code(kind) => write!(f, "{kind}"),
             TrapKind::NoRoute { from } => {
                 write!(
                     f,
@@ -62,9 +85,10 @@ impl std::fmt::Display for TrapKind {
             TrapKind::LeftTheMesh { port } => {
                 write!(f, "a wavelet left the program's rectangle to the {}", port.name())
             }
-            TrapKind::QueueBusy { input, queue, .. } => {
+            TrapKind::QueueBusy { input, queue, other } => {
                 let kind = if *input { "input" } else { "output" };
-                write!(f, "{kind} queue {queue} is still used by another operation")
+                write!(f, "{kind} queue {queue} is still used by another operation")?;
+                if other.line == 0 { Ok(()) } else { write!(f, " (line {})", other.line) }
             }
             TrapKind::BadQueue { input, queue } => {
                 let kind = if *input { "input" } else { "output" };
@@ -81,23 +105,6 @@ impl std::fmt::Display for TrapKind {
     }
 }
 
-fn write_code(kind: &CodeTrapKind, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-    match kind {
-        CodeTrapKind::OutsideMemory { address, bytes } => {
-            write!(f, "access of {bytes} bytes at address {address:#x}, outside the PE's memory")
-        }
-        CodeTrapKind::DivideByZero => f.write_str("integer division by zero"),
-        CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
-        CodeTrapKind::BadCall { pointer } => {
-            write!(f, "call through {pointer:#x}, which is no function of this type")
-        }
-        CodeTrapKind::StackOverflow => f.write_str("stack overflow"),
-        CodeTrapKind::BadVector(why) => write!(f, "bad vector operation: {why}"),
-        CodeTrapKind::Unreachable => f.write_str("unreachable code was reached"),
-        CodeTrapKind::SegmentTooLong => f.write_str("calls went on without end"),
-    }
-}
-
 impl std::fmt::Display for Trap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} on PE ({}, {})", self.kind, self.pe.x, self.pe.y)?;
@@ -107,6 +114,17 @@ impl std::fmt::Display for Trap {
         if let Some(task) = &self.task {
             write!(f, ", task `{task}`")?;
         }
-        write!(f, ", cycle {}", self.cycle)
+        write!(f, ", cycle {}", self.cycle)?;
+        if let Some(sender) = &self.sender {
+            let Sender { pe, task, loc } = &**sender;
+            write!(f, "; last sent by PE ({}, {})", pe.x, pe.y)?;
+            if let Some(task) = task {
+                write!(f, " in `{task}`")?;
+            }
+            if loc.line != 0 {
+                write!(f, " line {}", loc.line)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -146,7 +146,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
             let loc = match &failure {
                 Failure::Host { loc, error: _ } => *loc,
                 Failure::HostTrap(trap) => trap.loc,
-                Failure::Trap(trap) => trap.loc,
+                Failure::Trap(trap) => trap.place(),
                 Failure::Deadlock(_) | Failure::Limit(_) => Loc::default(),
             };
             record.message = format!("{}{failure}", place(image, loc));

@@ -56,7 +56,7 @@ impl Outputs {
             && dtype.ty() != ty
         {
             let asked = dtype.name();
-            return Err(format!("output `{name}` is {ty}, the command line says {asked}"));
+            return Err(format!("its elements are {ty}, the command line says {asked}"));
         }
         self.given.retain(|(other, _, _)| *other != index);
         self.given.push((index, ty, bytes.to_vec()));

@@ -14,8 +14,8 @@ use super::program::{CodeAt, FuncPlan, LoadedProgram};
 use super::state::{Dsr, FRAME_HEADER, FRAME_LIMIT, PeState};
 use super::vector::{self, Issued, VectorArgs};
 use super::{
-    CodeEngine, CodeTrap, CodeTrapKind, Entry, HostCall, SEGMENT_BUDGET, SEGMENT_LIMIT, Segment,
-    Stop,
+    CodeEngine, CodeTrap, CodeTrapKind, Entry, FlagAct, HostCall, SEGMENT_BUDGET, SEGMENT_LIMIT,
+    Segment, Stop,
 };
 
 /// The interpreter. It has no state of its own.
@@ -416,7 +416,8 @@ impl<'a> Run<'a> {
             }
             InstData::Flag { op, id } => {
                 let slot = self.out.cycles.wrapping_sub(self.plan.inst_cost[inst]);
-                self.out.flags.push((slot, *op, self.local(*id) as u16));
+                let (op, id, loc) = (*op, self.local(*id) as u16, self.func.locs[inst]);
+                self.out.flags.push(FlagAct { slot, op, id, loc });
             }
             InstData::Random { dst } => {
                 let value = self.state.random();

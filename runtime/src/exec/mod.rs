@@ -56,13 +56,26 @@ pub const SEGMENT_BUDGET: u32 = 1024;
 /// Cycles a segment may take in all; only calls without end get there (loops yield).
 pub const SEGMENT_LIMIT: u32 = 1 << 26;
 
+/// A flag operation that a segment does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlagAct {
+    /// Slot offset from the segment's start.
+    pub slot: u32,
+    /// What is done.
+    pub op: FlagOp,
+    /// To which task, channel or microthread.
+    pub id: u16,
+    /// Where in the source.
+    pub loc: Loc,
+}
+
 /// What running code gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// Issue slots that the segment takes.
     pub cycles: u32,
-    /// Flag operations: slot offset from the segment's start, what, and the id.
-    pub flags: Vec<(u32, FlagOp, u16)>,
+    /// Flag operations, in order.
+    pub flags: Vec<FlagAct>,
     /// Why it stopped.
     pub stop: Stop,
 }
@@ -141,6 +154,25 @@ pub enum CodeTrapKind {
     Unreachable,
     /// Calls went on for [`SEGMENT_LIMIT`] cycles without a visible act.
     SegmentTooLong,
+}
+
+impl std::fmt::Display for CodeTrapKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CodeTrapKind::OutsideMemory { address, bytes } => {
+                write!(f, "access of {bytes} bytes at address {address:#x}, outside the memory")
+            }
+            CodeTrapKind::DivideByZero => f.write_str("integer division by zero"),
+            CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
+            CodeTrapKind::BadCall { pointer } => {
+                write!(f, "call through {pointer:#x}, which is no function of this type")
+            }
+            CodeTrapKind::StackOverflow => f.write_str("stack overflow"),
+            CodeTrapKind::BadVector(why) => write!(f, "bad vector operation: {why}"),
+            CodeTrapKind::Unreachable => f.write_str("unreachable code was reached"),
+            CodeTrapKind::SegmentTooLong => f.write_str("calls went on without end"),
+        }
+    }
 }
 
 /// A vector operation ready to go: operands resolved, length known.

@@ -216,7 +216,7 @@ pub enum Failure {
         loc: Loc,
     },
     /// The host program itself did something forbidden.
-    #[error("the host program failed: {:?}", .0.kind)]
+    #[error("{}", .0.kind)]
     HostTrap(CodeTrap),
     /// A PE did something forbidden.
     #[error("{0}")]
@@ -242,6 +242,9 @@ impl Failure {
         match self {
             Failure::Host { error, loc } if loc == Loc::default() => {
                 Failure::Host { error, loc: place }
+            }
+            Failure::Deadlock(deadlock) if deadlock.host == Loc::default() => {
+                Failure::Deadlock(Box::new(Deadlock { host: place, ..*deadlock }))
             }
             other => other,
         }

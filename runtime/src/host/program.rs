@@ -12,6 +12,7 @@ use super::env::{HostEnv, Output};
 use super::session::Session;
 use super::stream::StreamId;
 use super::{Failure, HostError, Mesh};
+use crate::config::Limit;
 use crate::exec::{
     CodeEngine, Entry, HostCall, LoadedProgram, PeState, Segment, Stop, finish_host_call,
 };
@@ -68,6 +69,9 @@ pub fn run_program<M: Mesh>(
     let entry = program.program().entry;
     let entry = entry.filter(|_| program.program().profile == Profile::Host);
     let func = entry.ok_or(HostError::Program("it has no entry"))?;
+    if program.stack().1 > program.memory_limit() {
+        return Err(Failure::Limit(Limit::Memory));
+    }
     let mut state = PeState::new(program);
     state.prepare(program, &[]);
     let heap = program.stack().1.next_multiple_of(ALIGN);
@@ -84,6 +88,9 @@ pub fn run_program<M: Mesh>(
                 }
             }
             Stop::Host(call) => {
+                if let Some(limit) = host.session.limits().outside() {
+                    return Err(Failure::Limit(limit));
+                }
                 if let Some(failed) = host.perform(&call)? {
                     return Ok(failed);
                 }

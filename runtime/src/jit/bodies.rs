@@ -12,7 +12,7 @@ use super::context::Parts;
 use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
 use crate::exec::vector::{self, Issued, VectorArgs};
-use crate::exec::{CodeTrap, CodeTrapKind, HostCall, Stop, interp};
+use crate::exec::{CodeTrap, CodeTrapKind, FlagAct, HostCall, Stop, interp};
 
 /// What the trap helper is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,8 +142,16 @@ pub(super) fn pause(parts: &mut Parts<'_>, func: u32, frame: u64) -> u32 {
     stop(parts, func, frame, Stop::Yield)
 }
 
-pub(super) fn flag(parts: &mut Parts<'_>, op: u32, id: u32, slot: u32) -> u32 {
-    parts.out.flags.push((slot, FLAG_OPS[op as usize], id as u16));
+pub(super) fn flag(
+    parts: &mut Parts<'_>,
+    op: u32,
+    id: u32,
+    slot: u32,
+    func: u32,
+    inst: u32,
+) -> u32 {
+    let loc = inst_of(parts, func, inst).1;
+    parts.out.flags.push(FlagAct { slot, op: FLAG_OPS[op as usize], id: id as u16, loc });
     DONE
 }
 

@@ -119,7 +119,7 @@ helpers! {
     /// Stops at a back edge.
     Yield = pause(func: u32, frame: u64) -> u32;
     /// Records a flag operation at an issue slot.
-    Flag = flag(op: u32, id: u32, slot: u32) -> u32;
+    Flag = flag(op: u32, id: u32, slot: u32, func: u32, inst: u32) -> u32;
     /// Next pseudo-random word.
     Random = random() -> u32;
     /// Copies memory.

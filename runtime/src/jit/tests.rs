@@ -575,13 +575,3 @@ fn random_programs_reach_every_kind_of_stop() {
     }
     assert!(counts.iter().all(|&count| count >= 10), "{counts:?}");
 }
-
-#[test]
-#[ignore = "minutes; for the night"]
-fn many_random_programs_run_alike_on_both_engines() {
-    for seed in 0..20_000u64 {
-        let program = random::program(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let last = program.funcs.len() as u32 - 1;
-        Pair::new(program).finish(last, &[seed, 2, 3]);
-    }
-}

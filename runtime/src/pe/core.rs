@@ -26,6 +26,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
     pub(crate) outputs: Box<[Ring]>,
+    /// By output queue, as far as used: color, task and place of the operation that used it last.
+    pub(crate) sent: Vec<Option<(u8, u16, Loc)>>,
     /// Queues that hold words, as bits.
     pub(crate) arrived: u64,
     pub(crate) leaving: u64,
@@ -110,6 +112,7 @@ impl<C: Code> Core<C> {
             state: code.state(at),
             inputs: program.inputs.iter().map(input).collect(),
             outputs: program.outputs.iter().map(|_| Ring::default()).collect(),
+            sent: Vec::new(),
             arrived: 0,
             leaving: 0,
             main: Main::Idle,
@@ -405,7 +408,8 @@ impl<C: Code> Region<C> {
         let number = core.at.number as usize;
         let (pe, program) = (plan.coord(number), Some(program.name.clone()));
         self.active_until = self.active_until.max(t + 1);
-        self.note_trap(number, Trap { kind, pe, program, task, loc, cycle: t, color });
+        let trap = Trap { kind, pe, program, task, loc, cycle: t, color, sender: None };
+        self.note_trap(number, trap);
     }
 
     /// Counts a slot of a thread.

@@ -1,6 +1,7 @@
 //! The main thread: section 4 of spec/time.md.
 
 use dflow_ir::inst::ClockOp;
+use dflow_ir::mesh::Color;
 use dflow_ir::ty::Ty;
 
 use super::code::Code;
@@ -8,7 +9,7 @@ use super::core::{Clock, Completion, Core, Fault};
 use super::issue::Readiness;
 use super::op::Op;
 use super::plan::{NO_TASK, PePlan, TaskPlan};
-use crate::exec::{CodeTrap, Entry, Segment, Stop, VectorStart};
+use crate::exec::{CodeTrap, Entry, FlagAct, Segment, Stop, VectorStart};
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -115,20 +116,20 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         let Main::Counting { slot, total, mut flag, .. } = core.main else { return Ok(()) };
         let is_last = slot + 1 == total;
-        while let Some(&(offset, op, id)) = core.segment.flags.get(flag as usize)
-            && (is_last || offset <= slot)
+        while let Some(&act) = core.segment.flags.get(flag as usize)
+            && (is_last || act.slot <= slot)
         {
+            let FlagAct { slot: _, op, id, loc } = act;
             flag += 1;
             let task = core.task;
-            let fault =
-                |kind| Fault { kind, task, loc: program.tasks[usize::from(task)].loc, color: None };
+            let fault = |kind| Fault { kind, task, loc, color: None };
             core.flag(program, op, id).map_err(fault)?;
         }
         if is_last {
             core.acted.acted = true;
             return self.stop(plan, program, code, core, pe, t);
         }
-        let next_flag = core.segment.flags.get(flag as usize).map_or(u32::MAX, |it| it.0);
+        let next_flag = core.segment.flags.get(flag as usize).map_or(u32::MAX, |it| it.slot);
         let next = next_flag.clamp(slot + 1, total - 1);
         core.main = Main::Counting { slot: slot + 1, total, next, flag, asleep: None };
         core.acted.counted = true;
@@ -292,7 +293,7 @@ impl<C: Code> Core<C> {
             kind: TrapKind::QueueBusy { input, queue, other },
             task: op.task,
             loc: op.loc,
-            color: None,
+            color: op.color(queue, input).and_then(Color::new),
         };
         for input in [true, false] {
             let (mine, used) = if input {
@@ -312,6 +313,13 @@ impl<C: Code> Core<C> {
         }
         self.owned_in |= op.input_mask();
         self.owned_out |= op.output_mask();
+        if let Some(output) = op.output {
+            let queue = usize::from(output.queue);
+            if self.sent.len() <= queue {
+                self.sent.resize(queue + 1, None);
+            }
+            self.sent[queue] = Some((output.color, op.task, op.loc));
+        }
         Ok(())
     }
 }

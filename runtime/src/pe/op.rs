@@ -111,6 +111,15 @@ impl<O> Op<O> {
         self.output.map_or(0, |output| 1 << output.queue)
     }
 
+    /// The color that it names for one of its queues.
+    pub(crate) fn color(&self, queue: u8, input: bool) -> Option<u8> {
+        if !input {
+            return self.output.filter(|output| output.queue == queue).map(|output| output.color);
+        }
+        let mut inputs = self.inputs.iter().zip(&self.colors);
+        inputs.find(|(own, _)| **own == Some(queue)).map(|(_, color)| *color)
+    }
+
     /// Whether control wavelets pass it by.
     pub(crate) fn ignores_control(&self) -> bool {
         matches!(self.on_control, OnControl::Ignore)

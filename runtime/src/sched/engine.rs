@@ -21,7 +21,7 @@ use crate::outcome::{Deadlock, RunEnd};
 use crate::pe::code::Code;
 use crate::pe::main::Main;
 use crate::stats::Stats;
-use crate::trap::TrapKind;
+use crate::trap::{Trap, TrapKind};
 
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
@@ -147,7 +147,8 @@ impl<C: Code> Engine<C> {
         }
         if let Some(trap) = trap {
             self.advance(trap.cycle, stop);
-            return RunEnd::Trap(trap);
+            let sender = report::sender(&self.plan, &self.regions, &trap);
+            return RunEnd::Trap(Trap { sender: sender.map(Box::new), ..trap });
         }
         let active = self.regions.iter().map(|region| region.active_until).max().unwrap_or(0);
         match limit {

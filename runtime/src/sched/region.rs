@@ -188,7 +188,8 @@ impl<C: Code> Region<C> {
     ) {
         let program = plan.program(number).map(|program| program.name.clone());
         let pe: Coord = plan.coord(number);
-        let trap = Trap { kind, pe, program, task: None, loc: Loc::default(), cycle, color };
+        let (task, loc, sender) = (None, Loc::default(), None);
+        let trap = Trap { kind, pe, program, task, loc, cycle, color, sender };
         self.note_trap(number, trap);
     }
 

@@ -10,9 +10,11 @@ use super::region::Region;
 use crate::fabric::router::{Lane, RAMP};
 use crate::outcome::{Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
-use crate::pe::core::Core;
+use crate::pe::core::{Core, bits};
 use crate::pe::main::Main;
 use crate::pe::op::Op;
+use crate::pe::plan::{NO_TASK, PePlan};
+use crate::trap::{Sender, Trap, TrapKind};
 
 /// Most senders that are named.
 const SENDERS: usize = 4;
@@ -20,10 +22,18 @@ const SENDERS: usize = 4;
 /// What an operation waits for, as a key for folding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Receive { color: u8, queue: u8 },
-    Send { color: u8, queue: u8 },
+    Receive {
+        color: u8,
+        queue: u8,
+    },
+    Send {
+        color: u8,
+        queue: u8,
+    },
     Fifo,
     Microthread(u8),
+    /// A task that is blocked; the color of the words that wait for it, if it is a data task.
+    Blocked(Option<u8>),
 }
 
 /// Program, task, place, kind.
@@ -38,7 +48,12 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
         for pe in 0..region.cores.len() as u32 {
             let number = region.number(plan, pe);
             if let Some(core) = &region.cores[pe as usize] {
-                for key in waits(core) {
+                let program = &plan.programs[usize::from(core.at.program)];
+                let mut keys = waits(core);
+                if keys.is_empty() {
+                    keys = blocked(program, core);
+                }
+                for key in keys {
                     let group = groups.entry(key).or_insert((0, number, number));
                     *group = (group.0 + 1, group.1.min(number), group.2.max(number));
                 }
@@ -71,7 +86,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
         .collect();
     stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.words));
     host_waiting.sort_by_key(|(at, color, _)| (at.y, at.x, *color));
-    Deadlock { cycle, waiters, stuck, host_waiting }
+    Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default() }
 }
 
 /// What a core's operations wait for.
@@ -84,6 +99,26 @@ fn waits<C: Code>(core: &Core<C>) -> Vec<Key> {
         Main::Vector(op) => all.push(of(op)),
         Main::Launch(op) => all.push((program, op.task, op.loc, Kind::Microthread(op.microthread))),
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
+    }
+    all
+}
+
+/// Tasks of an idle core that would run if they were not blocked.
+fn blocked<C: Code>(program: &PePlan, core: &Core<C>) -> Vec<Key> {
+    let mut all = Vec::new();
+    let mut note = |task: u16, color| {
+        if let Some(plan) = program.tasks.get(usize::from(task)) {
+            all.push((core.at.program, task, plan.loc, Kind::Blocked(color)));
+        }
+    };
+    for id in bits(core.activated & core.task_blocked) {
+        note(program.local[id], None);
+    }
+    for queue in bits(core.arrived) {
+        let input = &program.inputs[queue];
+        if core.channel_blocked >> input.channel & 1 != 0 && input.task != NO_TASK {
+            note(input.task, core.inputs[queue].ring.head().map(|head| head.color));
+        }
     }
     all
 }
@@ -148,6 +183,7 @@ fn waiter<C: Code>(
         },
         Kind::Fifo => Wait::Fifo,
         Kind::Microthread(id) => Wait::Microthread(id),
+        Kind::Blocked(color) => Wait::Blocked { color: color.and_then(Color::new) },
     };
     Waiter {
         count,
@@ -204,6 +240,35 @@ fn trace<C: Code>(
     (senders, stands)
 }
 
+/// Who sent the word that a router could not pass on (see [`Sender`]). All PEs have run up to the
+/// same cycle, so that the answer does not depend on the engine.
+pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -> Option<Sender> {
+    let at = (u32::from(trap.pe.x), u32::from(trap.pe.y));
+    let (x, y) = match trap.kind {
+        TrapKind::NoRoute { from: Port::Ramp } | TrapKind::LeftTheMesh { .. } => at,
+        TrapKind::NoRoute { from } => plan.neighbour(at.0, at.1, from)?,
+        TrapKind::Code(_)
+        | TrapKind::QueueBusy { .. }
+        | TrapKind::BadQueue { .. }
+        | TrapKind::UnboundTask { .. }
+        | TrapKind::BadId { .. }
+        | TrapKind::Teardown => return None,
+    };
+    let (color, start) = (trap.color?.index(), plan.number(x, y));
+    let senders = match trap.kind {
+        TrapKind::NoRoute { from: Port::Ramp } => vec![start],
+        _ => trace(plan, regions, start, color).0,
+    };
+    senders.into_iter().find_map(|pe| {
+        let core = core_at(plan, regions, pe)?;
+        let mut sent = core.sent.iter().flatten().filter(|(sent, ..)| *sent == color);
+        let &(_, task, loc) = sent.next()?;
+        let program = &plan.programs[usize::from(core.at.program)];
+        let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
+        Some(Sender { pe: plan.coord(pe), task, loc })
+    })
+}
+
 /// Follows waits for words from sender to sender: the first PE that waits for nothing.
 fn silent<C: Code>(plan: &Plan, regions: &[Region<C>], senders: &[usize]) -> Option<usize> {
     let mut seen = BTreeSet::new();
@@ -216,7 +281,7 @@ fn silent<C: Code>(plan: &Plan, regions: &[Region<C>], senders: &[usize]) -> Opt
         }
         let color = waits.iter().find_map(|(.., kind)| match *kind {
             Kind::Receive { color, .. } => Some(color),
-            Kind::Send { .. } | Kind::Fifo | Kind::Microthread(_) => None,
+            Kind::Send { .. } | Kind::Fifo | Kind::Microthread(_) | Kind::Blocked(_) => None,
         })?;
         next = *trace(plan, regions, next, color).0.first()?;
     }

@@ -12,7 +12,9 @@ use dflow_ir::ty::Ty;
 
 use super::Interpreter;
 use crate::exec::program::LoadedProgram;
-use crate::exec::{CodeEngine, CodeTrapKind, Entry, PeState, SEGMENT_BUDGET, Segment, Stop};
+use crate::exec::{
+    CodeEngine, CodeTrapKind, Entry, FlagAct, PeState, SEGMENT_BUDGET, Segment, Stop,
+};
 
 fn load(funcs: Vec<Func>) -> LoadedProgram {
     let mut program = Program::empty("test".to_owned(), Profile::Pe);
@@ -67,7 +69,9 @@ fn a_wait_in_a_nested_call_comes_back_to_where_it_was() {
     assert_eq!(first.cycles, 2 * timing.scalar + timing.call);
     let second = resume(&program, &mut state, 10);
     assert_eq!(second.stop, Stop::Return);
-    assert_eq!(second.flags, [(3 * timing.scalar, FlagOp::Activate, 17)]);
+    let act =
+        FlagAct { slot: 3 * timing.scalar, op: FlagOp::Activate, id: 17, loc: Loc::default() };
+    assert_eq!(second.flags, [act]);
     assert_eq!(second.cycles, 5 * timing.scalar);
 }
 

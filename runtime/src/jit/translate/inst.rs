@@ -100,7 +100,8 @@ impl Translator<'_> {
                 let now = self.cycles_now();
                 let slot = self.b.ins().iadd_imm_s(now, -i64::from(cost));
                 let code = self.int(code as u32);
-                self.call_helper(Helper::Flag, &[code, id, slot]);
+                let [func, at] = self.place(inst);
+                self.call_helper(Helper::Flag, &[code, id, slot, func, at]);
             }
             InstData::Random { dst } => {
                 let value = self.call_helper(Helper::Random, &[]);

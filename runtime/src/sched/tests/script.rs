@@ -11,7 +11,7 @@ use dflow_ir::program::{FuncId, Profile, Program};
 use dflow_ir::target::{Target, TargetId};
 
 use crate::config::{Config, EngineKind};
-use crate::exec::{CodeTrapKind, Entry, Segment, Stop, Stream, VectorStart};
+use crate::exec::{CodeTrapKind, Entry, FlagAct, Segment, Stop, Stream, VectorStart};
 use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
 use crate::pe::code::{Code, Element, Fifo, Pe};
@@ -146,7 +146,8 @@ impl Code for Script {
             match act {
                 Act::Work(slots) => out.cycles += slots,
                 Act::Flag(op, id) => {
-                    out.flags.push((out.cycles, *op, *id));
+                    let (slot, op, id, loc) = (out.cycles, *op, *id, Loc::default());
+                    out.flags.push(FlagAct { slot, op, id, loc });
                     out.cycles += 1;
                 }
                 Act::Vector(start) => {
