@@ -237,6 +237,8 @@ impl<'a> Run<'a> {
             return Ok(self.suspend(yields, Stop::Yield));
         }
         self.spend(self.plan.end_cost[block]);
+        #[cfg(test)]
+        super::seen::end(&data.terminator);
         let to = match &data.terminator {
             Terminator::Jump(to) => *to,
             Terminator::Branch { cond, then, otherwise } => {
@@ -318,6 +320,8 @@ impl<'a> Run<'a> {
     #[expect(clippy::too_many_lines, reason = "one arm per instruction")]
     fn inst(&mut self, inst: Inst) -> Result<Flow, CodeTrapKind> {
         let func = self.func;
+        #[cfg(test)]
+        super::seen::inst(&func.insts[inst]);
         match &func.insts[inst] {
             InstData::Const { dst, bits } => self.set(*dst, *bits),
             InstData::Slot { dst, slot } => self.set(*dst, self.slots[slot.as_u32() as usize]),

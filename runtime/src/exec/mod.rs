@@ -17,6 +17,8 @@ pub mod fifo;
 pub mod interp;
 pub mod memory;
 pub mod program;
+#[cfg(test)]
+pub(crate) mod seen;
 pub mod state;
 pub mod vector;
 

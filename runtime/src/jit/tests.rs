@@ -554,6 +554,35 @@ proptest! {
     }
 }
 
+/// The programs of the tests above, a fixed number of them: no form of instruction is left out.
+#[test]
+fn every_form_of_instruction_runs_on_both_engines() {
+    let mut seed = 7u32;
+    for round in 0..40u64 {
+        let numbers: Vec<u32> = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed >> 7
+        })
+        .take(120)
+        .collect();
+        let program = random::program(round);
+        let last = program.funcs.len() as u32 - 1;
+        Pair::new(program).finish(last, &[round, 2, 3]);
+        for program in [
+            dflow_ir::generate::program(&numbers),
+            dflow_ir::generate::exhibit(&numbers),
+            dflow_ir::generate::host_exhibit(&numbers),
+        ] {
+            let count = program.funcs.len() as u32;
+            let mut pair = Pair::load(linked(program));
+            for func in 0..count {
+                pair.finish(func, &[round, 5, 1]);
+            }
+        }
+    }
+    assert_eq!(crate::exec::seen::missing(), [""; 0]);
+}
+
 /// How often each kind of segment end comes up: a generator that traps at once tests nothing.
 #[test]
 fn random_programs_reach_every_kind_of_stop() {

@@ -46,16 +46,23 @@ pub(crate) fn misplaced_unsafe(file: &File) -> Vec<String> {
     found.map(|(line, _)| format!("{}:{line}: unsafe outside {UNSAFE:?}", file.path)).collect()
 }
 
-/// Parts that say they are not there yet by panicking.
+/// Parts that say they are not there yet by panicking, and tests that are not run.
 pub(crate) fn unfinished(file: &File) -> Vec<String> {
     if !file.is_rust() || file.path.starts_with("xtask/") {
         return Vec::new();
     }
     let macros = ["todo!(", "unimplemented!("];
-    let found = code_lines(&file.text).filter(|(_, code)| macros.iter().any(|m| code.contains(m)));
-    found
-        .map(|(line, _)| format!("{}:{line}: not there yet: give a diagnostic instead", file.path))
-        .collect()
+    let holds = |code: &str, words: &[&str]| words.iter().any(|word| code.contains(word));
+    let mut faults = Vec::new();
+    for (line, code) in code_lines(&file.text) {
+        if holds(code, &macros) {
+            faults.push(format!("{}:{line}: not there yet: give a diagnostic instead", file.path));
+        }
+        if holds(code, &["#[ignore"]) {
+            faults.push(format!("{}:{line}: a test that nobody runs", file.path));
+        }
+    }
+    faults
 }
 
 /// Names of libraries in the machine: they would be a back door.

@@ -1,0 +1,154 @@
+//! How runs end: every trap, deadlock and limit is one short report with the right exit code.
+//!
+//! Programs are written one line each, so that the line that is to blame is known: the code of
+//! the PE stands on line 5, the host block on line 13.
+
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A program of one PE that is launched once.
+fn program(code: &str) -> String {
+    format!(
+        r#"const memcpy = @import_module("<memcpy/get_params>", .{{ .width = 1, .height = 1 }});
+tile t {{
+  param memcpy_params: comptime_struct;
+  const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+  {code}
+  comptime {{ @export_symbol(go); }}
+}}
+layout {{
+  @set_rectangle(1, 1);
+  @set_tile_code(0, 0, t, .{{ .memcpy_params = memcpy.get_params(0) }});
+  @export_name("go", fn()void);
+}}
+host {{ @launch("go"); }}
+"#
+    )
+}
+
+/// A program whose host block, on line 3, does everything.
+fn host(body: &str) -> String {
+    format!(
+        "layout {{ @set_rectangle(1, 1); @set_tile_code(0, 0, t, .{{}}); }}\ntile t {{}}\nhost {{ {body} }}\n"
+    )
+}
+
+fn dflowc(source: &str, args: &[&str]) -> Output {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.dfl"), source).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    command.current_dir(folder.path()).args(["run", "p.dfl"]).args(args);
+    command.output().expect("the tool starts")
+}
+
+/// Runs a program on every pair of engines: exit code, and all of `wanted` in a report of at most
+/// six lines (after the notes of the compiler).
+#[track_caller]
+fn ends(source: &str, args: &[&str], code: i32, wanted: &[&str]) {
+    let mut first: Option<String> = None;
+    for (engine, kind) in [("exact", "jit"), ("step", "interpreter")] {
+        let all = [args, &["--engine", engine, "--code", kind]].concat();
+        let output = dflowc(source, &all);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = said.find("dflowc: ").map_or("", |at| &said[at..]);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        for part in wanted {
+            assert!(report.contains(part), "no `{part}` in {said}");
+        }
+        assert!(report.lines().count() <= 6, "{said}");
+        assert_eq!(first.get_or_insert_with(|| report.to_owned()), report);
+    }
+}
+
+/// A vector of four words, and a descriptor that sends them on color 3.
+const SEND: &str = "var a: [4]u32; \
+    const m = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> a[i] }); \
+    const c = @get_color(3); const q = @get_output_queue(2); \
+    const out = @get_dsd(fabout_dsd, .{ .fabric_color = c, .extent = 4, .output_queue = q }); ";
+
+#[test]
+fn traps_of_code_name_the_line_and_the_task() {
+    let on_pe = ["PE (0, 0)", "task `memcpy.on_command`", "p.dfl:5:"];
+    for (code, what) in [
+        ("var x: u16 = 0; fn go() void { x = 5 / x; }", "division by zero"),
+        ("var x: i16 = 0; fn go() void { x = 5 % x; }", "division by zero"),
+        ("var x: u16 = 0; fn go() void { @assert(x == 1); }", "`x == 1` does not hold"),
+        ("var a: [4]u16; var i: u16 = 30000; fn go() void { a[i] = 1; }", "outside the memory"),
+        (
+            "var x: u16 = 0; fn f(n: u16) u16 { return f(n + 1) + x; } fn go() void { x = f(0); }",
+            "stack overflow",
+        ),
+        ("const id = @get_local_task_id(9); fn go() void { @activate(id); }", "task id 9"),
+    ] {
+        ends(&program(code), &[], 3, &[&on_pe[..], &["trap: ", what]].concat());
+    }
+}
+
+#[test]
+fn words_that_cannot_go_on_name_who_sent_them() {
+    let sender =
+        ["trap: p.dfl:5:", "color 3", "last sent by PE (0, 0) in `memcpy.on_command` line 5"];
+    let routed = "comptime { @set_local_color_config(c, \
+        .{ .routes = .{ .rx = .{RAMP}, .tx = .{EAST} } }); } ";
+    let go = "fn go() void { @mov32(out, m); sys.unblock_cmd_stream(); }";
+    let outside = program(&[SEND, routed, go].concat());
+    ends(&outside, &[], 3, &[&sender[..], &["left the program's rectangle to the EAST"]].concat());
+    let nowhere = program(&[SEND, go].concat());
+    ends(&nowhere, &[], 3, &[&sender[..], &["has no route here"]].concat());
+}
+
+#[test]
+fn two_operations_on_a_queue_name_both_lines() {
+    let loops = "comptime { @set_local_color_config(c, \
+        .{ .routes = .{ .rx = .{RAMP}, .tx = .{RAMP} } }); } ";
+    let go = "fn go() void { @mov32(out, m, .{ .async = true });\n@mov32(out, m); }";
+    let wanted = ["trap: p.dfl:6:", "color 3", "output queue 2 is still used", "(line 5)"];
+    ends(&program(&[SEND, loops, go].concat()), &[], 3, &wanted);
+}
+
+#[test]
+fn deadlocks_name_who_waits_and_the_host() {
+    let forgotten = program("fn go() void {}");
+    let wanted = [
+        "deadlock: ",
+        "PE (0, 0) of `t`",
+        "`memcpy.on_command`",
+        "is blocked",
+        "the host waits at p.dfl:13",
+    ];
+    ends(&forgotten, &[], 3, &wanted);
+    let waiting = program(
+        "var a: [4]u32; const c = @get_color(3); const q = @get_input_queue(2); \
+         comptime { @set_local_color_config(c, .{ .routes = .{ .rx = .{WEST}, .tx = .{RAMP} } }); } \
+         const in = @get_dsd(fabin_dsd, .{ .fabric_color = c, .extent = 4, .input_queue = q }); \
+         const m = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> a[i] }); \
+         fn go() void { @mov32(m, in); sys.unblock_cmd_stream(); }",
+    );
+    let wanted =
+        ["PE (0, 0) of `t` in `memcpy.on_command` p.dfl:5", "a word on color 3", "none ever came"];
+    ends(&waiting, &[], 3, &wanted);
+}
+
+#[test]
+fn the_host_block_can_trap_too() {
+    let zero = host("var z: u64 = 0; @print(\"{}\", .{7 / z});");
+    ends(&zero, &[], 3, &["trap in the host block: p.dfl:3:", "integer division by zero"]);
+    let outside = host("var z: [4]u64; var i: u64 = 1 << 40; z[i] = 3; @print(\"{}\", .{z[0]});");
+    ends(&outside, &[], 3, &["trap in the host block: p.dfl:3:", "outside the memory"]);
+}
+
+#[test]
+fn limits_end_with_exit_code_four() {
+    let endless = program("var x: u16 = 0; fn go() void { while (true) { x += 1; } }");
+    ends(&endless, &["--max-cycles", "20000"], 4, &["the cycle limit was reached"]);
+    ends(&endless, &["--max-cycles", "0"], 4, &["the cycle limit was reached"]);
+    ends(&endless, &["--timeout", "0.2"], 4, &["the time limit was reached"]);
+    let short = host("@print(\"here\", .{});");
+    ends(&short, &["--timeout", "0"], 4, &["the time limit was reached"]);
+    ends(&short, &["--max-memory", "1"], 4, &["the memory limit was reached"]);
+    let large = host("var z = @alloc(u64, 100000); @print(\"{}\", .{z[0]});");
+    ends(&large, &["--max-memory", "1200000"], 4, &["beyond its limit"]);
+}
