@@ -60,7 +60,7 @@ impl Report {
     pub(crate) fn text(&self) -> String {
         let (width, height) = self.mesh;
         let clock = self.clock as f64 / 1e6;
-        let threads = match self.config.threads.max(1) {
+        let threads = match self.config.threads_used(width, height) {
             1 => "1 thread".to_owned(),
             n => format!("{n} threads"),
         };
@@ -93,7 +93,7 @@ impl Report {
             "host_seconds": self.host.as_secs_f64(),
             "engine": engine(self.config.engine),
             "code": code(self.config.code),
-            "threads": self.config.threads.max(1),
+            "threads": self.config.threads_used(self.mesh.0, self.mesh.1),
         })
     }
 }

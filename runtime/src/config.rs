@@ -60,6 +60,27 @@ impl Default for Config {
     }
 }
 
+/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
+/// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
+const MAX_THREADS: usize = 24;
+
+/// Threads that share so many columns and rows of regions: bands of whole rows or columns.
+pub(crate) fn bands(threads: usize, columns: usize, rows: usize) -> usize {
+    threads.clamp(1, MAX_THREADS).min(columns.max(rows).max(1))
+}
+
+impl Config {
+    /// Threads that really work on a rectangle of PEs: a small one has few regions to share.
+    pub fn threads_used(&self, width: u16, height: u16) -> usize {
+        let side = if self.region == 0 { REGION } else { self.region };
+        let regions = |extent: u16| usize::from(extent.div_ceil(side));
+        match self.engine {
+            EngineKind::Step => 1,
+            EngineKind::Exact => bands(self.threads, regions(width), regions(height)),
+        }
+    }
+}
+
 /// What ends a run that would go on.
 #[derive(Clone, Debug)]
 pub struct Limits {

@@ -9,7 +9,7 @@ use dflow_ir::image::MemoryMap;
 use dflow_ir::inst::{ClockOp, FlagOp, InstData, Operand, Terminator, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
-use dflow_ir::program::{FuncId, HostOp, Profile, Program, SigId};
+use dflow_ir::program::{Fifo, FifoId, FuncId, GlobalId, HostOp, Profile, Program, SigId};
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
@@ -20,7 +20,7 @@ use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::FRAME_HEADER;
 use crate::exec::{
-    CodeEngine, Entry, FifoCheck, PeState, Segment, Stop, VectorStart, VectorState,
+    CodeEngine, CodeTrapKind, Entry, FifoCheck, PeState, Segment, Stop, VectorStart, VectorState,
     finish_host_call,
 };
 
@@ -580,7 +580,34 @@ fn every_form_of_instruction_runs_on_both_engines() {
             }
         }
     }
+    fifo_lengths_and_unreachable_code();
     assert_eq!(crate::exec::seen::missing(), [""; 0]);
+}
+
+/// Both sides of a FIFO get a length; then comes a block that nothing may reach.
+fn fifo_lengths_and_unreachable_code() {
+    let mut program = dflow_ir::generate::program(&[]);
+    program.fifos.push(Fifo {
+        buffer: GlobalId::from_u32(0),
+        capacity: 8,
+        element: 2,
+        activate_pop: None,
+        activate_push: None,
+    });
+    let mut b = function(&[], None);
+    for (length, write_side) in [(3, true), (2, false)] {
+        let length = b.constant(Ty::I16, length);
+        b.inst(InstData::SetFifoLength { fifo: FifoId::from_u32(0), write_side, length });
+    }
+    b.terminate(Terminator::Unreachable);
+    let func = program.funcs.push(b.finish());
+    let mut pair = Pair::load(linked(program));
+    let segments = pair.finish(func.as_u32(), &[]);
+    assert!(
+        matches!(&segments[0].stop, Stop::Trap(trap) if trap.kind == CodeTrapKind::Unreachable)
+    );
+    let fifo = &pair.native.fifos[0];
+    assert_eq!((fifo.write_length, fifo.read_length), (3, 2));
 }
 
 /// How often each kind of segment end comes up: a generator that traps at once tests nothing.

@@ -8,13 +8,10 @@ pub(crate) mod worker;
 
 use super::region::Region;
 use super::run::Run;
+use crate::config;
 use crate::pe::code::Code;
 use sync::Sync;
 use worker::Worker;
-
-/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
-/// [`super::run::SLACK`].
-const MAX_THREADS: usize = 24;
 
 /// Runs all regions up to the run's stop; regions are in the order of their numbers.
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, regions: &mut [Region<C>], threads: usize) {
@@ -47,7 +44,7 @@ fn bands<C: Code>(run: &Run<'_, C>, threads: usize) -> Vec<usize> {
     let (columns, regions) = (run.plan.columns() as usize, run.plan.regions() as usize);
     let rows = regions.checked_div(columns).unwrap_or(0);
     let along = rows.max(columns).max(1);
-    let threads = threads.clamp(1, MAX_THREADS).min(along);
+    let threads = config::bands(threads, columns, rows);
     let line = |region: usize| if rows >= columns { region / columns } else { region % columns };
     (0..regions).map(|region| line(region) * threads / along).collect()
 }
