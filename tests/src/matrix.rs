@@ -149,7 +149,14 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
                 Failure::Trap(trap) => trap.place(),
                 Failure::Deadlock(_) | Failure::Limit(_) => Loc::default(),
             };
-            record.message = format!("{}{failure}", place(image, loc));
+            let text = match &failure {
+                Failure::Deadlock(deadlock) => deadlock.text(&image.files),
+                Failure::Host { .. }
+                | Failure::HostTrap(_)
+                | Failure::Trap(_)
+                | Failure::Limit(_) => failure.to_string(),
+            };
+            record.message = format!("{}{text}", place(image, loc));
         }
     }
     record
