@@ -138,3 +138,56 @@ fn damage_is_told() {
     wrong[HEADER] = 77;
     assert_eq!(decode(&wrong), Err(Malformed::Length(77)));
 }
+
+/// The mesh's way to decide in f32 alone (spec/ceresz.md, section 4).
+fn keeps_bound_in_single(back: f32, value: f32, eps: f64) -> bool {
+    let high = round_down(eps);
+    let rest = round_down(eps - f64::from(high));
+    let miss = back - value;
+    if miss < high && miss > -high {
+        return true;
+    }
+    let part = miss - back;
+    let lost = (back - (miss - part)) - (value + part);
+    if miss < 0.0 { -miss == high && -lost <= rest } else { miss == high && lost <= rest }
+}
+
+fn round_down(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) > value { f32::from_bits(near.to_bits() - 1) } else { near }
+}
+
+#[test]
+fn single_precision_decides_as_double() {
+    let mut seed = 7_u64;
+    let mut next = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 32) as u32
+    };
+    let mut edges = 0;
+    for round in 0..400_000_u32 {
+        // Half of the bounds are exact in f32, and a quarter powers of two.
+        let eps = match round % 4 {
+            0 => f64::from(1 << (next() % 24)),
+            1 => f64::from(f32::from_bits(0x3a00_0000 + next() % 0x0800_0000)),
+            _ => f64::from(next()) / 4_294_967_296.0 * f64::from(1 << (next() % 20)),
+        };
+        let bound = Bound::absolute(eps);
+        let level = (next() % (2 << (next() % 16))) as i32 - 1;
+        let back = restore(level, &bound);
+        // Values a few units around the place where the bound ends.
+        let edge = (f64::from(back) + if next() & 1 == 0 { eps } else { -eps }) as f32;
+        let value = f32::from_bits(edge.to_bits().wrapping_add(next() % 7).wrapping_sub(3));
+        if !value.is_finite() {
+            continue;
+        }
+        let error = (f64::from(back) - f64::from(value)).abs();
+        edges += u32::from(error == eps);
+        assert_eq!(
+            keeps_bound_in_single(back, value, eps),
+            error <= eps,
+            "{back:e} for {value:e} within {eps:e}"
+        );
+    }
+    assert!(edges > 1000, "{edges}");
+}
