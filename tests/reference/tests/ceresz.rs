@@ -1,0 +1,158 @@
+//! The mesh program against the plain codec: the same bytes on every mesh, on both engines.
+#![forbid(unsafe_code)]
+
+use dflow_compiler::{MemoryWorld, Options, compile};
+use dflow_ir::image::Image;
+use dflow_reference::ceresz::{Bound, decode, encode};
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
+use dflow_runtime::host::{HostEnv, HostOutcome, Input, Output, run_image};
+
+/// Inputs and settings of a run, and what it gave.
+#[derive(Default)]
+struct Files {
+    inputs: Vec<(&'static str, Vec<u8>)>,
+    settings: Vec<(&'static str, String)>,
+    outputs: Vec<Output>,
+    printed: Vec<String>,
+}
+
+impl Files {
+    fn output(&self, name: &str) -> Vec<u32> {
+        let output = self.outputs.iter().find(|output| output.name == name);
+        let bytes = &output.expect("every run gives both").bytes;
+        bytes.as_chunks::<4>().0.iter().map(|&word| u32::from_le_bytes(word)).collect()
+    }
+}
+
+impl HostEnv for Files {
+    fn has_input(&self, name: &str) -> bool {
+        self.inputs.iter().any(|(known, _)| *known == name)
+    }
+
+    fn input(&mut self, name: &str) -> Result<Input, String> {
+        let input = self.inputs.iter().find(|(known, _)| *known == name);
+        let (_, bytes) = input.ok_or("not given")?;
+        Ok(Input { bytes: bytes.clone(), ty: None })
+    }
+
+    fn setting(&self, name: &str) -> Option<String> {
+        let setting = self.settings.iter().find(|(known, _)| *known == name);
+        setting.map(|(_, text)| text.clone())
+    }
+
+    fn output(&mut self, output: Output) -> Result<(), String> {
+        self.outputs.push(output);
+        Ok(())
+    }
+
+    fn print(&mut self, line: &str) {
+        self.printed.push(line.to_owned());
+    }
+}
+
+fn program(rows: u16, cols: u16) -> Image {
+    let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
+    let source = source.expect("ceresz comes with the tool");
+    let world = MemoryWorld::new().with(source.path, source.text);
+    let params = vec![("rows".into(), rows.to_string()), ("cols".into(), cols.to_string())];
+    let compiled = compile(&world, source.path, Options { params, ..Options::default() });
+    let messages: Vec<_> = compiled.diagnostics.iter().map(|d| format!("{d:?}")).collect();
+    compiled.image.unwrap_or_else(|| panic!("{messages:#?}"))
+}
+
+fn run(image: &Image, files: &mut Files, config: &Config) -> u64 {
+    let host = image.host.as_ref().expect("it has a host block");
+    let result = run_image(image, host, config, &Limits::default(), files);
+    let run = result.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(run.outcome, HostOutcome::Done, "{:?}", files.printed);
+    run.cycles
+}
+
+fn bytes(field: &[f32]) -> Vec<u8> {
+    field.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// Compresses and restores on the mesh; both must be what the plain codec gives.
+fn agree(image: &Image, field: &[f32], setting: (&'static str, f64), config: &Config) -> u64 {
+    let bound = match setting.0 {
+        "rel" => Bound::relative(setting.1, field),
+        _ => Bound::absolute(setting.1),
+    };
+    let mut files = Files {
+        inputs: vec![("field", bytes(field))],
+        settings: vec![(setting.0, format!("{:e}", setting.1))],
+        ..Files::default()
+    };
+    let cycles = run(image, &mut files, config);
+    let expected = encode(field, &bound);
+    assert!(files.output("compressed") == expected, "{} values, {setting:?}", field.len());
+    let restored = decode(&expected).expect("its own container");
+    let restored: Vec<u32> = restored.iter().map(|value| value.to_bits()).collect();
+    assert!(files.output("restored") == restored, "{} values, {setting:?}", field.len());
+    cycles
+}
+
+/// A field of `n` values: smooth, with rough places, zeros, and values that no bound can hold.
+fn mixed(n: usize, mut seed: u32) -> Vec<f32> {
+    let mut next = || {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        seed >> 8
+    };
+    let value = |i: usize, random: u32| match i / 100 % 8 {
+        0 | 1 => i as f32 * 0.01,
+        2 => 0.0,
+        3 => random as f32 / 65_536.0,
+        4 => -(random as f32) / 16_777_216.0,
+        5 if random.is_multiple_of(17) => f32::from_bits(random << 8),
+        6 if random.is_multiple_of(29) => f32::INFINITY,
+        7 if random.is_multiple_of(31) => f32::NAN,
+        _ => 280.0 + random as f32 / 1.0e8,
+    };
+    (0..n).map(|i| value(i, next())).collect()
+}
+
+#[test]
+fn all_meshes_give_the_stream_of_the_plain_codec() {
+    for (rows, cols) in [(1, 1), (1, 3), (3, 2), (4, 4), (16, 16)] {
+        let image = program(rows, cols);
+        for n in [0, 1, 31, 32, 33, 97, 1000, 5000] {
+            let field = mixed(n, n as u32 + 1);
+            agree(&image, &field, ("abs", 0.01), &Config::default());
+            agree(&image, &field, ("rel", 1e-4), &Config::default());
+        }
+    }
+}
+
+#[test]
+fn bounds_of_any_size() {
+    let image = program(2, 3);
+    for eps in [0.0, 1e-42, 1e-6, 0.1, 0.5, 1.0, 1e3, 1e30] {
+        agree(&image, &mixed(1500, 9), ("abs", eps), &Config::default());
+    }
+}
+
+#[test]
+fn engines_agree_also_on_cycles() {
+    let image = program(3, 4);
+    let field = mixed(3000, 5);
+    let mut cycles = Vec::new();
+    for (engine, threads) in [(EngineKind::Step, 1), (EngineKind::Exact, 1), (EngineKind::Exact, 2)] {
+        for code in [CodeKind::Interpreter, CodeKind::Jit] {
+            let config = Config { engine, code, threads, region: 2, ..Config::default() };
+            cycles.push(agree(&image, &field, ("rel", 1e-3), &config));
+        }
+    }
+    assert!(cycles.iter().all(|&count| count == cycles[0]), "{cycles:?}");
+}
+
+#[test]
+fn a_file_is_restored_on_another_mesh() {
+    let field = mixed(2000, 3);
+    let words = encode(&field, &Bound::relative(1e-3, &field));
+    let input = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut files = Files { inputs: vec![("compressed", input)], ..Files::default() };
+    run(&program(4, 2), &mut files, &Config::default());
+    let restored = decode(&words).expect("its own container");
+    let restored: Vec<u32> = restored.iter().map(|value| value.to_bits()).collect();
+    assert!(files.output("restored") == restored);
+}
