@@ -2,7 +2,7 @@
 //!
 //! A shim turns the context pointer into a reference, catches panics (they may not pass through
 //! generated code) and renews the context's pointers; the work is done by the safe function of
-//! the same name in [`bodies`](super::bodies).
+//! the same name in [`super::bodies`].
 
 #![expect(unsafe_code, reason = "shims follow the context pointer")]
 
