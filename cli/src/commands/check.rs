@@ -12,13 +12,16 @@ use crate::source::Root;
 /// Checks a program, its tests included.
 ///
 /// # Errors
-/// The source cannot be found.
+/// The source cannot be found, or nothing of the program has the name of a `--set`.
 pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
     let root = Root::find(&args.file)?;
     let mut options = options(&args.compile);
     options.tests = true;
     let compiled = compile(root, options, args.compile.json);
     let bad = compiled.image.is_none() || count(&compiled.diagnostics, Severity::Error) > 0;
+    if let Some(image) = &compiled.image {
+        super::names::check_settings(image, &args.compile.settings)?;
+    }
     let exit = if bad { Exit::Program } else { Exit::Success };
     if args.compile.json {
         let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);

@@ -37,6 +37,8 @@ pub(crate) struct Elaborated {
 #[derive(Default)]
 pub(crate) struct LayoutState {
     pub(crate) plan: Plan,
+    /// Setting the rectangle has failed: what misses it needs no report of its own.
+    pub(crate) rectangle_failed: Option<Reported>,
     /// 0 while the layout runs, else the number of the program being analysed.
     pub(crate) current_owner: u32,
     owners: u32,

@@ -19,6 +19,10 @@ pub(crate) struct Session<'w> {
     pub options: Options,
 }
 
+/// Comptime steps that each PE of the rectangle adds to the limit: a layout block of a whole
+/// wafer does more honest work than any other program's, and takes some 250 a PE for ten colors.
+pub(crate) const STEPS_PER_PE: u64 = 1_000;
+
 /// What a compilation can be told.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -26,7 +30,8 @@ pub struct Options {
     pub target: TargetId,
     /// `--set name=value`: params of the layout file, as text.
     pub params: Vec<(String, String)>,
-    /// Steps that comptime evaluation may take in all.
+    /// Steps that comptime evaluation may take, beside 1,000 for each PE of the
+    /// rectangle.
     pub comptime_steps: u64,
     /// Calls that may be nested at comptime.
     pub comptime_depth: u32,
@@ -39,7 +44,7 @@ impl Default for Options {
         Options {
             target: TargetId::Wse2,
             params: Vec::new(),
-            comptime_steps: 2_000_000_000,
+            comptime_steps: 100_000_000,
             comptime_depth: 512,
             tests: false,
         }

@@ -78,3 +78,31 @@ fn every_pe_has_its_own_constants() {
         }
     }
 }
+
+#[test]
+fn steps_grow_with_the_rectangle() {
+    // Ten colors on each PE fit what the rectangle itself adds to the limit.
+    const ROUTES: &str = r#"
+layout {
+  @set_rectangle(75, 99);
+  for (@range(u16, 75)) |x| {
+    for (@range(u16, 99)) |y| {
+      @set_tile_code(x, y);
+      for (@range(u16, 10)) |c| {
+        const side = if ((x + c) % 2 == 0) WEST else EAST;
+        @set_color_config(x, y, @get_color(c), .{ .routes = .{ .rx = .{side}, .tx = .{RAMP} } });
+      }
+    }
+  }
+}
+"#;
+    const ENDLESS: &str = "layout { @set_rectangle(2, 2); while (true) {} }";
+    let codes = |text: &str| -> Vec<&str> {
+        let world = MemoryWorld::new().with("a.csl", text);
+        let options = Options { comptime_steps: 1_000, ..Options::default() };
+        let compiled = compile(&world, "a.csl", options);
+        compiled.diagnostics.iter().map(|diagnostic| diagnostic.code().id()).collect()
+    };
+    assert_eq!(codes(ROUTES), Vec::<&str>::new());
+    assert_eq!(codes(ENDLESS), ["comptime-limit"]);
+}

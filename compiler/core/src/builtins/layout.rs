@@ -10,8 +10,17 @@ use crate::elaborate::{self, Code};
 use crate::sema::types::Type;
 use crate::sema::value::{Data, Value};
 use crate::sema::{Operand, R, Sema};
+use crate::session::STEPS_PER_PE;
 
 pub(super) fn set_rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let result = rectangle(sema, call);
+    if let Err(reported) = result {
+        sema.layout.rectangle_failed = Some(reported);
+    }
+    result
+}
+
+fn rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     if let Some(first) = sema.layout.plan.rect_span {
         return Err(sema.report(
             Diagnostic::new(codes::RECTANGLE_DUPLICATE, "the rectangle is set twice", call.span)
@@ -52,11 +61,15 @@ pub(super) fn set_rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
     plan.rect = Rect { x: 0, y: 0, width: sides[0], height: sides[1] };
     plan.rect_span = Some(call.span);
     plan.tiles = vec![None; plan.rect.area()];
+    sema.step_limit += sema.layout.plan.rect.area() as u64 * STEPS_PER_PE;
     Ok(sema.void_operand())
 }
 
 pub(super) fn get_rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     if sema.layout.plan.rect_span.is_none() {
+        if let Some(reported) = sema.layout.rectangle_failed {
+            return Err(reported);
+        }
         let message = "the rectangle is not set yet";
         return sema.fail(codes::RECTANGLE_MISSING, message, call.span, "asked for here");
     }
@@ -93,6 +106,9 @@ pub(super) fn coordinates(sema: &mut Sema<'_, '_>, x: ExprId, y: ExprId) -> R<Co
     let y = in_range(sema, &y_value, first, last, "a coordinate", y_span)?;
     let rect = sema.layout.plan.rect;
     let Some(set) = sema.layout.plan.rect_span else {
+        if let Some(reported) = sema.layout.rectangle_failed {
+            return Err(reported);
+        }
         return Err(sema.report(
             Diagnostic::new(codes::RECTANGLE_MISSING, "no rectangle has been set", x_span)
                 .label("a PE is named here")

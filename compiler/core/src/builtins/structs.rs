@@ -37,6 +37,7 @@ pub(crate) fn concat(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     }
     let fields = first.fields.iter().chain(&second.fields).copied().collect();
     let ty = sema.types.anonymous(fields, first.tuple);
+    let ty = sema.shallow(ty, call.span)?;
     let mut values = Vec::new();
     for (value, info) in [(&a, &first), (&b, &second)] {
         values.extend((0..info.fields.len()).filter_map(|at| value.element(at)));

@@ -415,7 +415,9 @@ impl<'a, 'w> Walker<'a, 'w> {
             let mut diagnostic =
                 Diagnostic::new(codes::UNKNOWN_NAME, format!("`{text}` is not declared"), span)
                     .label("nothing of this name is visible here");
-            if let Some(near) = self.similar(&text) {
+            if text == "_" {
+                diagnostic = diagnostic.help("a call may stand alone: its value is dropped");
+            } else if let Some(near) = self.similar(&text) {
                 diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
             }
             self.out.undeclared.push((id, diagnostic));

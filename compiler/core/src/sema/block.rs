@@ -118,40 +118,52 @@ impl Sema<'_, '_> {
             }
             ast::Expr::If { cond, then, otherwise } => self.if_stmt(*cond, *then, *otherwise, span),
             ast::Expr::Switch { subject, prongs } => self.switch_stmt(*subject, prongs, span),
-            _ => {
+            ast::Expr::Call { .. } => {
+                // A call is made for what it does, whatever it gives.
+                if let Operand::Scalar { expr, .. } = self.expr(id, None)? {
+                    self.emit(StmtKind::Expr(expr), span);
+                }
+                Ok(Flow::Next)
+            }
+            other => {
+                let is_builtin = matches!(other, ast::Expr::Builtin { .. });
                 let operand = self.expr(id, None)?;
-                self.discard(operand, span)?;
+                self.discard(operand, is_builtin, span)?;
                 Ok(Flow::Next)
             }
         }
     }
 
-    /// Drops a value; calls and operations are kept for what they do.
-    fn discard(&mut self, operand: Operand, span: Span) -> R<()> {
+    /// Drops a value; operations are kept for what they do.
+    fn discard(&mut self, operand: Operand, is_builtin: bool, span: Span) -> R<()> {
+        let ty = self.operand_type(&operand);
         match operand {
-            Operand::Scalar { expr, .. } => {
+            Operand::Scalar { expr, .. } if is_builtin => {
                 self.emit(StmtKind::Expr(expr), span);
                 Ok(())
             }
-            Operand::Void | Operand::Memory { .. } => Ok(()),
+            Operand::Void => Ok(()),
+            Operand::Memory { .. } if is_builtin => Ok(()),
+            Operand::Scalar { .. } | Operand::Memory { .. } => self.unused(ty, span),
             Operand::Const(value) => match value.data {
                 Data::Void | Data::Undef => Ok(()),
                 Data::Fields(ref fields) if fields.is_empty() => Ok(()),
-                _ if value.ty == self.types.common.void => Ok(()),
                 // Some programs write the type for its value: `else => void`.
                 Data::Type(ty) if ty == self.types.common.void => Ok(()),
-                _ if !self.is_runtime() => Ok(()),
-                _ => {
-                    let name = self.type_name(value.ty);
-                    self.fail(
-                        codes::UNUSED_VALUE,
-                        format!("this statement computes a value of type `{name}` and drops it"),
-                        span,
-                        "assign it, or remove the statement",
-                    )
-                }
+                _ if ty == self.types.common.void || !self.is_runtime() => Ok(()),
+                _ => self.unused(ty, span),
             },
         }
+    }
+
+    fn unused(&mut self, ty: TypeId, span: Span) -> R<()> {
+        let name = self.type_name(ty);
+        self.fail(
+            codes::UNUSED_VALUE,
+            format!("this statement computes a value of type `{name}` and drops it"),
+            span,
+            "assign it, or remove the statement",
+        )
     }
 
     fn assign(&mut self, op: Option<BinaryOp>, target: ExprId, value: ExprId, span: Span) -> R<()> {

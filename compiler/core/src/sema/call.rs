@@ -429,6 +429,8 @@ impl Sema<'_, '_> {
                 values.extend(self.argument(operand, ty, arg_span)?);
             }
         }
+        let name = self.spell(decl.name.name);
+        self.check_versions(func, &name, span)?;
         let idx = self.specialised(key);
         self.finish_call(ExprKind::Call { func: idx, args: values }, ret, result, span)
     }

@@ -184,7 +184,8 @@ impl Sema<'_, '_> {
         if info.fields.is_empty() && target.fields.is_empty() {
             return Ok(Value { ty: to, ..value });
         }
-        if info.tuple != target.tuple && !info.fields.is_empty() {
+        let longer = info.tuple && info.fields.len() > target.fields.len();
+        if longer || info.tuple != target.tuple && !info.fields.is_empty() {
             return self.mismatch(value.ty, to, span);
         }
         if let Some(&(extra, _)) = info

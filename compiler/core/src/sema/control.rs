@@ -232,26 +232,59 @@ impl Sema<'_, '_> {
     /// All case values of a switch, checked to be different and to cover everything.
     fn cases(&mut self, prongs: &[Prong], ty: TypeId, span: Span) -> R<Vec<Vec<i128>>> {
         let mut seen: Vec<i128> = Vec::new();
+        let mut spans: Vec<Span> = Vec::new();
         let mut all = Vec::with_capacity(prongs.len());
         for prong in prongs {
             let values = self.case_values(prong, ty)?;
             for value in &values {
-                if seen.contains(value) {
-                    let message = format!("the value {value} has two cases");
-                    return self.fail(codes::DUPLICATE_CASE, message, prong.span, "second case");
+                if let Some(first) = seen.iter().position(|known| known == value) {
+                    let message = format!("the value {} has two cases", self.case_name(*value, ty));
+                    return Err(self.report(
+                        Diagnostic::new(codes::DUPLICATE_CASE, message, prong.span)
+                            .label("second case")
+                            .secondary(spans[first], "first case"),
+                    ));
                 }
                 seen.push(*value);
+                spans.push(prong.span);
             }
             all.push(values);
         }
         if prongs.iter().any(|prong| prong.cases.is_empty()) || self.covers(&seen, ty) {
             return Ok(all);
         }
+        let missing = match self.missing_cases(&seen, ty).as_slice() {
+            [] => "some values have no case".to_owned(),
+            names => format!("no case for {}", names.join(", ")),
+        };
         Err(self.report(
             Diagnostic::new(codes::MISSING_CASE, "the switch does not cover every value", span)
-                .label("some values have no case")
+                .label(missing)
                 .help("add the missing cases, or `else => …`"),
         ))
+    }
+
+    /// Spelling of a case value.
+    fn case_name(&self, value: i128, ty: TypeId) -> String {
+        match self.types.get(ty) {
+            Type::Enum(info) => {
+                let found = info.elems.iter().find(|&&(_, known)| known == value);
+                found.map_or(value.to_string(), |&(name, _)| format!("`{}`", self.spell(name)))
+            }
+            Type::Bool => format!("`{}`", value != 0),
+            _ => value.to_string(),
+        }
+    }
+
+    /// The first few values without a case, if they have names.
+    fn missing_cases(&self, seen: &[i128], ty: TypeId) -> Vec<String> {
+        let all: Vec<i128> = match self.types.get(ty) {
+            Type::Enum(info) => info.elems.iter().map(|&(_, value)| value).collect(),
+            Type::Bool => vec![0, 1],
+            _ => Vec::new(),
+        };
+        let missing = all.into_iter().filter(|value| !seen.contains(value)).take(4);
+        missing.map(|value| self.case_name(value, ty)).collect()
     }
 
     fn covers(&self, seen: &[i128], ty: TypeId) -> bool {

@@ -80,6 +80,7 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Operand> {
         let ty = self.types.anonymous(names, tuple);
+        let ty = self.shallow(ty, span)?;
         self.aggregate(ty, operands, span)
     }
 

@@ -63,7 +63,9 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) frames: Vec<Frame>,
     /// How we got here, outermost first.
     pub(crate) trace: Vec<TraceStep>,
+    /// Comptime steps taken, and how many there may be.
     pub(crate) steps: u64,
+    pub(crate) step_limit: u64,
     /// Builtins by name, as far as they were asked for.
     pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
 }
@@ -204,6 +206,7 @@ pub(crate) enum Flow {
 impl<'a, 'w> Sema<'a, 'w> {
     pub(crate) fn new(cx: &'a mut Session<'w>) -> Sema<'a, 'w> {
         let target = Target::get(cx.options.target);
+        let step_limit = cx.options.comptime_steps;
         Sema {
             cx,
             files: Files::default(),
@@ -215,6 +218,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             frames: Vec::new(),
             trace: Vec::new(),
             steps: 0,
+            step_limit,
             builtins: FxHashMap::default(),
         }
     }
@@ -305,14 +309,20 @@ impl<'a, 'w> Sema<'a, 'w> {
 
     /// Counts a step of comptime work; ends loops that do not.
     pub(crate) fn step(&mut self, span: Span) -> R<()> {
-        self.steps += 1;
-        if self.steps <= self.cx.options.comptime_steps {
+        self.charge(1, span)
+    }
+
+    /// Counts work that grows with a value's size: what a step copies is not free.
+    pub(crate) fn charge(&mut self, steps: u64, span: Span) -> R<()> {
+        self.steps += steps;
+        if self.steps <= self.step_limit {
             return Ok(());
         }
-        let limit = self.cx.options.comptime_steps;
-        // The report must not be cut off by the limit itself.
+        let limit = self.step_limit;
+        // What is looked at afterwards gets little more, so that errors do not take their time
+        // one after the other.
         self.steps = 0;
-        self.cx.options.comptime_steps = 10_000;
+        self.step_limit = 10_000;
         self.fail(
             codes::COMPTIME_LIMIT,
             format!("compile-time evaluation took more than {limit} steps"),

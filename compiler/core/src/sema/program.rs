@@ -26,6 +26,8 @@ pub(crate) struct ProgramCx {
     pub(crate) copies: HashMap<(ModuleId, u32), u32>,
     pub(crate) funcs: HashMap<FuncKey, FuncIdx>,
     pub(crate) pending: VecDeque<(FuncIdx, FuncKey)>,
+    /// How many versions of a function there are.
+    versions: HashMap<FuncRef, u32>,
     /// Exports bound so far: name, type, mutability, symbol.
     pub(crate) exports: Vec<BoundExport>,
     pub(crate) fifos: HashMap<PointerBase, u32>,
@@ -33,6 +35,9 @@ pub(crate) struct ProgramCx {
     pub(crate) without_queue: Vec<Color>,
     pub(crate) emitter: Option<Emitter>,
 }
+
+/// Versions that a program may have of one function.
+const MAX_VERSIONS: u32 = 4_096;
 
 /// A function specialised for its comptime arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -106,6 +111,7 @@ impl ProgramCx {
             copies: HashMap::new(),
             funcs: HashMap::new(),
             pending: VecDeque::new(),
+            versions: HashMap::new(),
             exports: Vec::new(),
             fifos: HashMap::new(),
             without_queue: Vec::new(),
@@ -293,8 +299,25 @@ impl Sema<'_, '_> {
             span: Span::new(dflow_syntax::FileId(0), 0, 0),
         });
         program.funcs.insert(key.clone(), idx);
+        *program.versions.entry(key.func).or_default() += 1;
         program.pending.push_back((idx, key));
         idx
+    }
+
+    /// Ends functions that make versions of themselves without end.
+    pub(crate) fn check_versions(&mut self, func: FuncRef, name: &str, span: Span) -> R<()> {
+        if self.program_mut().versions.get(&func).is_none_or(|&count| count < MAX_VERSIONS) {
+            return Ok(());
+        }
+        Err(self.report(
+            Diagnostic::new(
+                codes::RECURSION_LIMIT,
+                format!("`{name}` is needed in more than {MAX_VERSIONS} versions"),
+                span,
+            )
+            .label("one more for this call")
+            .help("each set of comptime arguments makes a version: pass what changes at run time"),
+        ))
     }
 
     /// The machine type of a scalar type, or an error that the value cannot be a scalar.

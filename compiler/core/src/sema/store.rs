@@ -89,13 +89,14 @@ impl Sema<'_, '_> {
         value: Value,
         span: Span,
     ) -> R<()> {
+        let mut copied = 0;
         let Sema { frames, types, .. } = self;
         let Some(Cell::Var(root)) = frames.last_mut().map(|f| &mut f.slots[slot as usize]) else {
             return self.fail(codes::NOT_ASSIGNABLE, "no variable", span, "assigned here");
         };
         let mut target = root;
         for &index in path {
-            if !spread(types, target) {
+            if !spread(types, target, &mut copied) {
                 return self.fail(
                     codes::ARRAY_TOO_LARGE,
                     format!("a compile-time array has at most {MAX_ELEMENTS} elements"),
@@ -106,18 +107,22 @@ impl Sema<'_, '_> {
             let Data::Fields(fields) = &mut target.data else {
                 return self.undefined(span);
             };
+            if Rc::strong_count(fields) > 1 {
+                copied += fields.len() as u64;
+            }
             match Rc::make_mut(fields).get_mut(index) {
                 Some(element) => target = element,
                 None => return self.undefined(span),
             }
         }
         *target = value;
-        Ok(())
+        self.charge(copied, span)
     }
 }
 
 /// An array of one value, or one never written, as one of many values; false if they are too many.
-fn spread(types: &super::types::TypePool, value: &mut Value) -> bool {
+/// Counts the elements made.
+fn spread(types: &super::types::TypePool, value: &mut Value, made: &mut u64) -> bool {
     let element = match (&value.data, types.get(value.ty)) {
         (Data::Splat(element), _) => (**element).clone(),
         (Data::Undef, Type::Array { elem, .. }) => Value::new(*elem, Data::Undef),
@@ -132,6 +137,7 @@ fn spread(types: &super::types::TypePool, value: &mut Value) -> bool {
     if count > MAX_ELEMENTS {
         return false;
     }
+    *made += count;
     value.data = Data::Fields(Rc::new(vec![element; count as usize]));
     true
 }

@@ -10,8 +10,14 @@ use super::types::{EnumType, StructType, Type, TypeId};
 use super::value::{Data, Value};
 use super::{Operand, R, Sema};
 
+/// Types that may be nested in each other.
+const MAX_DEPTH: u32 = 256;
+
+/// Types that may be part of one, each as often as it stands there.
+const MAX_PARTS: u32 = 1 << 16;
+
 /// Elements that a comptime array may have.
-pub(crate) const MAX_ELEMENTS: u64 = 1 << 26;
+pub(crate) const MAX_ELEMENTS: u64 = 1 << 24;
 
 impl Sema<'_, '_> {
     /// Evaluates an expression that must be a type.
@@ -26,7 +32,8 @@ impl Sema<'_, '_> {
             Ast::ArrayType { dims, elem } => self.array_type(dims, *elem, span),
             Ast::PointerType { many, constant, pointee } => {
                 let pointee = self.type_inner(*pointee)?;
-                Ok(self.types.pointer(*many, *constant, pointee))
+                let ty = self.types.pointer(*many, *constant, pointee);
+                self.shallow(ty, span)
             }
             Ast::FnType { is_task, params, ret } => self.fn_type(*is_task, params, *ret),
             Ast::StructType { kind, is_union, fields } => {
@@ -38,6 +45,20 @@ impl Sema<'_, '_> {
                 self.type_of_operand(operand, span)
             }
         }
+    }
+
+    /// The type, unless it is too large to walk.
+    pub(crate) fn shallow(&mut self, ty: TypeId, span: Span) -> R<TypeId> {
+        let (depth, parts) = self.types.extent(ty);
+        if depth > MAX_DEPTH {
+            let message = format!("this type is nested more than {MAX_DEPTH} deep");
+            return self.fail(codes::NESTING_TOO_DEEP, message, span, "made here");
+        }
+        if parts > MAX_PARTS {
+            let message = format!("this type has more than {MAX_PARTS} parts");
+            return self.fail(codes::NESTING_TOO_DEEP, message, span, "made here");
+        }
+        Ok(ty)
     }
 
     fn type_of_operand(&mut self, operand: Operand, span: Span) -> R<TypeId> {

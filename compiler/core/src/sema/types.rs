@@ -204,6 +204,8 @@ pub(crate) struct TypePool {
 #[derive(Default)]
 struct Interning {
     types: Vec<Rc<Type>>,
+    /// How deep each is nested and how many parts it has, parallel to `types`.
+    extents: Vec<(u32, u32)>,
     ids: FxHashMap<Rc<Type>, TypeId>,
 }
 
@@ -213,10 +215,28 @@ impl Interning {
             return id;
         }
         let id = TypeId(self.types.len() as u32);
+        self.extents.push(self.extent_of(&ty));
         let ty = Rc::new(ty);
         self.types.push(Rc::clone(&ty));
         self.ids.insert(ty, id);
         id
+    }
+
+    /// Depth and parts of what a walk over the type meets; nothing walks function types.
+    fn extent_of(&self, ty: &Type) -> (u32, u32) {
+        let inside = |id: &TypeId| {
+            let (depth, parts) = self.extents[id.0 as usize];
+            (depth + 1, parts.saturating_add(1))
+        };
+        match ty {
+            Type::Pointer { pointee, .. } => inside(pointee),
+            Type::Array { elem, .. } => inside(elem),
+            Type::Struct(info) => info.fields.iter().fold((0, 0), |(depth, parts), (_, field)| {
+                let (below, more) = inside(field);
+                (depth.max(below), more.saturating_add(parts))
+            }),
+            _ => (0, 0),
+        }
     }
 }
 
@@ -227,6 +247,11 @@ impl TypePool {
 
     pub(crate) fn get(&self, id: TypeId) -> &Type {
         &self.pool.types[id.0 as usize]
+    }
+
+    /// How deep a type is nested, and how many parts it has.
+    pub(crate) fn extent(&self, id: TypeId) -> (u32, u32) {
+        self.pool.extents[id.0 as usize]
     }
 
     /// The same, shared, for those who change the pool meanwhile.

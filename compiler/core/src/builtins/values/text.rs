@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::Span;
 use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Span, codes};
 
 use crate::builtins::Call;
 use crate::builtins::args::wrong_type;
@@ -23,11 +23,23 @@ fn string(sema: &Sema<'_, '_>, bytes: &[u8]) -> Operand {
     Operand::Const(Value::new(sema.types.common.comptime_string, Data::Str(bytes.into())))
 }
 
+/// Bytes that a comptime string may have.
+const MAX_STRING: usize = 1 << 20;
+
+/// Bytes whose copying counts as a step.
+const BYTES_PER_STEP: u64 = 64;
+
 /// `@strcat(strings…)`.
 pub(crate) fn strcat(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let mut joined = Vec::new();
     for &arg in call.args {
         joined.extend_from_slice(&bytes(sema, arg)?.0);
+    }
+    sema.charge(joined.len() as u64 / BYTES_PER_STEP, call.span)?;
+    if joined.len() > MAX_STRING {
+        let message =
+            format!("a string of {} bytes: there may be {MAX_STRING} at most", joined.len());
+        return sema.fail(codes::ARRAY_TOO_LARGE, message, call.span, "joined here");
     }
     Ok(string(sema, &joined))
 }
