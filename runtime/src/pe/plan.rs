@@ -108,6 +108,7 @@ impl PePlan {
         };
         plan.bind_queues(program, target)?;
         plan.bind_tasks(program, target)?;
+        plan.open_channels(program, target)?;
         for flag in &program.initial_flags {
             plan.initial.push((flag.op, flag.id));
             if flag.op == FlagOp::Activate {
@@ -195,6 +196,21 @@ impl PePlan {
                     self.inputs[queue].task = number;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// A color that is open from the start has a queue, if only for control wavelets.
+    fn open_channels(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+        if target.data_task_by_queue {
+            return Ok(());
+        }
+        for flag in program.initial_flags.iter().filter(|flag| flag.op == FlagOp::UnblockChannel) {
+            if usize::from(flag.id) >= Color::COUNT {
+                let message = format!("`{}` unblocks color {}", self.name, flag.id);
+                return Err(LoadError::Invalid(message));
+            }
+            self.data_queue(flag.id, target);
         }
         Ok(())
     }
