@@ -128,42 +128,43 @@ impl Sema<'_, '_> {
             other => {
                 let is_builtin = matches!(other, ast::Expr::Builtin { .. });
                 let operand = self.expr(id, None)?;
-                self.discard(operand, is_builtin, span)?;
+                self.discard(operand, is_builtin, span);
                 Ok(Flow::Next)
             }
         }
     }
 
-    /// Drops a value; operations are kept for what they do.
-    fn discard(&mut self, operand: Operand, is_builtin: bool, span: Span) -> R<()> {
+    /// Drops a value; calls and operations are kept for what they do.
+    fn discard(&mut self, operand: Operand, is_builtin: bool, span: Span) {
         let ty = self.operand_type(&operand);
         match operand {
-            Operand::Scalar { expr, .. } if is_builtin => {
+            Operand::Scalar { expr, .. } => {
+                if !is_builtin {
+                    self.unused(ty, span);
+                }
                 self.emit(StmtKind::Expr(expr), span);
-                Ok(())
             }
-            Operand::Void => Ok(()),
-            Operand::Memory { .. } if is_builtin => Ok(()),
-            Operand::Scalar { .. } | Operand::Memory { .. } => self.unused(ty, span),
+            Operand::Void => {}
+            Operand::Memory { .. } if is_builtin => {}
+            Operand::Memory { .. } => self.unused(ty, span),
             Operand::Const(value) => match value.data {
-                Data::Void | Data::Undef => Ok(()),
-                Data::Fields(ref fields) if fields.is_empty() => Ok(()),
+                Data::Void | Data::Undef => {}
+                Data::Fields(ref fields) if fields.is_empty() => {}
                 // Some programs write the type for its value: `else => void`.
-                Data::Type(ty) if ty == self.types.common.void => Ok(()),
-                _ if ty == self.types.common.void || !self.is_runtime() => Ok(()),
+                Data::Type(ty) if ty == self.types.common.void => {}
+                _ if ty == self.types.common.void || !self.is_runtime() => {}
                 _ => self.unused(ty, span),
             },
         }
     }
 
-    fn unused(&mut self, ty: TypeId, span: Span) -> R<()> {
+    fn unused(&mut self, ty: TypeId, span: Span) {
         let name = self.type_name(ty);
-        self.fail(
-            codes::UNUSED_VALUE,
-            format!("this statement computes a value of type `{name}` and drops it"),
-            span,
-            "assign it, or remove the statement",
-        )
+        let message = format!("this statement computes a value of type `{name}` and drops it");
+        self.report(
+            Diagnostic::new(codes::UNUSED_VALUE, message, span)
+                .label("assign it, or remove the statement"),
+        );
     }
 
     fn assign(&mut self, op: Option<BinaryOp>, target: ExprId, value: ExprId, span: Span) -> R<()> {

@@ -150,7 +150,7 @@ codes! {
     MISPLACED_JUMP "misplaced-jump" Error "a break, continue or return with nothing around it to leave";
     MISSING_CASE "missing-case" Error "a switch that does not cover every value";
     DUPLICATE_CASE "duplicate-case" Error "a switch with the same value twice";
-    UNUSED_VALUE "unused-value" Error "a value that a statement computes and drops";
+    UNUSED_VALUE "unused-value" Warning "a value that a statement computes and drops";
     UNREACHABLE_CODE "unreachable-code" Warning "statements that nothing can reach";
 
     // Comptime.
