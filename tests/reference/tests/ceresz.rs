@@ -136,7 +136,8 @@ fn engines_agree_also_on_cycles() {
     let image = program(3, 4);
     let field = mixed(3000, 5);
     let mut cycles = Vec::new();
-    for (engine, threads) in [(EngineKind::Step, 1), (EngineKind::Exact, 1), (EngineKind::Exact, 2)] {
+    for (engine, threads) in [(EngineKind::Step, 1), (EngineKind::Exact, 1), (EngineKind::Exact, 2)]
+    {
         for code in [CodeKind::Interpreter, CodeKind::Jit] {
             let config = Config { engine, code, threads, region: 2, ..Config::default() };
             cycles.push(agree(&image, &field, ("rel", 1e-3), &config));
