@@ -157,3 +157,34 @@ fn a_file_is_restored_on_another_mesh() {
     let restored: Vec<u32> = restored.iter().map(|value| value.to_bits()).collect();
     assert!(files.output("restored") == restored);
 }
+
+#[test]
+fn damaged_files_are_refused() {
+    let field = mixed(2000, 3);
+    let words = encode(&field, &Bound::relative(1e-3, &field));
+    let image = program(4, 2);
+    let host = image.host.as_ref().expect("it has a host block");
+    let damaged = |at: usize, word: u32| {
+        let mut words = words.clone();
+        words[at] = word;
+        words
+    };
+    let longer = [words.as_slice(), &[0]].concat();
+    for words in [
+        Vec::new(),
+        words[..4].to_vec(),
+        words[..words.len() - 1].to_vec(),
+        longer,
+        damaged(0, 1),
+        damaged(1, 3000),
+        damaged(2, u32::MAX),
+        damaged(4, u32::MAX),
+        damaged(5, 77),
+    ] {
+        let input = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut files = Files { inputs: vec![("compressed", input)], ..Files::default() };
+        let run = run_image(&image, host, &Config::default(), &Limits::default(), &mut files);
+        let outcome = run.unwrap_or_else(|error| panic!("{error}")).outcome;
+        assert!(matches!(outcome, HostOutcome::Failed { .. }), "{:?}", words.get(..6));
+    }
+}
