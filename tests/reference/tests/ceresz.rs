@@ -55,7 +55,8 @@ fn program(rows: u16, cols: u16) -> Image {
     let source = source.expect("ceresz comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
     let params = vec![("rows".into(), rows.to_string()), ("cols".into(), cols.to_string())];
-    let compiled = compile(&world, source.path, Options { params, ..Options::default() });
+    let options = Options { params, tests: true, ..Options::default() };
+    let compiled = compile(&world, source.path, options);
     let messages: Vec<_> = compiled.diagnostics.iter().map(|d| format!("{d:?}")).collect();
     compiled.image.unwrap_or_else(|| panic!("{messages:#?}"))
 }
@@ -186,5 +187,17 @@ fn damaged_files_are_refused() {
         let run = run_image(&image, host, &Config::default(), &Limits::default(), &mut files);
         let outcome = run.unwrap_or_else(|error| panic!("{error}")).outcome;
         assert!(matches!(outcome, HostOutcome::Failed { .. }), "{:?}", words.get(..6));
+    }
+}
+
+#[test]
+fn its_own_tests_hold() {
+    let image = program(2, 3);
+    assert!(image.tests.len() >= 11);
+    for (name, test) in &image.tests {
+        let mut files = Files::default();
+        let run = run_image(&image, test, &Config::default(), &Limits::default(), &mut files);
+        let outcome = run.unwrap_or_else(|error| panic!("{name}: {error}")).outcome;
+        assert_eq!(outcome, HostOutcome::Done, "{name}");
     }
 }
