@@ -148,7 +148,7 @@ pub(crate) struct MachineArgs {
     /// End the run at this cycle
     #[arg(long, value_name = "N")]
     pub(crate) max_cycles: Option<u64>,
-    /// End the run when the mesh needs more memory than this (K, M, G: powers of 1024)
+    /// End the run when the mesh or the host block needs more memory than this (K, M, G: powers of 1024)
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_memory: Option<u64>,
     /// End the run after so many seconds

@@ -46,6 +46,11 @@ pub enum LoadError {
         /// Second queue.
         second: u8,
     },
+    /// More programs than PEs can name.
+    #[error(
+        "the image has {0} different programs, more than the {MAX_PROGRAMS} that are supported: give what differs from PE to PE as params"
+    )]
+    TooManyPrograms(usize),
     /// There is no native code for this computer.
     #[error("{0}; the interpreter needs none")]
     Code(String),
@@ -54,9 +59,15 @@ pub enum LoadError {
     Invalid(String),
 }
 
+/// Most programs of an image: a PE names its own in 16 bits, of which one value means "none".
+const MAX_PROGRAMS: usize = u16::MAX as usize;
+
 /// An image made ready: what runs, and the code of its programs.
 pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
     validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))?;
+    if image.programs.len() > MAX_PROGRAMS {
+        return Err(LoadError::TooManyPrograms(image.programs.len()));
+    }
     let target = Target::get(image.target);
     let timing = Latencies::new(&target.timing);
     let (width, height) =

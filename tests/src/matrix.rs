@@ -65,7 +65,7 @@ impl Given {
 fn ways() -> Vec<(String, Config)> {
     let mut ways = Vec::new();
     for (engine, name, threads) in
-        [(EngineKind::Step, "step", &[1][..]), (EngineKind::Exact, "exact", &[1, 2][..])]
+        [(EngineKind::Step, "step", &[1][..]), (EngineKind::Exact, "exact", &[1, 2, 4][..])]
     {
         for (code, code_name) in [(CodeKind::Interpreter, "interpreter"), (CodeKind::Jit, "jit")] {
             for &threads in threads {

@@ -216,7 +216,7 @@ pub enum Stream {
     /// An output queue: one wavelet per element. `index` fills the upper half of 16-bit elements.
     Output { queue: u8, color: u8, control: bool, index: u16, advance_switch: bool },
     /// A FIFO: push as destination, pop as source.
-    Fifo { fifo: u8 },
+    Fifo { fifo: u16 },
     /// A scalar, raw.
     Scalar(u32),
     /// Memory at one address: reduction accumulator and last value.

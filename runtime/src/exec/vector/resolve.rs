@@ -101,7 +101,7 @@ impl Resolver<'_> {
                 Ok(resolved)
             }
             Operand::Fifo(fifo) => {
-                Ok((Stream::Fifo { fifo: fifo.as_u32() as u8 }, self.fifo(fifo, is_dest)))
+                Ok((Stream::Fifo { fifo: fifo.as_u32() as u16 }, self.fifo(fifo, is_dest)))
             }
             Operand::Scalar(_) => Ok((Stream::Scalar(ty.mask(value) as u32), Extent::None)),
             Operand::Pointer(_) => Ok((Stream::Pointer { address: value as u16 }, Extent::None)),

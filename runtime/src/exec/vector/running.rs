@@ -328,7 +328,7 @@ pub(super) fn save_address(
     state.load_dsr(at, dsr);
 }
 
-fn fifo_data(program: &LoadedProgram, fifo: u8) -> (&Fifo, u32) {
+fn fifo_data(program: &LoadedProgram, fifo: u16) -> (&Fifo, u32) {
     let data = &program.program().fifos[FifoId::from_u32(u32::from(fifo))];
     (data, program.address(data.buffer))
 }
