@@ -69,8 +69,9 @@ pub struct Target {
     pub seeds: Vec<Vec<u8>>,
     /// Words that mutations insert.
     pub words: &'static [&'static str],
-    /// What must not panic.
-    pub run: fn(&[u8]),
+    /// What must not panic; says whether the input was accepted. Without coverage feedback these
+    /// are the inputs that are worth changing further: others drift into noise.
+    pub run: fn(&[u8]) -> bool,
 }
 
 /// Runs a target as the command line says. Prints the seed first and a summary last.
@@ -105,8 +106,9 @@ fn fuzz(target: &Target, mut corpus: Vec<Vec<u8>>, options: &Options) -> ExitCod
     }
     let start = Instant::now();
     let limit = Duration::from_secs(options.seconds);
+    let seeds = corpus.len();
     let mut rng = Rng::new(options.seed);
-    let mut inputs = 0u64;
+    let (mut inputs, mut accepted) = (0u64, 0u64);
     // The seeds as they are come first.
     for input in corpus.clone() {
         inputs += 1;
@@ -117,30 +119,35 @@ fn fuzz(target: &Target, mut corpus: Vec<Vec<u8>>, options: &Options) -> ExitCod
     while start.elapsed() < limit {
         let input = mutate::mutate(&corpus, target.words, &mut rng);
         inputs += 1;
-        if let Err(reason) = check(target, &input) {
-            return finding(target, &input, &reason);
-        }
-        // Without coverage feedback a few mutants are kept at random, so that changes pile up.
-        if rng.below(64) == 0 {
-            if corpus.len() < 4096 {
+        let good = match check(target, &input) {
+            Ok(good) => good,
+            Err(reason) => return finding(target, &input, &reason),
+        };
+        accepted += u64::from(good);
+        // Some of the accepted mutants are kept, so that changes pile up; the seeds stay.
+        if good && rng.below(4) == 0 {
+            if corpus.len() < 2 * seeds.max(64) {
                 corpus.push(input);
             } else {
-                let at = rng.below(corpus.len());
+                let at = seeds + rng.below(corpus.len() - seeds);
                 corpus[at] = input;
             }
         }
     }
-    say(&format!("fuzz {}: {inputs} inputs, no finding", target.name));
+    say(&format!(
+        "fuzz {}: {inputs} inputs ({accepted} mutants accepted), no finding",
+        target.name
+    ));
     ExitCode::SUCCESS
 }
 
-fn check(target: &Target, input: &[u8]) -> Result<(), String> {
+fn check(target: &Target, input: &[u8]) -> Result<bool, String> {
     let start = Instant::now();
     let run = target.run;
     match catch_unwind(AssertUnwindSafe(|| run(input))) {
         Err(_) => Err("panic".into()),
-        Ok(()) if start.elapsed() > SLOW => Err(format!("took {:?}", start.elapsed())),
-        Ok(()) => Ok(()),
+        Ok(_) if start.elapsed() > SLOW => Err(format!("took {:?}", start.elapsed())),
+        Ok(accepted) => Ok(accepted),
     }
 }
 
@@ -165,7 +172,7 @@ fn replay(target: &Target, file: &Path) -> ExitCode {
         }
     };
     match check(target, &bytes) {
-        Ok(()) => {
+        Ok(_) => {
             say("no finding");
             ExitCode::SUCCESS
         }

@@ -5,10 +5,12 @@ use crate::Rng;
 /// No input grows beyond this.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// A mutant of a random member of the corpus, by one to eight changes.
+/// A mutant of a random member of the corpus, by one change or up to eight: single ones are more
+/// often accepted, and go deeper.
 pub(crate) fn mutate(corpus: &[Vec<u8>], words: &[&str], rng: &mut Rng) -> Vec<u8> {
     let mut input = rng.pick(corpus).cloned().unwrap_or_default();
-    for _ in 0..=rng.below(8) {
+    let changes = if rng.below(2) == 0 { 1 } else { 1 + rng.below(8) };
+    for _ in 0..changes {
         change(&mut input, corpus, words, rng);
     }
     input.truncate(MAX_BYTES);

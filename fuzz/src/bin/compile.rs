@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     fuzz(Target { name: "compile", seeds: sources(), words: WORDS, run })
 }
 
-fn run(bytes: &[u8]) {
+fn run(bytes: &[u8]) -> bool {
     let world = MemoryWorld::new().with("fuzz.dfl", bytes);
     let options = Options { comptime_steps: STEPS, tests: true, ..Options::default() };
     let compiled = dflow_compiler::compile(&world, "fuzz.dfl", options);
@@ -32,4 +32,5 @@ fn run(bytes: &[u8]) {
     } else {
         assert!(!compiled.diagnostics.is_empty(), "a refusal must say why");
     }
+    compiled.image.is_some()
 }

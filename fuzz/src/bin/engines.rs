@@ -19,13 +19,15 @@ fn main() -> ExitCode {
     fuzz(Target { name: "engines", seeds: sources(), words: WORDS, run })
 }
 
-fn run(bytes: &[u8]) {
+fn run(bytes: &[u8]) -> bool {
     let world = MemoryWorld::new().with("fuzz.dfl", bytes);
     let options = Options { comptime_steps: 300_000, tests: true, ..Options::default() };
-    let Some(image) = dflow_compiler::compile(&world, "fuzz.dfl", options).image else { return };
+    let Some(image) = dflow_compiler::compile(&world, "fuzz.dfl", options).image else {
+        return false;
+    };
     let rect = image.placement.rect;
     if u32::from(rect.width) * u32::from(rect.height) > 64 {
-        return;
+        return false;
     }
     let tests = image.tests.iter().map(|(_, program)| program);
     for program in image.host.iter().chain(tests).take(2) {
@@ -38,6 +40,7 @@ fn run(bytes: &[u8]) {
             assert_eq!(other, reference, "{engine:?}, {code:?}, {threads} threads");
         }
     }
+    true
 }
 
 /// Everything that may be compared, as text; nothing if the host's clock ended the run, which
