@@ -118,6 +118,12 @@ fn fuzz(target: &Target, mut corpus: Vec<Vec<u8>>, options: &Options) -> ExitCod
     }
     while start.elapsed() < limit {
         let input = mutate::mutate(&corpus, target.words, &mut rng);
+        if let Some(path) = &options.keep
+            && let Err(error) = std::fs::write(path, &input)
+        {
+            say(&format!("{}: {error}", path.display()));
+            return ExitCode::from(2);
+        }
         inputs += 1;
         let good = match check(target, &input) {
             Ok(good) => good,

@@ -9,11 +9,13 @@ pub struct Options {
     pub seconds: u64,
     /// What random numbers start from.
     pub seed: u64,
+    /// Where to keep the input that is running, for those that end the whole process.
+    pub keep: Option<PathBuf>,
     /// Run this one input instead.
     pub file: Option<PathBuf>,
 }
 
-const USAGE: &str = "usage: <target> [--seconds N] [--seed N] [FILE]";
+const USAGE: &str = "usage: <target> [--seconds N] [--seed N] [--keep FILE] [FILE]";
 
 impl Options {
     /// Reads arguments (without the program's name).
@@ -21,7 +23,7 @@ impl Options {
     /// # Errors
     /// What is wrong, for the user.
     pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
-        let mut options = Options { seconds: 60, seed: 1, file: None };
+        let mut options = Options { seconds: 60, seed: 1, keep: None, file: None };
         while let Some(arg) = args.next() {
             let mut number = || {
                 let text = args.next().ok_or_else(|| format!("{arg} needs a number\n{USAGE}"))?;
@@ -30,6 +32,10 @@ impl Options {
             match arg.as_str() {
                 "--seconds" => options.seconds = number()?,
                 "--seed" => options.seed = number()?,
+                "--keep" => {
+                    let path = args.next().ok_or_else(|| format!("{arg} needs a file\n{USAGE}"))?;
+                    options.keep = Some(PathBuf::from(path));
+                }
                 other if other.starts_with('-') => {
                     return Err(format!("unknown option `{other}`\n{USAGE}"));
                 }
