@@ -152,3 +152,17 @@ fn limits_end_with_exit_code_four() {
     let large = host("var z = @alloc(u64, 100000); @print(\"{}\", .{z[0]});");
     ends(&large, &["--max-memory", "1200000"], 4, &["beyond its limit"]);
 }
+
+#[test]
+fn a_host_block_cannot_queue_without_end() {
+    let copies = program("var a: [64]u32; var p: [*]u32 = &a; fn go() void {}")
+        .replace("@export_symbol(go);", "@export_symbol(go); @export_symbol(p, \"p\");")
+        .replace("@export_name(\"go\"", "@export_name(\"p\", [*]u32, true); @export_name(\"go\"")
+        .replace(
+            "@launch(\"go\");",
+            "var v: [64]u32; while (true) { @copy_in(\"p\", @all(), &v); }",
+        );
+    ends(&copies, &["--max-memory", "20M"], 4, &["the memory limit was reached"]);
+    let outputs = host("var v: [64]u32; while (true) { @output(\"v\", &v); }");
+    ends(&outputs, &["--max-memory", "20M"], 4, &["beyond its limit"]);
+}

@@ -108,6 +108,11 @@ impl Machine<Running> {
         self.engine.send(link, cycle, words)
     }
 
+    /// Words in all source queues, which have no bound of their own. Looks at every PE.
+    pub fn queued(&self) -> u64 {
+        self.engine.queued()
+    }
+
     /// Runs until all goals hold, or for other reasons (see [`RunEnd`]).
     pub fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
         self.engine.run(goals, limits)

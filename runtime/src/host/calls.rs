@@ -78,6 +78,7 @@ impl<M: Mesh> Host<'_, M> {
 
     fn output(&mut self, name: &str, ty: Ty, args: Args<'_>) -> Result<Vec<u64>, HostError> {
         let bytes = self.slice(args.raw(0), args.raw(1), ty.bytes().into())?.to_vec();
+        self.keep(bytes.len() as u64)?;
         self.outputs.push(Output { name: name.to_owned(), bytes, ty });
         Ok(Vec::new())
     }
@@ -128,6 +129,7 @@ impl<M: Mesh> Host<'_, M> {
         let rect = self.region(args)?;
         let (ptr, len) = (args.raw(4), args.raw(5));
         self.slice(ptr, len, ty.bytes().into())?;
+        self.keep(0)?;
         let id = self.session.stream_out(color, rect, ty, len)?;
         self.targets.push((id, Target::Rows { ptr }));
         Ok(Vec::new())
@@ -144,6 +146,7 @@ impl<M: Mesh> Host<'_, M> {
         let (rows, size) = (u64::from(rect.height), u64::from(ty.bytes()));
         self.slice(ptr, capacity.saturating_mul(rows), size)?;
         self.slice(counts, rows, 8)?;
+        self.keep(0)?;
         let id = self.session.stream_out_rows(color, rect, ty, capacity)?;
         let stride = capacity * size;
         self.targets.push((id, Target::Counted { ptr, stride, counts, size }));

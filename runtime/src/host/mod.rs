@@ -47,6 +47,9 @@ pub trait Mesh {
     /// out of the mesh.
     fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool;
 
+    /// Words that have not entered the mesh yet. Looks at every PE.
+    fn queued(&self) -> u64;
+
     /// Runs until all goals hold.
     fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd;
 
@@ -68,6 +71,10 @@ impl Mesh for Machine<Running> {
 
     fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool {
         Machine::send(self, link, cycle, words)
+    }
+
+    fn queued(&self) -> u64 {
+        Machine::queued(self)
     }
 
     fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {

@@ -45,6 +45,8 @@ pub(super) struct Host<'a, M> {
     pub(super) targets: Vec<(StreamId, Target)>,
     /// First free byte.
     heap: u64,
+    /// Bytes that outputs and receptions have taken so far.
+    kept: u64,
 }
 
 /// Where a complete reception goes.
@@ -76,7 +78,7 @@ pub fn run_program<M: Mesh>(
     state.prepare(program, &[]);
     let heap = program.stack().1.next_multiple_of(ALIGN);
     let (outputs, targets) = (Vec::new(), Vec::new());
-    let mut host = Host { program, state, session, env, outputs, targets, heap };
+    let mut host = Host { program, state, session, env, outputs, targets, heap, kept: 0 };
     let mut segment = Segment::default();
     engine.run(program, &mut host.state, &[], Entry::Start { func, args: &[] }, &mut segment);
     loop {
@@ -166,6 +168,18 @@ impl<M: Mesh> Host<'_, M> {
         ensured.map_err(|_| HostError::Memory { bytes })?;
         self.heap = end;
         Ok(start)
+    }
+
+    /// Counts bytes that a request keeps outside of the program's memory: the limit is the same.
+    pub(super) fn keep(&mut self, bytes: u64) -> Result<(), HostError> {
+        /// What the request itself takes, roughly.
+        const REQUEST: u64 = 256;
+        self.kept = self.kept.saturating_add(bytes).saturating_add(REQUEST);
+        if self.kept > self.program.memory_limit() {
+            Err(HostError::Memory { bytes })
+        } else {
+            Ok(())
+        }
     }
 
     /// Puts bytes into memory of their own; gives pointer and number of elements.

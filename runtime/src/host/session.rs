@@ -12,7 +12,7 @@ use super::stream::{Finished, StreamId, Streams};
 use super::symbols::{Style, Symbols};
 use super::wire::{self, COMMANDS, Operation, TO_HOST, TO_MESH, reserved};
 use super::{Failure, HostError, Mesh};
-use crate::config::{HOST_LATENCY, Limits};
+use crate::config::{HOST_LATENCY, Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 
@@ -30,6 +30,8 @@ pub struct Session<M> {
     seen: u64,
     /// First cycle in which the next act takes effect.
     ready: u64,
+    /// At most so many words stand before links into the mesh.
+    queued: u64,
     /// Commands have been sent that no fence or copy has followed.
     unfenced: bool,
 }
@@ -64,6 +66,7 @@ impl<M: Mesh> Session<M> {
             streams: Streams::default(),
             seen: 0,
             ready: 0,
+            queued: 0,
             unfenced: false,
             mesh,
         }
@@ -112,8 +115,8 @@ impl<M: Mesh> Session<M> {
         let args = [columns(rect), (per_pe / word) as u32];
         let row_bytes = per_pe * usize::from(rect.width);
         for ((commands, to_mesh), row) in links.into_iter().zip(data.chunks_exact(row_bytes)) {
-            self.send(commands, &mut wire::command(operation, export, &args).into_iter());
-            self.send(to_mesh, &mut wire::deal(rect.x, row, per_pe, word));
+            self.send(commands, &mut wire::command(operation, export, &args).into_iter())?;
+            self.send(to_mesh, &mut wire::deal(rect.x, row, per_pe, word))?;
         }
         self.unfenced = true;
         Ok(())
@@ -142,7 +145,7 @@ impl<M: Mesh> Session<M> {
         }
         for (commands, _) in links {
             let args = [columns(rect), halves as u32];
-            self.send(commands, &mut wire::command(Operation::CopyOut, export, &args).into_iter());
+            self.send(commands, &mut wire::command(Operation::CopyOut, export, &args).into_iter())?;
         }
         self.unfenced = false;
         self.gather(rect, halves as usize)
@@ -159,7 +162,7 @@ impl<M: Mesh> Session<M> {
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
         let words: Vec<u32> = args.iter().map(|&arg| arg as u32).collect();
         for (commands, _) in links {
-            self.send(commands, &mut wire::command(Operation::Launch, export, &words).into_iter());
+            self.send(commands, &mut wire::command(Operation::Launch, export, &words).into_iter())?;
         }
         self.fence()
     }
@@ -172,7 +175,7 @@ impl<M: Mesh> Session<M> {
         let all = self.symbols.all();
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
         for (commands, _) in links {
-            self.send(commands, &mut wire::command(Operation::Fence, 0, &[]).into_iter());
+            self.send(commands, &mut wire::command(Operation::Fence, 0, &[]).into_iter())?;
         }
         self.unfenced = false;
         self.gather(all, 1).map(|_| ())
@@ -211,9 +214,9 @@ impl<M: Mesh> Session<M> {
         {
             match first {
                 Some(first) => {
-                    self.send(link, &mut wire::deal(first, row, row_bytes / columns, word))
+                    self.send(link, &mut wire::deal(first, row, row_bytes / columns, word))?;
                 }
-                None => self.send(link, &mut wire::words(row, word)),
+                None => self.send(link, &mut wire::words(row, word))?,
             }
         }
         Ok(())
@@ -315,9 +318,22 @@ impl<M: Mesh> Session<M> {
         rect.x.checked_sub(at.x).ok_or(HostError::NoStream { color, to_mesh: true })
     }
 
-    fn send(&mut self, link: LinkId, words: &mut dyn Iterator<Item = Wavelet>) {
-        let sent = self.mesh.send(link, self.ready, words);
+    /// Queues words. A host that never waits may not queue more than the memory limit allows.
+    fn send(
+        &mut self,
+        link: LinkId,
+        words: &mut dyn Iterator<Item = Wavelet>,
+    ) -> Result<(), Failure> {
+        let mut count = 0;
+        let sent = self.mesh.send(link, self.ready, &mut words.inspect(|_| count += 1));
         debug_assert!(sent, "links into the mesh were chosen");
+        self.queued += count;
+        let most = self.limits.memory / size_of::<(u64, Wavelet)>() as u64;
+        if self.queued > most {
+            // Some of them may have gone since.
+            self.queued = self.mesh.queued();
+        }
+        if self.queued > most { Err(Failure::Limit(Limit::Memory)) } else { Ok(()) }
     }
 
     fn run(&mut self, goals: &[Goal]) -> Result<(), Failure> {

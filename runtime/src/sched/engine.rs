@@ -108,6 +108,12 @@ impl<C: Code> Engine<C> {
         true
     }
 
+    /// Words in all source queues.
+    pub(crate) fn queued(&self) -> u64 {
+        let routers = self.regions.iter().flat_map(|region| region.routers.iter().flatten());
+        routers.flat_map(|router| &router.sources).map(|source| source.words.len() as u64).sum()
+    }
+
     /// Takes what has reached the host.
     pub(crate) fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
         let state = self.links.get(link.0 as usize);

@@ -211,6 +211,10 @@ impl Mesh for Model {
         self.links[link].to_mesh
     }
 
+    fn queued(&self) -> u64 {
+        self.sources.iter().map(|words| words.len() as u64).sum()
+    }
+
     fn run(&mut self, goals: &[Goal], _limits: &Limits) -> RunEnd {
         self.cycle += 10;
         for row in 0..self.pes.len() {
