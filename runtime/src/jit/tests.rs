@@ -610,6 +610,30 @@ fn fifo_lengths_and_unreachable_code() {
     assert_eq!((fifo.write_length, fifo.read_length), (3, 2));
 }
 
+/// An image may hold any bits in a descriptor: the operand's kind decides whether to wait.
+#[test]
+fn a_fabric_descriptor_in_place_of_memory_traps() {
+    let mut b = function(&[], None);
+    let five = b.constant(Ty::I16, 5);
+    let dest = b.local(Ty::I64);
+    let (control, indexed, advance_switch) = (false, false, false);
+    let color = Color::new(3);
+    let desc = FabricDsd { input: false, queue: 2, color, control, indexed, advance_switch };
+    b.inst(InstData::MakeFabric { dst: dest, desc, extent: five });
+    b.inst(InstData::Vector(Box::new(VectorInst {
+        op: dflow_ir::dsd::op::DsdOp::by_name("mov16").unwrap(),
+        dest: Operand::Memory(dest),
+        sources: vec![Operand::Scalar(five)],
+        options: VectorOptions::default(),
+        result: None,
+    })));
+    b.terminate(Terminator::Return(None));
+    let segments = Pair::of(vec![b.finish()]).finish(0, &[]);
+    assert!(
+        matches!(&segments[0].stop, Stop::Trap(trap) if matches!(trap.kind, CodeTrapKind::BadVector(_)))
+    );
+}
+
 /// How often each kind of segment end comes up: a generator that traps at once tests nothing.
 #[test]
 fn random_programs_reach_every_kind_of_stop() {

@@ -88,6 +88,10 @@ impl Resolver<'_> {
     ) -> Result<(Stream, Extent), CodeTrapKind> {
         let index = self.inst.options.index.map(|_| self.index);
         match operand {
+            // Nobody expects to wait here (`InstData::suspends`).
+            Operand::Memory(_) if is_fabric(Dsd(value)) => {
+                Err(CodeTrapKind::BadVector("a fabric descriptor in place of one of memory"))
+            }
             Operand::Memory(_) | Operand::Fabric(_) => {
                 self.descriptor(Dsd(value), index, ty, is_dest, None)
             }
