@@ -1,15 +1,14 @@
 //! Calls: run now, expanded in place, or emitted.
 
-use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{Expr as Ast, ExprId, FnDecl, ParamTy};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::{Address, typed};
-use super::program::{Emitter, FuncKey, KeyValues};
+use super::program::{FuncKey, KeyValues};
 use super::types::{Repr, Type, TypeId};
 use super::value::{Data, FuncRef, Value};
 use super::{BodyKind, Cell, Flow, Inlined, Operand, R, Sema, TraceStep};
-use crate::typed::{Expr, ExprKind, FuncIdx, LocalKind, StmtKind};
+use crate::typed::{Expr, ExprKind, StmtKind};
 
 impl Sema<'_, '_> {
     pub(crate) fn call(&mut self, callee: ExprId, args: &[ExprId], span: Span) -> R<Operand> {
@@ -280,7 +279,7 @@ impl Sema<'_, '_> {
         result
     }
 
-    fn external<T>(&mut self, decl: &FnDecl, span: Span) -> R<T> {
+    pub(crate) fn external<T>(&mut self, decl: &FnDecl, span: Span) -> R<T> {
         let name = self.spell(decl.name.name);
         self.fail(
             codes::NOT_SUPPORTED,
@@ -308,7 +307,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn no_value<T>(&mut self, decl: &FnDecl) -> R<T> {
+    pub(crate) fn no_value<T>(&mut self, decl: &FnDecl) -> R<T> {
         let name = self.spell(decl.name.name);
         self.fail(
             codes::MISSING_RETURN,
@@ -479,195 +478,4 @@ impl Sema<'_, '_> {
     pub(crate) fn key_text(&self, value: &Value) -> String {
         format!("{:?}", (value.ty, &value.data))
     }
-
-    /// Analyses the bodies of all functions asked for, until there are none left.
-    pub(crate) fn analyse_pending(&mut self) -> R<()> {
-        let mut result = Ok(());
-        while let Some((idx, key)) = self.program_mut().pending.pop_front() {
-            if let Err(reported) = self.analyse_func(idx, &key) {
-                result = Err(reported);
-            }
-        }
-        result
-    }
-
-    fn analyse_func(&mut self, idx: FuncIdx, key: &FuncKey) -> R<()> {
-        let func = key.func;
-        let Some(decl) = self.func_decl(func) else { return Ok(()) };
-        let Some(body) = &decl.body else { return self.external(&decl, decl.name.span) };
-        let frame = self.decl_frame(func);
-        let outer = self.program_mut().emitter.replace(Emitter::default());
-        let trace = std::mem::take(&mut self.trace);
-        let frames = std::mem::take(&mut self.frames);
-        self.open_list();
-        let result = self.func_body(func, &decl, body, frame, key);
-        let stmts = self.close_list();
-        self.frames = frames;
-        self.trace = trace;
-        let emitter = std::mem::replace(&mut self.program_mut().emitter, outer);
-        let (params, ret) = result?;
-        let emitter = emitter.unwrap_or_default();
-        let name = self.qualified(func.module, decl.name.name);
-        self.program_mut().typed.funcs[idx.0 as usize] = crate::typed::Func {
-            name,
-            params,
-            ret,
-            locals: emitter.locals,
-            labels: emitter.labels,
-            body: stmts,
-            span: decl.name.span,
-        };
-        Ok(())
-    }
-
-    fn func_body(
-        &mut self,
-        func: FuncRef,
-        decl: &FnDecl,
-        body: &dflow_syntax::ast::Block,
-        frame: u32,
-        key: &FuncKey,
-    ) -> R<(u32, Option<Ty>)> {
-        self.push_frame(func.module, frame, false, BodyKind::Code { result: None })?;
-        let pointer = self.profile().pointer();
-        // The result's address comes first, but whether there is one is known only after the
-        // parameters: its type may depend on them.
-        let hidden = self.new_scalar(None, pointer);
-        let mut cells = Vec::with_capacity(key.types.len());
-        let mut params = 0;
-        for (at, (&ty, value)) in key.types.iter().zip(&key.values.0).enumerate() {
-            let name = decl.params[at].name.map(|name| self.spell(name.name));
-            let span = decl.params[at].span;
-            cells.push(match value {
-                Some(value) => Cell::Const(value.clone()),
-                None => match self.types.repr(ty, self.profile()) {
-                    Repr::Void => Cell::Const(self.void_value()),
-                    Repr::Scalar(_) => {
-                        let machine = self.machine_ty(ty, span)?;
-                        params += 1;
-                        let local = self.new_scalar(name, machine);
-                        Cell::Scalar { local, ty, mutable: false }
-                    }
-                    Repr::Memory { .. } | Repr::Comptime => {
-                        params += 1;
-                        let local = self.new_scalar(name, pointer);
-                        let expr = typed(ExprKind::Local(local), pointer, span);
-                        Cell::Memory { address: Address::of_expr(expr), ty, mutable: false }
-                    }
-                },
-            });
-        }
-        for (at, cell) in cells.into_iter().enumerate() {
-            self.frame_mut().slots[at] = cell;
-        }
-        let ret = self.type_expr(decl.ret)?;
-        self.frame_mut().ret = Some(ret);
-        let (has_result, machine) = match self.types.repr(ret, self.profile()) {
-            Repr::Void => (false, None),
-            Repr::Scalar(_) => (false, Some(self.machine_ty(ret, decl.name.span)?)),
-            Repr::Memory { .. } => (true, None),
-            Repr::Comptime => {
-                let name = self.type_name(ret);
-                let message = format!("a run-time function cannot return `{name}`");
-                return self.fail(codes::NOT_COMPTIME, message, decl.name.span, "this function");
-            }
-        };
-        if has_result {
-            self.frame_mut().kind = BodyKind::Code { result: Some(hidden) };
-        } else {
-            self.drop_hidden();
-        }
-        self.spill_params(decl)?;
-        let flow = self.block(body)?;
-        if ret != self.types.common.void && !matches!(flow, Flow::Diverges) && !ends(self, &flow) {
-            return self.no_value(decl);
-        }
-        Ok((params + u32::from(has_result), machine))
-    }
-
-    /// Without an aggregate result there is no hidden parameter: locals move down by one.
-    fn drop_hidden(&mut self) {
-        let emitter = self.program_mut().emitter.as_mut();
-        if let Some(emitter) = emitter {
-            emitter.locals.remove(0);
-        }
-        for cell in &mut self.frame_mut().slots {
-            match cell {
-                Cell::Scalar { local, .. } => local.0 -= 1,
-                Cell::Memory { address, .. } => {
-                    if let super::address::AddressBase::Expr(expr) = &mut address.base
-                        && let ExprKind::Local(local) = expr.kind.as_mut()
-                    {
-                        local.0 -= 1;
-                    }
-                }
-                Cell::Empty
-                | Cell::Const(_)
-                | Cell::Var(_)
-                | Cell::Induction(_)
-                | Cell::Failed(_) => {}
-            }
-        }
-    }
-
-    /// Scalar parameters whose address is taken move to memory.
-    fn spill_params(&mut self, decl: &FnDecl) -> R<()> {
-        for (at, param) in decl.params.iter().enumerate() {
-            let Some(name) = param.name else { continue };
-            let Cell::Scalar { local, ty, .. } = self.frame().slots[at].clone() else { continue };
-            if !self.frame().file.addressed.contains(&name.name) {
-                continue;
-            }
-            let (size, align) = self.runtime_size(ty, param.span)?;
-            let machine = self.machine_ty(ty, param.span)?;
-            let text = self.spell(name.name);
-            let memory = self.new_local(Some(text), LocalKind::Memory { size, align });
-            let address = Address::of_local(memory);
-            let value = typed(ExprKind::Local(local), machine, param.span);
-            self.store_memory(&address, ty, Operand::Scalar { ty, expr: value }, param.span)?;
-            self.frame_mut().slots[at] = Cell::Memory { address, ty, mutable: false };
-        }
-        Ok(())
-    }
-}
-
-/// Whether a function body that did not leave by emitted code has returned all the same, such
-/// as `while (true)` without a way out.
-fn ends(sema: &Sema<'_, '_>, flow: &Flow) -> bool {
-    let endless =
-        sema.program.as_ref().and_then(|program| program.emitter.as_ref()).is_some_and(|emitter| {
-            match emitter.stmts.last().and_then(|list| list.last()).map(|stmt| &stmt.kind) {
-                Some(StmtKind::While { label, cond, body, .. }) => {
-                    matches!(*cond.kind, ExprKind::Const(1)) && !leaves(body, *label)
-                }
-                _ => false,
-            }
-        });
-    matches!(flow, Flow::Return(_)) || endless
-}
-
-/// Whether a break to a label stands in a list of statements.
-fn leaves(stmts: &[crate::typed::Stmt], label: crate::typed::LabelIdx) -> bool {
-    stmts.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Break(target) => *target == label,
-        StmtKind::If { then, otherwise, .. } => leaves(then, label) || leaves(otherwise, label),
-        StmtKind::While { body, step, .. } => leaves(body, label) || leaves(step, label),
-        StmtKind::Block { body, .. } => leaves(body, label),
-        StmtKind::Switch { cases, otherwise, .. } => {
-            cases.iter().any(|(_, body)| leaves(body, label)) || leaves(otherwise, label)
-        }
-        StmtKind::Expr(_)
-        | StmtKind::Set(..)
-        | StmtKind::Store { .. }
-        | StmtKind::Copy { .. }
-        | StmtKind::Fill { .. }
-        | StmtKind::Continue(_)
-        | StmtKind::Return(_)
-        | StmtKind::Flag { .. }
-        | StmtKind::LoadDsr { .. }
-        | StmtKind::SetFifoLength { .. }
-        | StmtKind::Clock(_)
-        | StmtKind::Assert { .. }
-        | StmtKind::Host { .. } => false,
-    })
 }

@@ -15,7 +15,9 @@ mod call;
 mod coerce;
 mod control;
 mod expr;
+mod func;
 mod index;
+mod jump;
 mod literal;
 mod loops;
 mod materialize;
@@ -26,6 +28,7 @@ pub(crate) mod program;
 mod store;
 mod type_expr;
 pub(crate) mod types;
+mod unroll;
 pub(crate) mod value;
 
 use std::rc::Rc;
