@@ -70,6 +70,29 @@ pub(crate) struct Program {
     pub entry: Option<FuncIdx>,
 }
 
+impl Program {
+    /// A program that holds nothing.
+    pub(crate) fn empty(name: String, profile: Profile) -> Program {
+        Program {
+            name,
+            profile,
+            slots: Vec::new(),
+            globals: Vec::new(),
+            shapes: Vec::new(),
+            fifos: Vec::new(),
+            funcs: Vec::new(),
+            tasks: Vec::new(),
+            queues: Vec::new(),
+            initial_flags: Vec::new(),
+            initial_dsrs: Vec::new(),
+            colors: Vec::new(),
+            host_links: Vec::new(),
+            exports: Vec::new(),
+            entry: None,
+        }
+    }
+}
+
 /// A global variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Global {

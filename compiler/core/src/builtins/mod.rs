@@ -131,7 +131,9 @@ fn here(sema: &Sema<'_, '_>) -> Where {
 fn check_place(sema: &mut Sema<'_, '_>, row: &Row, span: Span) -> R<()> {
     let place = here(sema);
     if row.place.contains(place) {
-        return Ok(());
+        // What stands only at a program's top level or in its code needs the program.
+        let anywhere = row.place.contains(Where::LAYOUT) || row.place.contains(Where::VALUE);
+        return if anywhere { Ok(()) } else { sema.need_program(span) };
     }
     sema.fail(
         codes::BUILTIN_CONTEXT,

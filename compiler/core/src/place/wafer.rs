@@ -77,21 +77,5 @@ fn config(at: Coord, width: u16) -> ColorConfig {
 
 /// A typed program that holds nothing.
 pub(super) fn without_code(name: &str) -> typed::Program {
-    typed::Program {
-        name: name.to_owned(),
-        profile: Profile::Pe,
-        slots: Vec::new(),
-        globals: Vec::new(),
-        shapes: Vec::new(),
-        fifos: Vec::new(),
-        funcs: Vec::new(),
-        tasks: Vec::new(),
-        queues: Vec::new(),
-        initial_flags: Vec::new(),
-        initial_dsrs: Vec::new(),
-        colors: Vec::new(),
-        host_links: Vec::new(),
-        exports: Vec::new(),
-        entry: None,
-    }
+    typed::Program::empty(name.to_owned(), Profile::Pe)
 }

@@ -88,23 +88,7 @@ pub(crate) struct Emitter {
 impl ProgramCx {
     pub(crate) fn new(name: String, profile: Profile) -> ProgramCx {
         ProgramCx {
-            typed: typed::Program {
-                name,
-                profile,
-                slots: Vec::new(),
-                globals: Vec::new(),
-                shapes: Vec::new(),
-                fifos: Vec::new(),
-                funcs: Vec::new(),
-                tasks: Vec::new(),
-                queues: Vec::new(),
-                initial_flags: Vec::new(),
-                initial_dsrs: Vec::new(),
-                colors: Vec::new(),
-                host_links: Vec::new(),
-                exports: Vec::new(),
-                entry: None,
-            },
+            typed: typed::Program::empty(name, profile),
             provenance: Provenance::default(),
             globals: HashMap::new(),
             constants: Vec::new(),
@@ -121,6 +105,22 @@ impl ProgramCx {
 }
 
 impl Sema<'_, '_> {
+    /// Reports what only a program can have, where none is built: in the layout.
+    pub(crate) fn need_program(&mut self, span: Span) -> R<()> {
+        if self.program.is_some() {
+            return Ok(());
+        }
+        Err(self.report(
+            Diagnostic::new(
+                codes::BUILTIN_CONTEXT,
+                "this belongs to the code of a PE, and the layout is none",
+                span,
+            )
+            .label("reached from the layout")
+            .help("import the module that says this in the tile's code, not in the layout's file"),
+        ))
+    }
+
     /// The program being built. Only called where a program is known to be there.
     pub(crate) fn program_mut(&mut self) -> &mut ProgramCx {
         self.program.as_mut().unwrap_or_else(|| unreachable!("code belongs to a program"))
@@ -204,6 +204,7 @@ impl Sema<'_, '_> {
 
     /// The program's global of a variable, constant or anonymous constant.
     pub(crate) fn program_global(&mut self, base: PointerBase, span: Span) -> R<GlobalIdx> {
+        self.need_program(span)?;
         if let Some(&known) = self.program_mut().globals.get(&base) {
             return Ok(known);
         }
@@ -269,6 +270,7 @@ impl Sema<'_, '_> {
 
     /// The function of the program for a plain (not generic) function.
     pub(crate) fn program_func(&mut self, func: FuncRef, span: Span) -> R<FuncIdx> {
+        self.need_program(span)?;
         let ty = self.func_type(func, span)?;
         let Type::Fn { params, .. } = self.types.shared(ty).as_ref().clone() else {
             unreachable!("functions have function types")

@@ -99,6 +99,7 @@ fn default_queue(sema: &mut Sema<'_, '_>, options: &Options, input: bool, name: 
     let found = if input {
         queue::free_input(sema, color)
     } else {
+        sema.need_program(options.span)?;
         let colors = &mut sema.program_mut().without_queue;
         let at = colors.iter().position(|&known| known == color).unwrap_or(colors.len());
         if at == colors.len() {

@@ -44,6 +44,7 @@ pub(in crate::builtins) fn allocate_fifo(sema: &mut Sema<'_, '_>, call: Call<'_>
         let message = format!("a FIFO holds 1 to 65535 elements, this array has {count}");
         return sema.fail(codes::INVALID_ARGUMENT, message, span, "this buffer");
     };
+    sema.need_program(call.span)?;
     if sema.program_mut().fifos.contains_key(&base) {
         let message = "this array is the buffer of another FIFO";
         return sema.fail(codes::INVALID_ARGUMENT, message, span, "used twice");
