@@ -301,8 +301,8 @@ impl<C: Code> Region<C> {
     /// R8 (c).
     fn pick(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
         let local = core.activated & !core.task_blocked;
-        // (id, is it a queue's, queue): local tasks go first among equal ids.
-        let mut best = (local != 0).then(|| (local.trailing_zeros() as u8, 0, 0));
+        // (id, is it local, queue): local tasks go first among equal ids.
+        let mut best = (local != 0).then(|| (63 - local.leading_zeros() as u8, true, 0));
         for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             let input = &program.inputs[queue];
@@ -314,13 +314,12 @@ impl<C: Code> Region<C> {
                     !owned && input.task != NO_TASK
                 };
             if eligible {
-                let key = (input.channel, 1, queue);
-                best = Some(best.map_or(key, |best| best.min(key)));
+                best = best.max(Some((input.channel, false, queue)));
             }
         }
-        let Some((id, from_queue, queue)) = best else { return };
+        let Some((id, is_local, queue)) = best else { return };
         let mut word = Slot::default();
-        if from_queue == 0 {
+        if is_local {
             core.activated &= !(1 << id);
             core.task = program.local[usize::from(id)];
         } else {
