@@ -1,0 +1,24 @@
+//! The command lines `dflowc` and `cslc`, and the folder that `cslc` writes.
+//!
+//! The only crate that opens files, reads the environment, talks to a terminal and chooses exit
+//! codes. Invariants: a fault of the user ends with one clear message and the right code; a
+//! closed pipe is quiet; no output file is ever half-written.
+
+#![forbid(unsafe_code)]
+
+mod args;
+pub mod artifact;
+mod commands;
+pub mod cslc;
+mod data;
+pub mod dflowc;
+mod diagnostics;
+mod exit;
+mod interrupt;
+mod machine;
+mod process;
+mod progress;
+mod report;
+mod source;
+mod term;
+mod world;
