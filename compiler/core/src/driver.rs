@@ -3,8 +3,9 @@
 use cranelift_entity::PrimaryMap;
 use dflow_ir::image::{Image, ProgramId};
 use dflow_ir::program::Program;
-use dflow_syntax::{Diagnostic, Dialect, Interner, Reported, Sink, SourceMap, codes};
+use dflow_syntax::{Diagnostic, Dialect as Kind, Interner, Reported, Sink, SourceMap, codes};
 
+use crate::dialect::Dialect;
 use crate::elaborate::{self, Elaborated};
 use crate::lower::LocTable;
 use crate::session::{Options, Session};
@@ -22,6 +23,8 @@ pub struct Compiled {
     pub sources: SourceMap,
     /// What there is to say, in order.
     pub diagnostics: Vec<Diagnostic>,
+    /// Which release of the SDK the program was read as, and why.
+    pub dialect: Dialect,
 }
 
 /// What to print of a compilation.
@@ -138,7 +141,7 @@ fn dump_text(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, R
         Err(diagnostic) => return Err(cx.emit(*diagnostic)),
     };
     let text = cx.sources.shared_text(id);
-    let parsed = dflow_syntax::parse(id, &text, Dialect::of_path(root), &mut cx.names);
+    let parsed = dflow_syntax::parse(id, &text, Kind::of_path(root), &mut cx.names);
     cx.sink.extend(parsed.diagnostics);
     Ok(match stage {
         Stage::Tokens => dflow_syntax::lexer::dump_tokens(&text),
@@ -164,17 +167,21 @@ fn on_large_stack<T: Send>(
             names: Interner::new(),
             sink: Sink::new(),
             options,
+            dialect: Dialect::default(),
+            old_spellings: std::collections::BTreeSet::new(),
         };
         let result = work(&mut cx);
+        let (sources, dialect) = (cx.sources, cx.dialect);
         let diagnostics = cx.sink.into_diagnostics();
-        (Some(result), Compiled { image: None, sources: cx.sources, diagnostics })
+        (Some(result), Compiled { image: None, sources, diagnostics, dialect })
     };
     let failed = |why: &str| {
         let message = format!("the compiler failed: {why}");
         let diagnostic = Diagnostic::without_place(codes::INTERNAL_ERROR, message)
             .help("please report this with the program that shows it");
         let diagnostics = vec![diagnostic];
-        (None, Compiled { image: None, sources: SourceMap::new(), diagnostics })
+        let (sources, dialect) = (SourceMap::new(), Dialect::default());
+        (None, Compiled { image: None, sources, diagnostics, dialect })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);

@@ -13,6 +13,7 @@ use dflow_ir::program::Profile;
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 use indexmap::IndexMap;
 
+use crate::dialect;
 use crate::load::SourceIdx;
 use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
 use crate::resolve::Body;
@@ -112,9 +113,12 @@ impl LayoutState {
 
 /// Runs the layout of a loaded root file.
 pub(crate) fn layout(cx: &mut Session<'_>, root: &str) -> Result<Elaborated, Reported> {
+    let chosen = dialect::choose(cx, root);
+    cx.dialect = chosen.dialect.clone();
     let mut sema = Sema::new(cx);
     let elaborated = elaborated(&mut sema, root);
     sema.files.report_unreached(sema.cx);
+    chosen.report(cx, root);
     elaborated
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod builtins;
+mod dialect;
 mod driver;
 mod dump;
 mod elaborate;
@@ -20,6 +21,7 @@ mod session;
 mod typed;
 mod world;
 
+pub use dialect::{Dialect, Mark, Origin, QueueBinding, SdkVersion};
 pub use driver::{Compiled, Stage, builtin_table, compile, dump};
 #[doc(hidden)]
 pub use place::Wafer;

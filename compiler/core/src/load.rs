@@ -169,7 +169,7 @@ fn not_found(cx: &mut Session<'_>, path: &str, span: Option<Span>, reason: &str)
 }
 
 /// `path` relative to the folder of `file`, with `.` and `..` folded.
-fn join(file: &str, path: &str) -> String {
+pub(crate) fn join(file: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }

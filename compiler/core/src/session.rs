@@ -1,8 +1,11 @@
 //! What all phases share: sources, the sink, interned names, options. No logic.
 
+use std::collections::BTreeSet;
+
 use dflow_ir::target::TargetId;
 use dflow_syntax::{Diagnostic, Interner, Reported, Sink, SourceMap};
 
+use crate::dialect::{Dialect, Mark, Origin, SdkVersion};
 use crate::world::World;
 
 /// State of one compilation.
@@ -17,6 +20,10 @@ pub(crate) struct Session<'w> {
     pub sink: Sink,
     /// What the caller chose.
     pub options: Options,
+    /// Which release the program is of; chosen before analysis begins.
+    pub dialect: Dialect,
+    /// Old spellings that the user has been told of.
+    pub old_spellings: BTreeSet<&'static str>,
 }
 
 /// Comptime steps that each PE of the rectangle adds to the limit: a layout block of a whole
@@ -37,6 +44,10 @@ pub struct Options {
     pub comptime_depth: u32,
     /// Also compile test blocks.
     pub tests: bool,
+    /// Release of the SDK whose meanings hold, and who named it; marks in the sources decide otherwise.
+    pub sdk_version: Option<(SdkVersion, Origin)>,
+    /// Marks that are in no source file.
+    pub marks: Vec<Mark>,
 }
 
 impl Default for Options {
@@ -47,6 +58,8 @@ impl Default for Options {
             comptime_steps: 100_000_000,
             comptime_depth: 512,
             tests: false,
+            sdk_version: None,
+            marks: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, PortSet, Rect, Route};
 use dflow_ir::program::{Profile, Program};
 use dflow_syntax::{Interner, Sink, SourceMap, Span};
 
+use crate::dialect::Dialect;
 use crate::plan::{ColorUse, Plan, ProgramIdx, TileUse};
 use crate::session::{Options, Session};
 use crate::typed;
@@ -61,6 +62,8 @@ impl Wafer {
             names: Interner::default(),
             sink: Sink::new(),
             options: Options::default(),
+            dialect: Dialect::default(),
+            old_spellings: std::collections::BTreeSet::new(),
         };
         let placed = super::place(&mut cx, &self.plan, &self.typed, &self.programs);
         let faults = cx.sink.diagnostics().iter().map(|fault| fault.message().to_owned());

@@ -244,6 +244,13 @@ impl<'a, 'w> Sema<'a, 'w> {
         self.program.as_ref().map_or(Profile::Pe, |program| program.typed.profile)
     }
 
+    /// Whether a 16-bit fabric operation written here carries two elements per wavelet when it does
+    /// not say: libraries are written for one.
+    #[allow(dead_code, reason = "for operations that pack")]
+    pub(crate) fn packs_by_default(&self, span: Span) -> bool {
+        self.cx.dialect.packing && !self.cx.sources.path(span.file).starts_with('<')
+    }
+
     /// Whether host code is being analysed.
     pub(crate) fn is_host(&self) -> bool {
         self.profile() == Profile::Host

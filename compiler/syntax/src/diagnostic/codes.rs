@@ -176,6 +176,7 @@ codes! {
     INVALID_DSD "invalid-dsd" Error "a descriptor that cannot be made or used this way";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
+    SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";
     DEPRECATED "deprecated" Note "an old spelling that is still understood";
 
     // Layout.
