@@ -113,6 +113,8 @@ impl Case {
             names: Interner::new(),
             sink: Sink::new(),
             options: Options { target: self.target, ..Options::default() },
+            dialect: crate::dialect::Dialect::default(),
+            old_spellings: std::collections::BTreeSet::new(),
         };
         let text: String = (1..=LINES).map(|line| format!("line {line:02}\n")).collect();
         cx.sources.add("layout.csl", text);
