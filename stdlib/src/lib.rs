@@ -33,10 +33,14 @@ macro_rules! source {
 
 /// The libraries, ordered by name.
 pub const LIBRARIES: &[Source] = &[
+    source!("complex", "complex.csl", "complex numbers of two floats"),
     source!("control", "control.csl", "payloads of control wavelets"),
+    source!("data_utils", "data_utils.csl", "halves of words"),
     source!("directions", "directions.csl", "turning directions"),
+    source!("dsd_ops", "dsd_ops.csl", "vector operations chosen by element type"),
     source!("empty", "empty.csl", "nothing"),
     source!("layout", "layout.dfl", "a PE's own place"),
+    source!("malloc", "malloc.csl", "memory by need, given back all at once"),
     source!("math", "math.csl", "functions of integers and floats"),
     source!(
         "memcpy/get_params",
@@ -49,7 +53,11 @@ pub const LIBRARIES: &[Source] = &[
         "memcpy/memcpy_switches.csl",
         "command lists of control wavelets"
     ),
+    source!("random", "random.csl", "pseudo-random numbers"),
+    source!("string", "string.csl", "texts at compile time"),
     source!("time", "time.dfl", "the cycle counter"),
+    source!("timer", "timer.dfl", "several stop watches"),
+    source!("types", "types.csl", "questions about types"),
 ];
 
 /// The programs, ordered by name: one row each, a path below `stdlib/`.
@@ -100,6 +108,7 @@ mod tests {
     fn every_text_parses() {
         let tests = [
             source!("memcpy", "tests/memcpy.dfl", ""),
+            source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
             source!("small", "tests/small.dfl", ""),
         ];

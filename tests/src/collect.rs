@@ -64,10 +64,10 @@ impl Trial {
     }
 }
 
-/// Every trial: inputs of the suite and the examples, and each vector operation.
+/// Every trial: inputs of the suite, the examples and the libraries, and each vector operation.
 pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for folder in ["tests/suite", "examples"] {
+    for folder in ["tests/suite", "examples", "stdlib/tests"] {
         let root = repository().join(folder);
         let mut inputs = Vec::new();
         find(&root, &root, &mut inputs);
@@ -83,7 +83,10 @@ pub fn trials() -> Vec<Trial> {
 
 fn trials_of(root: &Path, folder: &str, path: &str) -> Vec<Trial> {
     let shown = path.strip_prefix("./").unwrap_or(path);
-    let prefix = if folder == "examples" { "examples/" } else { "" };
+    let prefix = match folder {
+        "tests/suite" => String::new(),
+        _ => format!("{folder}/"),
+    };
     let name = |stage: &str| format!("{prefix}{shown} [{stage}]");
     let fault = |text: String| vec![Trial { name: name("header"), work: Work::Fault(text) }];
     let text = match std::fs::read(root.join(path)) {

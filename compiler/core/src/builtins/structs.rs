@@ -92,7 +92,11 @@ pub(crate) fn has_field(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
 
 fn has_member(sema: &Sema<'_, '_>, ty: TypeId, name: Symbol) -> bool {
     match sema.types.get(ty) {
-        Type::Struct(info) => !info.tuple && info.fields.iter().any(|&(known, _)| known == name),
+        // The fields of a tuple are called by their places.
+        Type::Struct(info) if info.tuple => {
+            sema.spell(name).parse::<usize>().is_ok_and(|at| at < info.fields.len())
+        }
+        Type::Struct(info) => info.fields.iter().any(|&(known, _)| known == name),
         Type::Enum(info) => info.elems.iter().any(|&(known, _)| known == name),
         _ => false,
     }
