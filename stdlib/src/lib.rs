@@ -36,6 +36,7 @@ pub const LIBRARIES: &[Source] = &[
     source!("complex", "complex.csl", "complex numbers of two floats"),
     source!("control", "control.csl", "payloads of control wavelets"),
     source!("data_utils", "data_utils.csl", "halves of words"),
+    source!("debug", "debug.dfl", "records that can be read after the run"),
     source!("directions", "directions.csl", "turning directions"),
     source!("dsd_ops", "dsd_ops.csl", "vector operations chosen by element type"),
     source!("empty", "empty.csl", "nothing"),

@@ -21,6 +21,38 @@ use crate::sema::value::{Data, Pointer, PointerBase, Value};
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{self, Expr, ExprKind, LocalIdx, Stmt, StmtKind};
 
+/// `@set_symbol_name(pointer, name)`: the variable behind the pointer is exported under the name,
+/// as `export var` exports it under its own.
+pub(super) fn set_symbol_name(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let (name, _) = sema.arg_string(call.args[1], "a name as a string")?;
+    let base = match &value.data {
+        Data::Pointer(pointer) if pointer.offset == 0 => pointer.base,
+        _ => return wrong_type(sema, &value, "a pointer to a variable", span),
+    };
+    if !matches!(base, PointerBase::Global { .. }) {
+        return wrong_type(sema, &value, "a pointer to a variable", span);
+    }
+    let global = sema.program_global(base, span)?;
+    let globals = &mut sema.program_mut().typed.globals;
+    if let Some(first) = globals.iter().find(|global| global.exported && global.name == name) {
+        let first = first.span;
+        return Err(sema.report(
+            Diagnostic::new(
+                codes::EXPORT_DUPLICATE,
+                format!("two variables of one program are exported as `{name}`"),
+                call.span,
+            )
+            .label("named here")
+            .secondary(first, "the other one"),
+        ));
+    }
+    let global = &mut globals[global.0 as usize];
+    global.name = name;
+    global.exported = true;
+    Ok(sema.void_operand())
+}
+
 /// Parameters that an exported function may have: what one command carries.
 const MAX_PARAMS: usize = 15;
 

@@ -249,6 +249,13 @@ pub(crate) const ROWS: &[Row] = &[
         "configures a color on this program's PEs",
     ),
     row("set_rectangle", (2, 2), L, layout::set_rectangle, "the size of the program"),
+    row(
+        "set_symbol_name",
+        (2, 2),
+        C,
+        export::set_symbol_name,
+        "makes a variable readable from outside under a name",
+    ),
     later("set_teardown_handler", ROUTER, "a function for a color in teardown"),
     row("set_tile_code", (2, 4), L, layout::set_tile_code, "the code of a PE"),
     row("setting", (3, 3), H, host::setting, "a named setting, or a default"),
