@@ -16,6 +16,7 @@ mod diagnostics;
 mod exit;
 mod interrupt;
 mod machine;
+mod near;
 mod process;
 mod progress;
 mod report;

@@ -3,6 +3,7 @@
 use dflow_compiler::World;
 use dflow_ir::image::{Image, ImageError};
 
+use crate::artifact;
 use crate::exit::Failure;
 use crate::world::{self, DiskWorld};
 
@@ -37,17 +38,33 @@ impl<'a> Root<'a> {
         if plain && let Some(program) = program(name) {
             return Ok(Root::Library(program));
         }
+        Root::file(name).map_err(|mut failure| {
+            let programs: Vec<_> = dflow_stdlib::programs().iter().map(|p| p.name).collect();
+            if plain && !programs.is_empty() && !std::path::Path::new(name).exists() {
+                let hint = format!("; programs of the library: {}", programs.join(", "));
+                failure.message.push_str(&hint);
+            }
+            failure
+        })
+    }
+
+    /// Finds a file.
+    ///
+    /// # Errors
+    /// There is none, or it is a folder.
+    pub(crate) fn file(name: &'a str) -> Result<Root<'a>, Failure> {
         match std::fs::metadata(name) {
+            Ok(data) if data.is_dir() && artifact::is_artifact(name.as_ref()) => {
+                Err(Failure::usage(format!(
+                    "{name} was written by cslc: run its host script, as in `cs_python run.py \
+                     --name {name}`, or its host block with `dflowc run {name}/bin/program.dfi`"
+                )))
+            }
             Ok(data) if data.is_dir() => Err(Failure::usage(format!("{name} is a folder"))),
             Ok(_) => Ok(Root::File(name)),
             Err(error) => {
                 let why = crate::data::Input::reason(&error);
-                let programs: Vec<_> = dflow_stdlib::programs().iter().map(|p| p.name).collect();
-                let hint = match programs.is_empty() || !plain {
-                    true => String::new(),
-                    false => format!("; programs of the library: {}", programs.join(", ")),
-                };
-                Err(Failure::usage(format!("{name}: {why}{hint}")))
+                Err(Failure::usage(format!("{name}: {why}")))
             }
         }
     }
@@ -92,6 +109,13 @@ impl World for Root<'_> {
             // Programs of the library are one file each; libraries are found by name, not here.
             Root::Library(program) if program.path == path => Ok(program.text.as_bytes().to_vec()),
             Root::Library(_) => Err("no such file in the library".into()),
+        }
+    }
+
+    fn locate(&self, path: &str) -> Option<String> {
+        match self {
+            Root::File(_) => DiskWorld.locate(path),
+            Root::Library(_) => self.read(path).is_ok().then(|| path.to_owned()),
         }
     }
 }

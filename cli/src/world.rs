@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use dflow_compiler::World;
+use dflow_compiler::{World, fold};
 use dflow_syntax::MAX_SOURCE_BYTES;
 
 use crate::data::Input;
@@ -14,6 +14,14 @@ pub(crate) struct DiskWorld;
 impl World for DiskWorld {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         read(path)
+    }
+
+    fn locate(&self, path: &str) -> Option<String> {
+        let real = std::fs::canonicalize(path).ok().filter(|real| real.is_file())?;
+        let folded = fold(path);
+        // Behind a link `..` leads elsewhere than the text says.
+        let same = std::fs::canonicalize(&folded).is_ok_and(|other| other == real);
+        Some(if same { folded } else { real.to_string_lossy().into_owned() })
     }
 }
 

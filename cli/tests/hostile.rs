@@ -170,9 +170,9 @@ fn a_source_may_come_from_a_pipe() {
         .spawn()
         .expect("the tool starts");
     if let Some(mut stdin) = child.stdin.take() {
-        let _ = stdin.write_all(b"const a = ;\n");
+        let _ = stdin.write_all(b"const a = 1;\nconst b = ;\n");
     }
     let output = child.wait_with_output().expect("the tool ends");
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("/dev/stdin:1"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/dev/stdin:2"));
 }

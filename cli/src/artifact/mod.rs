@@ -131,6 +131,14 @@ pub fn write(folder: &Path, artifact: &Artifact) -> Result<(), ArtifactError> {
     files::remove(&state_path(folder))
 }
 
+/// Writes the text of `out.json` to another place, whole or not at all.
+///
+/// # Errors
+/// The system does not let us.
+pub fn write_meta(path: &Path, meta: &Meta) -> Result<(), ArtifactError> {
+    files::write_all(&[(path.to_path_buf(), meta.to_text().into_bytes())])
+}
+
 /// Reads a folder.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use dflow_syntax::Code;
 
 use crate::args::ExplainArgs;
 use crate::exit::{Exit, Failure};
+use crate::near::nearest;
 use crate::term;
 
 // `PAGES: &[(&str, &str)]`, id and text, sorted by id: the folder `spec/diagnostics`.
@@ -26,8 +27,7 @@ pub(crate) fn execute(args: &ExplainArgs) -> Result<Exit, Failure> {
 
 fn page(id: &str) -> Result<String, Failure> {
     let Some(code) = Code::from_id(id) else {
-        let near = Code::all().map(Code::id).min_by_key(|other| distance(id, other));
-        let near = near.filter(|other| distance(id, other) <= 3);
+        let near = nearest(id, Code::all().map(Code::id), 3);
         let hint = near.map_or_else(String::new, |other| format!("; did you mean {other}?"));
         return Err(Failure::usage(format!("there is no diagnostic `{id}`{hint}")));
     };
@@ -47,22 +47,6 @@ fn list() -> String {
     text
 }
 
-/// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let change = corner + usize::from(from != *to);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,8 +62,6 @@ mod tests {
     fn a_slip_is_answered() {
         let failure = page("route-conflikt").unwrap_err();
         assert!(failure.message.ends_with("did you mean route-conflict?"));
-        assert_eq!(distance("abc", "abd"), 1);
-        assert_eq!(distance("", "abc"), 3);
     }
 
     #[test]

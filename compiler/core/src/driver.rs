@@ -149,6 +149,11 @@ fn dump_text(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, R
     })
 }
 
+/// The mesh of an image as characters: which program is where, and what each color does.
+pub fn routes(image: &Image) -> String {
+    place::dump::routes(image)
+}
+
 /// The builtins and their states, one line each.
 pub fn builtin_table() -> String {
     builtins::manual()

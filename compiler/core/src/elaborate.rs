@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use crate::dialect;
 use crate::load::SourceIdx;
 use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
-use crate::resolve::Body;
+use crate::resolve::{Body, DeclKind, ResolvedFile};
 use crate::sema::ops;
 use crate::sema::program::{Emitter, ProgramCx};
 use crate::sema::types::{Repr, Type};
@@ -165,16 +165,43 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
 fn root_params(sema: &mut Sema<'_, '_>, source: SourceIdx) -> Vec<(Symbol, Value, Span)> {
     let file = sema.files.get(source);
     let span = Span::new(file.file.id, 0, 0);
-    let given = sema.cx.options.params.clone();
+    let options = &sema.cx.options;
+    let given: Vec<_> = options.params.iter().chain(&options.colors).cloned().collect();
+    let only_layout = options.only_layout_params;
     let mut params = Vec::new();
     for (name, text) in given {
-        let Some(symbol) = sema.cx.names.lookup(&name) else { continue };
-        let Some(&decl) = file.scopes[0].by_name.get(&symbol) else { continue };
+        let symbol = sema.cx.names.lookup(&name);
+        let decl = symbol.and_then(|symbol| file.scopes[0].by_name.get(&symbol).copied());
+        let (Some(symbol), Some(decl)) = (symbol, decl) else {
+            if only_layout {
+                report_unknown(sema, &file, &name);
+            }
+            continue;
+        };
         let span = file.scopes[0].decls.get(decl as usize).map_or(span, |decl| decl.name.span);
         let value = param_text(sema, &text);
         params.push((symbol, value, span));
     }
     params
+}
+
+/// A param was given that the layout does not have.
+fn report_unknown(sema: &mut Sema<'_, '_>, file: &ResolvedFile, name: &str) {
+    let params = file.scopes[0].decls.iter().filter_map(|decl| match &decl.kind {
+        DeclKind::Var(var) if var.kind == dflow_syntax::ast::VarKind::Param => {
+            Some(sema.spell(decl.name.name))
+        }
+        DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => None,
+    });
+    let params: Vec<String> = params.collect();
+    let has = match params.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", params.join(", ")),
+    };
+    let path = sema.cx.sources.path(file.file.id).to_owned();
+    let message = format!("`{name}` is given on the command line and {path} has no such param");
+    let diagnostic = Diagnostic::without_place(codes::UNKNOWN_PARAM, message).help(has);
+    sema.report(diagnostic);
 }
 
 /// A param's text as a value: integer, float, bool, else string.
@@ -206,7 +233,7 @@ fn report_params(sema: &mut Sema<'_, '_>, module: ModuleId) {
     let file = sema.files.get(own.source);
     let mut shown = Vec::new();
     for (decl, state) in file.scopes[0].decls.iter().zip(&own.decls) {
-        let crate::resolve::DeclKind::Var(var) = &decl.kind else { continue };
+        let DeclKind::Var(var) = &decl.kind else { continue };
         if var.kind != dflow_syntax::ast::VarKind::Param {
             continue;
         }
@@ -450,7 +477,6 @@ fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Sp
 
 /// `export` declarations are part of the program even if nobody uses them.
 fn export_all(sema: &mut Sema<'_, '_>, module: ModuleId) -> R<()> {
-    use crate::resolve::DeclKind;
     use dflow_syntax::ast::Storage;
     let own = &sema.modules[module.0 as usize];
     let (file, scope) = (sema.files.get(own.source), own.scope);

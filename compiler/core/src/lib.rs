@@ -22,8 +22,8 @@ mod typed;
 mod world;
 
 pub use dialect::{Dialect, Mark, Origin, QueueBinding, SdkVersion};
-pub use driver::{Compiled, Stage, builtin_table, compile, dump};
+pub use driver::{Compiled, Stage, builtin_table, compile, dump, routes};
 #[doc(hidden)]
 pub use place::Wafer;
 pub use session::Options;
-pub use world::{MemoryWorld, World};
+pub use world::{MemoryWorld, World, fold};

@@ -8,6 +8,7 @@ use dflow_syntax::{Diagnostic, Dialect, FileId, Reported, Span, codes};
 
 use crate::resolve::{self, ResolvedFile};
 use crate::session::Session;
+use crate::world::fold;
 
 /// Index of a loaded file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,6 +19,8 @@ pub(crate) struct SourceIdx(pub(crate) u32);
 pub(crate) struct Files {
     by_path: HashMap<String, Result<SourceIdx, Reported>>,
     files: Vec<Rc<ResolvedFile>>,
+    /// What each file's import paths have led to.
+    imports: HashMap<SourceIdx, HashMap<String, Result<SourceIdx, Reported>>>,
     /// Undeclared names that analysis has met.
     met: HashSet<(FileId, ExprId)>,
 }
@@ -30,12 +33,13 @@ impl Files {
 
     /// Loads the file that the compilation starts with.
     pub(crate) fn root(&mut self, cx: &mut Session<'_>, path: &str) -> Result<SourceIdx, Reported> {
-        self.file(cx, path, None)
+        let located = cx.world.locate(path);
+        self.file(cx, located.as_deref().unwrap_or(path), None)
     }
 
     /// Loads what an import names: `<library>` from the standard library, anything else
     /// relative to the importing file; if nothing is there, relative to the program's top file, as
-    /// modules of older programs are written.
+    /// modules of older programs are written; then in the import folders, in order.
     pub(crate) fn import(
         &mut self,
         cx: &mut Session<'_>,
@@ -46,12 +50,19 @@ impl Files {
         if path.starts_with('<') {
             return self.file(cx, path, Some(span));
         }
-        let beside =
-            |file: SourceIdx| join(cx.sources.path(self.files[file.0 as usize].file.id), path);
-        let (near, far) = (beside(from), beside(SourceIdx(0)));
-        let known = |path: &str| self.by_path.contains_key(path) || cx.world.read(path).is_ok();
-        let path = if near != far && !known(&near) && known(&far) { far } else { near };
-        self.file(cx, &path, Some(span))
+        // Asked for each PE of a layout's loop: the world is asked once.
+        if let Some(&known) = self.imports.get(&from).and_then(|paths| paths.get(path)) {
+            return known;
+        }
+        let (near, top) = (self.path(cx, from), self.path(cx, SourceIdx(0)));
+        let found = find(cx, near, top, path);
+        let result = self.file(cx, &found, Some(span));
+        self.imports.entry(from).or_default().insert(path.to_owned(), result);
+        result
+    }
+
+    fn path<'a>(&self, cx: &'a Session<'_>, source: SourceIdx) -> &'a str {
+        cx.sources.path(self.files[source.0 as usize].file.id)
     }
 
     /// Reports a name that nothing declares, where analysis meets it.
@@ -168,21 +179,22 @@ fn not_found(cx: &mut Session<'_>, path: &str, span: Option<Span>, reason: &str)
     })
 }
 
-/// `path` relative to the folder of `file`, with `.` and `..` folded.
-pub(crate) fn join(file: &str, path: &str) -> String {
+/// The file that `path` means in the file `from` of the program with the top file `top`; where it should be if
+/// it is nowhere.
+pub(crate) fn find(cx: &Session<'_>, from: &str, top: &str, path: &str) -> String {
     if path.starts_with('/') {
-        return path.to_owned();
+        return cx.world.locate(path).unwrap_or_else(|| path.to_owned());
     }
-    let mut parts: Vec<&str> = file.split('/').collect();
-    parts.pop();
-    for part in path.split('/') {
-        match part {
-            "." | "" => {}
-            ".." if parts.last().is_some_and(|last| !matches!(*last, ".." | "")) => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
+    let near = join(from, path);
+    let folders = cx.options.import_paths.iter().map(|folder| format!("{folder}/{path}"));
+    let mut places = [near.clone(), join(top, path)].into_iter().chain(folders);
+    places.find_map(|place| cx.world.locate(&place)).unwrap_or_else(|| fold(&near))
+}
+
+/// `path` relative to the folder of `file`.
+fn join(file: &str, path: &str) -> String {
+    match file.rsplit_once('/') {
+        Some((folder, _)) => format!("{folder}/{path}"),
+        None => path.to_owned(),
     }
-    parts.join("/")
 }

@@ -35,8 +35,17 @@ pub(crate) const STEPS_PER_PE: u64 = 1_000;
 pub struct Options {
     /// Target.
     pub target: TargetId,
-    /// `--set name=value`: params of the layout file, as text.
+    /// `--set name=value`, or `--params name:value`: params of the layout file, as text.
     pub params: Vec<(String, String)>,
+    /// `--colors name:value`: params of the layout file that are colors, as text.
+    pub colors: Vec<(String, String)>,
+    /// The params above are the layout's alone, as `cslc` has it: a name that the layout does not
+    /// declare is told. Else they may be settings of the host block as well.
+    pub only_layout_params: bool,
+    /// Folders where imports are looked for that are not beside the importing file.
+    pub import_paths: Vec<String>,
+    /// Iterations that one `inline` loop may have in run-time code.
+    pub max_inlined: Option<u32>,
     /// Steps that comptime evaluation may take, beside 1,000 for each PE of the
     /// rectangle.
     pub comptime_steps: u64,
@@ -55,6 +64,10 @@ impl Default for Options {
         Options {
             target: TargetId::Wse2,
             params: Vec::new(),
+            colors: Vec::new(),
+            only_layout_params: false,
+            import_paths: Vec::new(),
+            max_inlined: None,
             comptime_steps: 100_000_000,
             comptime_depth: 512,
             tests: false,

@@ -9,6 +9,31 @@ pub trait World: Sync {
     /// # Errors
     /// A short reason, for the diagnostic.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// The one name of the file that `path` leads to, or `None` if no file is there. `path` may hold
+    /// `..`; a world with links must follow them as its system does.
+    fn locate(&self, path: &str) -> Option<String> {
+        let path = fold(path);
+        self.read(&path).is_ok().then_some(path)
+    }
+}
+
+/// `path` with `.` and `..` taken out as far as its own text allows.
+#[must_use]
+pub fn fold(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for (at, part) in path.split('/').enumerate() {
+        match part {
+            "" if at == 0 => parts.push(""),
+            "." | "" => {}
+            ".." if parts.last().is_some_and(|last| !matches!(*last, ".." | "")) => {
+                parts.pop();
+            }
+            ".." if parts.last() == Some(&"") => {}
+            other => parts.push(other),
+        }
+    }
+    parts.join("/")
 }
 
 /// Files in memory, for tests.

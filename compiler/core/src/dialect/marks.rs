@@ -10,7 +10,7 @@ use dflow_syntax::ast::{Expr, ExprId, File, ItemKind, StructKind, VarKind};
 use dflow_syntax::{Dialect as Kind, FileId, Interner, SourceMap, Span};
 
 use super::{Mark, SdkVersion};
-use crate::load::join;
+use crate::load::find;
 use crate::session::Session;
 
 /// What was found.
@@ -34,6 +34,10 @@ pub(super) fn scan(cx: &Session<'_>, root: &str) -> Found {
     let mut queue = VecDeque::from([root.to_owned()]);
     let mut known = BTreeSet::from([root.to_owned()]);
     while let Some(path) = queue.pop_front() {
+        // What is no file, such as a pipe, can be read once only, and not here.
+        if cx.world.locate(&path).is_none() {
+            continue;
+        }
         let Ok(bytes) = cx.world.read(&path) else { continue };
         let Ok(id) = sources.add_bytes(path.as_str(), &bytes) else { continue };
         if path == root {
@@ -41,10 +45,9 @@ pub(super) fn scan(cx: &Session<'_>, root: &str) -> Found {
         }
         let paths = scan_file(&sources, id, &path, &mut found.marks);
         for named in paths {
-            for path in [join(&path, &named), join(root, &named)] {
-                if known.len() < MAX_FILES && known.insert(path.clone()) {
-                    queue.push_back(path);
-                }
+            let path = find(cx, &path, root, &named);
+            if known.len() < MAX_FILES && known.insert(path.clone()) {
+                queue.push_back(path);
             }
         }
     }

@@ -24,7 +24,20 @@ pub(crate) fn picture(image: &Image) -> String {
     text
 }
 
+/// The routes of an image as text: which program is where, and what each color does.
+pub(crate) fn routes(image: &Image) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_routes(&mut text, image);
+    text
+}
+
 fn write_picture(text: &mut String, image: &Image) -> Result {
+    write_routes(text, image)?;
+    image.programs.keys().try_for_each(|program| write_memory(text, image, program))
+}
+
+fn write_routes(text: &mut String, image: &Image) -> Result {
     let Rect { x, y, width, height } = image.placement.rect;
     let n_programs = image.programs.len();
     let plural = if n_programs == 1 { "program" } else { "programs" };
@@ -38,8 +51,7 @@ fn write_picture(text: &mut String, image: &Image) -> Result {
         write_cells(text, image)?;
     }
     write_programs(text, image, is_drawn)?;
-    write_colors(text, image)?;
-    image.programs.keys().try_for_each(|program| write_memory(text, image, program))
+    write_colors(text, image)
 }
 
 /// `A` to `Z`, then `AA` and so on.

@@ -1,7 +1,7 @@
 //! Loops that run at compile time, with or without code to emit.
 
 use dflow_syntax::ast::StmtId;
-use dflow_syntax::{Span, Symbol, codes};
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::loops::Captures;
 use super::place::Place;
@@ -128,6 +128,9 @@ impl Sema<'_, '_> {
     fn iteration_inner(&mut self, unrolling: &mut Unrolling, value: Value) -> R<Option<Flow>> {
         self.step(unrolling.span)?;
         let emits = self.is_runtime();
+        if emits {
+            self.check_inlined(unrolling)?;
+        }
         let captures = unrolling.captures;
         if captures.index != NO_SLOT {
             let index = Value::int(self.types.common.comptime_int, unrolling.count);
@@ -169,6 +172,20 @@ impl Sema<'_, '_> {
             Flow::Continue(at) if at == unrolling.at => None,
             other => Some(other),
         })
+    }
+
+    /// A loop whose iterations all become code has a limit, if the caller wants one.
+    fn check_inlined(&mut self, unrolling: &Unrolling) -> R<()> {
+        match self.cx.options.max_inlined {
+            Some(limit) if unrolling.count >= i128::from(limit) => {
+                let message = format!("this loop has more than {limit} inlined iterations");
+                let reported = Diagnostic::new(codes::COMPTIME_LIMIT, message, unrolling.span)
+                    .label("each iteration becomes code")
+                    .help("give a greater --max-inlined-iterations, or leave the limit out");
+                Err(self.report(reported))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Ends an unrolled loop's emission; tells whether emitted code can leave it.
