@@ -40,6 +40,30 @@ pub const LIBRARIES: &[Source] = &[
     source!("directions", "directions.csl", "turning directions"),
     source!("dsd_ops", "dsd_ops.csl", "vector operations chosen by element type"),
     source!("empty", "empty.csl", "nothing"),
+    source!("kernels/fft/exchange", "kernels/fft/exchange.csl", "blocks between all PEs of a line"),
+    source!("kernels/fft/fft1d", "kernels/fft/fft1d.csl", "transforms in one PE"),
+    source!(
+        "kernels/fft/fft3d",
+        "kernels/fft/fft3d.csl",
+        "three-dimensional transforms, a PE's side"
+    ),
+    source!(
+        "kernels/fft/fft3d_layout",
+        "kernels/fft/fft3d_layout.csl",
+        "three-dimensional transforms, the whole program"
+    ),
+    source!(
+        "kernels/fft/fft3d_pe",
+        "kernels/fft/fft3d_pe.csl",
+        "code of <kernels/fft/fft3d_layout>"
+    ),
+    source!(
+        "kernels/fft/get_params",
+        "kernels/fft/get_params.csl",
+        "parameters of <kernels/fft/fft3d>"
+    ),
+    source!("kernels/fft/stream", "kernels/fft/stream.csl", "one direction of an exchange"),
+    source!("kernels/fft/words", "kernels/fft/words.csl", "complex numbers as wavelets"),
     source!("layout", "layout.dfl", "a PE's own place"),
     source!("malloc", "malloc.csl", "memory by need, given back all at once"),
     source!("math", "math.csl", "functions of integers and floats"),
