@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use dflow_ir::image::{Image, ProgramId};
+use dflow_ir::image::{HostStream, Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord, RectMap};
 use dflow_ir::program::HostLink;
 use dflow_ir::target::Target;
@@ -83,10 +83,12 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         programs: Vec::new(),
         routers: routers(image)?,
         links: links(image, &program_of, width)?,
+        rooms: Vec::new(),
         record: config.record,
         router_of,
         program_of,
     };
+    plan.rooms = rooms(image, &plan);
     let mut programs = Programs {
         loaded: Vec::new(),
         slots: image.placement.slots.values().cloned().collect(),
@@ -153,15 +155,27 @@ fn routers(image: &Image) -> Result<Vec<RouterPlan>, LoadError> {
 /// Links to the host, ordered by PE, color and port.
 fn links(image: &Image, program_of: &[u16], width: u32) -> Result<Vec<HostLinkInfo>, LoadError> {
     let mut links = Vec::new();
+    let place = |number: usize| {
+        let number = number as u32;
+        Coord { x: (number % width) as u16, y: (number / width) as u16 }
+    };
+    let mut streams: Vec<&HostStream> = image.streams.iter().collect();
+    streams.sort_by_key(|stream| (stream.at.y, stream.at.x));
+    let mut streams = streams.into_iter().peekable();
     for (number, &id) in program_of.iter().enumerate() {
-        if id == u16::MAX {
+        let first = links.len();
+        let streamed = streams.peek().is_some_and(|next| next.at == place(number));
+        if id == u16::MAX && !streamed {
             continue;
         }
-        let number = number as u32;
-        let at = Coord { x: (number % width) as u16, y: (number / width) as u16 };
-        let first = links.len();
-        for link in &image.programs[ProgramId::from_u32(id.into())].host_links {
+        let at = place(number);
+        let program = image.programs.get(ProgramId::from_u32(id.into()));
+        for link in program.map_or(&[][..], |program| &program.host_links) {
             let HostLink { port, color, to_mesh } = *link;
+            links.push(HostLinkInfo { at, port, color, to_mesh });
+        }
+        while let Some(stream) = streams.next_if(|stream| stream.at == at) {
+            let HostStream { port, color, to_mesh, .. } = *stream;
             links.push(HostLinkInfo { at, port, color, to_mesh });
         }
         let own: &mut [HostLinkInfo] = &mut links[first..];
@@ -174,6 +188,19 @@ fn links(image: &Image, program_of: &[u16], width: u32) -> Result<Vec<HostLinkIn
         }
     }
     Ok(links)
+}
+
+/// Words that the host's end holds, per link that is a stream.
+fn rooms(image: &Image, plan: &Plan) -> Vec<Option<u64>> {
+    let mut rooms = vec![None; plan.links.len()];
+    for stream in &image.streams {
+        let pe = plan.number(stream.at.x.into(), stream.at.y.into());
+        let link = plan.link(pe, stream.port, stream.color.index());
+        if let Some(room) = link.and_then(|link| rooms.get_mut(link as usize)) {
+            *room = Some(u64::from(stream.buffer));
+        }
+    }
+    rooms
 }
 
 /// Number of each PE among those of its program, row by row.

@@ -59,7 +59,8 @@ pub struct HostLinkInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId(pub u32);
 
-/// What a run shall reach on a link that leads to the host, counted from the start.
+/// What a run shall reach on a link that leads to the host, or on a stream that leads into the
+/// mesh (where words count as they enter), counted from the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
     /// So many words, control wavelets included.
@@ -106,6 +107,20 @@ impl Machine<Running> {
         words: impl IntoIterator<Item = Wavelet>,
     ) -> bool {
         self.engine.send(link, cycle, words)
+    }
+
+    /// The host takes so many data words more over a stream that leads to it, from `cycle` on.
+    /// Over other links it takes whatever comes.
+    pub fn make_room(&mut self, link: LinkId, cycle: u64, words: u64) {
+        let bound = self.engine.plan.rooms.get(link.0 as usize).copied().flatten();
+        if bound.is_some() {
+            self.engine.make_room(link, cycle, words);
+        }
+    }
+
+    /// Words that have come over a link to the host, or have entered the mesh over a stream.
+    pub fn entered(&self, link: LinkId) -> u64 {
+        self.engine.counted(link)
     }
 
     /// Words in all source queues, which have no bound of their own. Looks at every PE.

@@ -18,7 +18,7 @@ pub(crate) fn link(
     host: Option<Program>,
     tests: Vec<(String, Program)>,
 ) -> Image {
-    let Placed { programs, memory, placement, exports } = placed;
+    let Placed { programs, memory, placement, exports, streams } = placed;
     let files = (0..cx.sources.len() as u32).map(|file| cx.sources.path(FileId(file)).to_owned());
     Image {
         target: cx.options.target,
@@ -31,5 +31,6 @@ pub(crate) fn link(
         tests,
         params: plan.params.clone(),
         memcpy: plan.memcpy.clone(),
+        streams,
     }
 }

@@ -3,7 +3,7 @@
 //! The plan is data: the same one can be made from Rust or Python. Per-PE facts are vectors in
 //! row-major order of the rectangle, uses are interned, so that a whole wafer stays small.
 
-use dflow_ir::image::{ExportKind, MemcpyInfo};
+use dflow_ir::image::{ExportKind, HostStream, MemcpyInfo};
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Rect};
 use dflow_syntax::Span;
 use indexmap::IndexSet;
@@ -31,6 +31,10 @@ pub(crate) struct Plan {
     pub params: Vec<(String, String)>,
     /// What memcpy was given, if the program imports it.
     pub memcpy: Option<MemcpyInfo>,
+    /// Streams between the host and routers.
+    pub streams: Vec<HostStream>,
+    /// PEs without code are wanted: they only pass words on.
+    pub sparse: bool,
 }
 
 /// Index into the elaborated programs.

@@ -8,14 +8,14 @@ use cranelift_entity::{PrimaryMap, entity_impl};
 use serde::{Deserialize, Serialize};
 
 use crate::loc::Loc;
-use crate::mesh::{Color, ColorConfig, Coord, Rect, RectMap};
+use crate::mesh::{Color, ColorConfig, Coord, Port, Rect, RectMap};
 use crate::program::{GlobalId, Program};
 use crate::target::TargetId;
 use crate::ty::Ty;
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -45,6 +45,26 @@ pub struct Image {
     pub params: Vec<(String, String)>,
     /// Input and output queues, reserved ids and the like that memcpy uses; absent without it.
     pub memcpy: Option<MemcpyInfo>,
+    /// Streams that the host knows by name.
+    pub streams: Vec<HostStream>,
+}
+
+/// A stream of words between the host and one router, known by its name. It is a link of its
+/// own: the PE need not have a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostStream {
+    /// The name, unique among streams.
+    pub name: String,
+    /// The PE whose router is joined to the host.
+    pub at: Coord,
+    /// Through which of its sides.
+    pub port: Port,
+    /// The color.
+    pub color: Color,
+    /// Whether the host sends (true) or receives (false).
+    pub to_mesh: bool,
+    /// Words that the host's end holds (spec/time.md, section 8).
+    pub buffer: u32,
 }
 
 /// Where everything is.

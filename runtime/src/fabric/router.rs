@@ -84,6 +84,8 @@ pub(crate) struct Source {
     pub(crate) words: VecDeque<(u64, Wavelet)>,
     /// No word enters before this cycle.
     pub(crate) next: u64,
+    /// The host wants to know when words enter.
+    pub(crate) counted: bool,
 }
 
 /// A head word that could go.
@@ -115,7 +117,7 @@ impl Router {
             plan: id,
             number: number as u32,
             sides: [Port::West, Port::East, Port::South, Port::North].map(side),
-            has_links: plan.program(number).is_some_and(|program| program.has_links),
+            has_links: plan.has_links(number),
             position: colors.iter().map(|color| color.initial).collect(),
             lane_of: vec![[NONE; 5]; colors.len()].into_boxed_slice(),
             lanes: Vec::new(),
@@ -242,6 +244,9 @@ impl<C: Code> Region<C> {
             }
             self.active_until = self.active_until.max(t + 1);
             let source = &mut router.sources[index];
+            if source.counted {
+                self.to_host.push((source.link, t, word));
+            }
             source.words.pop_front();
             source.next = t + 1;
             if !source.words.is_empty() {
@@ -314,7 +319,8 @@ impl<C: Code> Region<C> {
                     None => 0,
                 },
                 Way::Far { .. } => router.shadow(index, port, plan.timing.link_places).free_from(),
-                Way::Host { .. } | Way::Outside | Way::NoRoute { .. } => 0,
+                Way::Host { link } => self.room(link),
+                Way::Outside | Way::NoRoute { .. } => 0,
             };
             free = free.max(one);
         }
@@ -457,6 +463,9 @@ impl<C: Code> Region<C> {
             }
             Way::Host { link } => {
                 self.stats.delivered += 1;
+                if !word.control {
+                    self.fill(link);
+                }
                 let wavelet = Wavelet { payload: word.payload, control: word.control };
                 self.to_host.push((link, word.stamp, wavelet));
             }

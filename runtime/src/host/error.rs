@@ -115,6 +115,22 @@ pub enum HostError {
         /// Direction.
         to_mesh: bool,
     },
+    /// No stream has the name.
+    #[error("there is no stream `{name}`{}", list_known(.known))]
+    UnknownStream {
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// A stream used the wrong way round.
+    #[error("stream `{name}` leads {}: the host can only {} it", if *.to_mesh { "into the mesh" } else { "to the host" }, if *.to_mesh { "send over" } else { "receive from" })]
+    StreamDirection {
+        /// The stream.
+        name: String,
+        /// Where it leads.
+        to_mesh: bool,
+    },
     /// Words of several columns could not be told apart.
     #[error("color {} brings words of {columns} columns per row to the host, which cannot tell them apart: use a region of one column, or mark the end of each row", color.index())]
     SeveralColumns {

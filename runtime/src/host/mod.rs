@@ -11,6 +11,7 @@ mod env;
 mod error;
 mod format;
 mod math;
+mod named;
 mod program;
 mod run;
 mod session;
@@ -47,6 +48,12 @@ pub trait Mesh {
     /// out of the mesh.
     fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool;
 
+    /// The host takes so many data words more over a stream that leads to it, from `cycle` on.
+    fn make_room(&mut self, link: LinkId, cycle: u64, words: u64);
+
+    /// Words that have entered the mesh over a stream.
+    fn entered(&self, link: LinkId) -> u64;
+
     /// Words that have not entered the mesh yet. Looks at every PE.
     fn queued(&self) -> u64;
 
@@ -71,6 +78,14 @@ impl Mesh for Machine<Running> {
 
     fn send(&mut self, link: LinkId, cycle: u64, words: &mut dyn Iterator<Item = Wavelet>) -> bool {
         Machine::send(self, link, cycle, words)
+    }
+
+    fn make_room(&mut self, link: LinkId, cycle: u64, words: u64) {
+        Machine::make_room(self, link, cycle, words);
+    }
+
+    fn entered(&self, link: LinkId) -> u64 {
+        Machine::entered(self, link)
     }
 
     fn queued(&self) -> u64 {

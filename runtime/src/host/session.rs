@@ -8,6 +8,7 @@ use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, Coord, Port, Rect, Wavelet};
 use dflow_ir::ty::Ty;
 
+use super::named::{self, Named};
 use super::stream::{Finished, StreamId, Streams};
 use super::symbols::{Style, Symbols};
 use super::wire::{self, COMMANDS, Operation, TO_HOST, TO_MESH, reserved};
@@ -25,7 +26,8 @@ pub struct Session<M> {
     symbols: Symbols,
     limits: Limits,
     rows: Vec<Row>,
-    streams: Streams,
+    pub(super) streams: Streams,
+    pub(super) named: Vec<Named>,
     /// Cycle of the last event that the host has waited for.
     seen: u64,
     /// First cycle in which the next act takes effect.
@@ -64,6 +66,7 @@ impl<M: Mesh> Session<M> {
             limits,
             rows,
             streams: Streams::default(),
+            named: named::find(&mesh, image),
             seen: 0,
             ready: 0,
             queued: 0,
@@ -278,16 +281,27 @@ impl<M: Mesh> Session<M> {
     /// The run fails, or a row is longer than there is room for.
     pub fn wait(&mut self) -> Result<Vec<Finished>, Failure> {
         loop {
-            for link in self.streams.open_links() {
-                let words = self.mesh.received(link);
-                self.streams.feed(link, words.into_iter().map(|(_, word)| word))?;
-            }
+            self.feed()?;
             let goals = self.streams.goals();
             if goals.is_empty() {
                 return Ok(self.streams.take());
             }
             self.run(&goals)?;
         }
+    }
+
+    /// Hands words that have come to the receptions that wait for them.
+    pub(super) fn feed(&mut self) -> Result<(), HostError> {
+        for link in self.streams.open_links() {
+            let words = self.mesh.received(link);
+            self.streams.feed(link, words.into_iter().map(|(_, word)| word))?;
+        }
+        Ok(())
+    }
+
+    /// The host takes so many data words more over a stream.
+    pub(super) fn make_room(&mut self, link: LinkId, words: u64) {
+        self.mesh.make_room(link, self.ready, words);
     }
 
     /// Ends the conversation: commands that were sent are executed; without any, the mesh runs
@@ -298,6 +312,8 @@ impl<M: Mesh> Session<M> {
     pub fn finish(&mut self) -> Result<(), Failure> {
         if self.unfenced {
             self.fence()
+        } else if !self.named.is_empty() {
+            self.rest()
         } else if self.seen == 0 {
             self.run(&[])
         } else {
@@ -319,7 +335,7 @@ impl<M: Mesh> Session<M> {
     }
 
     /// Queues words. A host that never waits may not queue more than the memory limit allows.
-    fn send(
+    pub(super) fn send(
         &mut self,
         link: LinkId,
         words: &mut dyn Iterator<Item = Wavelet>,
@@ -336,8 +352,12 @@ impl<M: Mesh> Session<M> {
         if self.queued > most { Err(Failure::Limit(Limit::Memory)) } else { Ok(()) }
     }
 
-    fn run(&mut self, goals: &[Goal]) -> Result<(), Failure> {
-        match self.mesh.run(goals, &self.limits) {
+    pub(super) fn run(&mut self, goals: &[Goal]) -> Result<(), Failure> {
+        self.run_within(goals, &self.limits.clone())
+    }
+
+    pub(super) fn run_within(&mut self, goals: &[Goal], limits: &Limits) -> Result<(), Failure> {
+        match self.mesh.run(goals, limits) {
             RunEnd::Reached { cycle } | RunEnd::Idle { cycle } => {
                 self.seen = self.seen.max(cycle);
                 self.ready = self.seen + HOST_LATENCY;

@@ -149,10 +149,21 @@ impl Streams {
     /// What must at least come before the open receptions can be complete, all words that have
     /// come being fed.
     pub(super) fn goals(&self) -> Vec<Goal> {
+        self.goals_up_to(None)
+    }
+
+    /// Likewise, of one reception and those before it on its links.
+    pub(super) fn goals_of(&self, id: StreamId) -> Vec<Goal> {
+        self.goals_up_to(Some(id))
+    }
+
+    fn goals_up_to(&self, last: Option<StreamId>) -> Vec<Goal> {
         let mut goals = Vec::new();
         for link in &self.links {
+            let wanted = |&(id, _): &(StreamId, usize)| last.is_none_or(|last| id == last);
+            let end = link.queue.iter().rposition(wanted).map_or(0, |index| index + 1);
             let (mut words, mut marks) = (0, 0);
-            for &(id, row) in &link.queue {
+            for &(id, row) in link.queue.iter().take(end) {
                 let index = position(&self.receptions, id);
                 let Some(reception) = index.and_then(|index| self.receptions.get(index)) else {
                     continue;
@@ -181,6 +192,16 @@ impl Streams {
         std::mem::take(&mut self.receptions).into_iter().map(finished).collect()
     }
 
+    /// Hands over a reception if it is complete.
+    pub(super) fn take_one(&mut self, id: StreamId) -> Option<Finished> {
+        let index = position(&self.receptions, id)?;
+        if !self.receptions[index].rows.iter().all(|row| row.done) {
+            return None;
+        }
+        let Reception { id, rows, .. } = self.receptions.remove(index);
+        Some(Finished { id, rows: rows.into_iter().map(|row| row.bytes).collect() })
+    }
+
     fn link(&mut self, link: LinkId) -> &mut StreamLink {
         let index = self.link_index(link);
         &mut self.links[index]
@@ -200,10 +221,9 @@ impl Streams {
     }
 }
 
-/// Receptions are numbered one after the other.
+/// Receptions are kept in the order of their numbers.
 fn position(receptions: &[Reception], id: StreamId) -> Option<usize> {
-    let first = receptions.first()?.id;
-    Some(id.0.checked_sub(first.0)? as usize)
+    receptions.binary_search_by_key(&id, |reception| reception.id).ok()
 }
 
 impl Reception {

@@ -38,7 +38,6 @@ pub(crate) struct PePlan {
     pub(crate) initial: Vec<(FlagOp, u8)>,
     /// Whether anything can happen on a PE before a word comes.
     pub(crate) starts: bool,
-    pub(crate) has_links: bool,
     pub(crate) microthreads: u8,
 }
 
@@ -103,7 +102,6 @@ impl PePlan {
             data: 0,
             initial: Vec::new(),
             starts: false,
-            has_links: !program.host_links.is_empty(),
             microthreads: target.microthreads.min(8),
         };
         plan.bind_queues(program, target)?;

@@ -54,6 +54,13 @@ impl<C: Code> Engine<C> {
                 region.wakes.core(pe, 0);
             }
         }
+        for (link, room) in plan.rooms.iter().enumerate() {
+            let (Some(room), info) = (*room, plan.links[link]) else { continue };
+            if !info.to_mesh {
+                let (region, _) = plan.locate(info.at.x.into(), info.at.y.into());
+                regions[region as usize].make_room(link as u32, 0, room);
+            }
+        }
         let links = plan.links.iter().map(|_| Mutex::default()).collect();
         let (kind, threads) = (config.engine, config.threads);
         Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0 }
@@ -91,12 +98,13 @@ impl<C: Code> Engine<C> {
             region.trap(&self.plan, pe, cycle, kind, Some(info.color));
             return true;
         };
+        let counted = self.plan.rooms.get(link.0 as usize).copied().flatten().is_some();
         let router = region.router(&self.plan, pe);
         let known = router.sources.iter().position(|source| source.link == link.0);
         let index = known.unwrap_or_else(|| {
             let port = info.port as u8;
             let words = VecDeque::new();
-            router.sources.push(Source { link: link.0, color, port, words, next: 0 });
+            router.sources.push(Source { link: link.0, color, port, words, next: 0, counted });
             router.sources.len() - 1
         });
         let source = &mut router.sources[index];
@@ -108,10 +116,28 @@ impl<C: Code> Engine<C> {
         true
     }
 
+    /// The host takes so many words more over a stream that leads to it, from a cycle on.
+    pub(crate) fn make_room(&mut self, link: LinkId, cycle: u64, words: u64) {
+        let Some(&info) = self.plan.links.get(link.0 as usize) else { return };
+        let (region, pe) = self.plan.locate(info.at.x.into(), info.at.y.into());
+        let cycle = cycle.max(self.frontier);
+        let region = &mut self.regions[region as usize];
+        region.make_room(link.0, cycle, words);
+        if region.routers[pe as usize].is_some() {
+            region.wakes.router(pe, cycle);
+        }
+    }
+
     /// Words in all source queues.
     pub(crate) fn queued(&self) -> u64 {
         let routers = self.regions.iter().flat_map(|region| region.routers.iter().flatten());
         routers.flat_map(|router| &router.sources).map(|source| source.words.len() as u64).sum()
+    }
+
+    /// Words of a link that have been counted.
+    pub(crate) fn counted(&self, link: LinkId) -> u64 {
+        let state = self.links.get(link.0 as usize);
+        state.map_or(0, |state| lock(state).words())
     }
 
     /// Takes what has reached the host.

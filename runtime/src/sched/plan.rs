@@ -25,7 +25,9 @@ pub(crate) struct Plan {
     pub(crate) router_of: Vec<u32>,
     /// Links to the host, ordered by (PE, color, port).
     pub(crate) links: Vec<HostLinkInfo>,
-    /// Whether a PE's program has links to the host.
+    /// Per link: how many words the host's end holds; `None` where there is no bound.
+    pub(crate) rooms: Vec<Option<u64>>,
+    /// Whether events are kept.
     pub(crate) record: bool,
 }
 
@@ -108,6 +110,13 @@ impl Plan {
     /// The program of a PE.
     pub(crate) fn program(&self, pe: usize) -> Option<&PePlan> {
         self.programs.get(usize::from(*self.program_of.get(pe)?))
+    }
+
+    /// Whether a PE has links to the host.
+    pub(crate) fn has_links(&self, pe: usize) -> bool {
+        let number = |link: &HostLinkInfo| self.number(link.at.x.into(), link.at.y.into());
+        let first = self.links.partition_point(|link| number(link) < pe);
+        self.links.get(first).is_some_and(|link| number(link) == pe)
     }
 
     /// The link that joins a PE's port to the host on a color.

@@ -3,13 +3,15 @@
 //! Invariants: nothing is shared with other regions; what crosses an edge is a message with a
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
+use std::collections::VecDeque;
+
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
 
 use super::plan::Plan;
 use super::record::Event;
 use super::wheel::Wakes;
-use crate::fabric::ring::Slot;
+use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
@@ -29,6 +31,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) messages: Vec<Message>,
     /// For the host: link, cycle, word.
     pub(crate) to_host: Vec<(u32, u64, Wavelet)>,
+    /// What the host still takes, per link with a bound.
+    rooms: Vec<Room>,
     pub(crate) stats: Stats,
     /// The cycle after the last one in which anything happened.
     pub(crate) active_until: u64,
@@ -39,6 +43,13 @@ pub(crate) struct Region<C: Code> {
     pub(crate) bytes: u64,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
+}
+
+/// Words that the host still takes over a link: from which cycle on, and how many.
+#[derive(Debug)]
+struct Room {
+    link: u32,
+    words: VecDeque<(u64, u64)>,
 }
 
 /// What crosses an edge.
@@ -81,6 +92,7 @@ impl<C: Code> Region<C> {
             wakes: wakes(count),
             messages: Vec::new(),
             to_host: Vec::new(),
+            rooms: Vec::new(),
             stats: Stats::default(),
             active_until: 0,
             trap: None,
@@ -121,6 +133,35 @@ impl<C: Code> Region<C> {
             stats.touched += 1;
             Box::new(core)
         })
+    }
+
+    /// From which cycle the host takes a word over a link.
+    pub(crate) fn room(&self, link: u32) -> u64 {
+        let room = self.rooms.iter().find(|room| room.link == link);
+        room.map_or(0, |room| room.words.front().map_or(NEVER, |&(from, _)| from))
+    }
+
+    /// A data word takes a place at the host's end.
+    pub(crate) fn fill(&mut self, link: u32) {
+        let Some(room) = self.rooms.iter_mut().find(|room| room.link == link) else { return };
+        let Some((_, words)) = room.words.front_mut() else { return };
+        *words -= 1;
+        if *words == 0 {
+            room.words.pop_front();
+        }
+    }
+
+    /// The host takes so many words more over a link, from a cycle on. A link has no bound until
+    /// this is said of it.
+    pub(crate) fn make_room(&mut self, link: u32, from: u64, words: u64) {
+        let known = self.rooms.iter().position(|room| room.link == link);
+        let index = known.unwrap_or_else(|| {
+            self.rooms.push(Room { link, words: VecDeque::new() });
+            self.rooms.len() - 1
+        });
+        if words != 0 {
+            self.rooms[index].words.push_back((from, words));
+        }
     }
 
     /// Takes a message from another region.

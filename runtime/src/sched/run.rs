@@ -42,6 +42,11 @@ struct Counts {
 }
 
 impl LinkState {
+    /// Words so far.
+    pub(super) fn words(&self) -> u64 {
+        self.words
+    }
+
     fn holds(&self, goal: Counts) -> bool {
         self.words >= goal.words && self.controls >= goal.controls
     }
@@ -186,7 +191,9 @@ impl<'a, C: Code> Run<'a, C> {
             if state.recent.len() > 4 * SLACK as usize {
                 state.forget();
             }
-            state.received.push((cycle, word));
+            if !self.plan.links[link as usize].to_mesh {
+                state.received.push((cycle, word));
+            }
             if !held && state.goal.is_some_and(|goal| state.holds(goal)) {
                 self.reached.fetch_max(cycle, Ordering::SeqCst);
                 if self.open.fetch_sub(1, Ordering::SeqCst) == 1 {

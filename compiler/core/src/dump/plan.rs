@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dflow_ir::image::ExportKind;
+use dflow_ir::image::{ExportKind, HostStream};
 use dflow_ir::mesh::{Coord, Rect, RectMap};
 use dflow_syntax::SourceMap;
 
@@ -37,6 +37,8 @@ fn write_plan(
         exports,
         params,
         memcpy,
+        streams,
+        sparse: _,
     } = plan;
     let place = rect_span.map_or("nowhere".to_owned(), |span| sources.place(span));
     let (x, y) = (rectangle.x, rectangle.y);
@@ -49,6 +51,11 @@ fn write_plan(
             colors.iter().map(|color| color.index().to_string()).collect::<Vec<_>>().join(" ")
         };
         writeln!(text, "memcpy h2d [{}] d2h [{}]", list(&memcpy.h2d), list(&memcpy.d2h))?;
+    }
+    for HostStream { name, at, port, color, to_mesh, buffer } in streams {
+        let direction = if *to_mesh { "from" } else { "to" };
+        write!(text, "stream {name}: color {} {direction} the host, ", color.index())?;
+        writeln!(text, "{} side of ({},{}), buffer {buffer}", port.name(), at.x, at.y)?;
     }
     write_tiles(text, plan, names, sources)?;
     write_slots(text, plan, names)?;

@@ -38,7 +38,13 @@ pub(super) fn note<'r>(
             let Request { color, config, span } = requests[request as usize];
             let leaves = transmits(config).0 & outside.0;
             let ports = PortSet(leaves).iter();
-            let port = ports.into_iter().find(|&port| !is_linked(tiles, program, color, port));
+            let port = ports.into_iter().find(|&port| {
+                let streamed = plan
+                    .streams
+                    .iter()
+                    .any(|stream| (stream.at, stream.port, stream.color) == (at, port, color));
+                !streamed && !is_linked(tiles, program, color, port)
+            });
             let Some(port) = port else { continue };
             let place = places.entry(span);
             place.and_modify(|leaving| leaving.pes.add()).or_insert(Leaving {

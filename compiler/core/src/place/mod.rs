@@ -29,7 +29,7 @@ mod tests;
 pub use wafer::Wafer;
 
 use cranelift_entity::PrimaryMap;
-use dflow_ir::image::{Export, MemoryMap, Placement, ProgramId};
+use dflow_ir::image::{Export, HostStream, MemoryMap, Placement, ProgramId};
 use dflow_ir::program::Program;
 use dflow_ir::target::Target;
 use dflow_syntax::{Reported, Span};
@@ -52,6 +52,8 @@ pub(crate) struct Placed {
     pub(crate) placement: Placement,
     /// What the host can name.
     pub(crate) exports: Vec<Export>,
+    /// Streams between the host and routers.
+    pub(crate) streams: Vec<HostStream>,
 }
 
 /// A program on its PEs.
@@ -97,6 +99,7 @@ pub(crate) fn place(
             router_map: routes.map,
         },
         exports: exports::table(plan, &locs),
+        streams: plan.streams.clone(),
     })
 }
 

@@ -35,7 +35,9 @@ pub(super) fn check(cx: &mut Session<'_>, plan: &Plan, target: &Target) -> Resul
             .label(format!("{name} has room for 1 x 1 to {columns} x {rows}"));
         return Err(cx.emit(diagnostic));
     }
-    check_tiles(cx, plan, span);
+    if !plan.sparse {
+        check_tiles(cx, plan, span);
+    }
     check_outside(cx, plan, span);
     Ok(())
 }

@@ -8,8 +8,8 @@ use crate::dsd::op::DsdOp;
 use crate::dsd::{Dsd, DsrFile, DsrRef, FabricDsd};
 use crate::func::{Block, Func, Local, Signature};
 use crate::image::{
-    ElementType, Export, ExportKind, Image, MemcpyInfo, MemoryMap, Placement, ProgramId,
-    RouterConfig,
+    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
+    ProgramId, RouterConfig,
 };
 use crate::inst::{
     ClockOp, FlagOp, InstData, OnControl, Operand, Priority, Terminator, Unblock, VectorInst,
@@ -17,7 +17,8 @@ use crate::inst::{
 };
 use crate::loc::Loc;
 use crate::mesh::{
-    Color, ColorConfig, Filter, PopMode, Port, PortSet, Rect, RectMap, Route, Switch, SwitchEntry,
+    Color, ColorConfig, Coord, Filter, PopMode, Port, PortSet, Rect, RectMap, Route, Switch,
+    SwitchEntry,
 };
 use crate::program::{
     ExportBinding, Fifo, FifoId, FuncId, Global, GlobalId, HostArg, HostLink, HostMath, HostOp,
@@ -367,6 +368,14 @@ pub fn image(numbers: &[u32]) -> Image {
         memcpy: choices
             .yes()
             .then(|| MemcpyInfo { h2d: vec![color(&mut choices)], d2h: Vec::new() }),
+        streams: vec![HostStream {
+            name: "words in".to_owned(),
+            at: Coord { x: 1, y: 0 },
+            port: choices.one(&[Port::North, Port::South]),
+            color: color(&mut choices),
+            to_mesh: choices.yes(),
+            buffer: choices.below(2000),
+        }],
     }
 }
 

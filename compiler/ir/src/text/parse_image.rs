@@ -5,10 +5,10 @@ use cranelift_entity::PrimaryMap;
 use super::lex::{Line, Parsed};
 use super::parse::{self, Lines, color_config, next};
 use crate::image::{
-    ElementType, Export, ExportKind, Image, MemcpyInfo, MemoryMap, Placement, ProgramId,
-    RouterConfig,
+    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
+    ProgramId, RouterConfig,
 };
-use crate::mesh::Rect;
+use crate::mesh::{Coord, Rect};
 use crate::target::TargetId;
 
 /// An image, its first line read.
@@ -25,6 +25,7 @@ pub(super) fn image(lines: &mut Lines, mut head: Line) -> Parsed<Image> {
         tests: Vec::new(),
         params: Vec::new(),
         memcpy: None,
+        streams: Vec::new(),
     };
     head.sign('{')?;
     head.end()?;
@@ -54,6 +55,7 @@ fn section(lines: &mut Lines, mut line: Line, image: &mut Image) -> Parsed<()> {
             image.params.push((name, line.text()?));
         }
         "export" => image.exports.push(export(&mut line)?),
+        "stream" => image.streams.push(stream(&mut line)?),
         "memcpy" => {
             line.sign('[')?;
             let h2d = line.list(']', Line::color)?;
@@ -80,6 +82,19 @@ fn section(lines: &mut Lines, mut line: Line, image: &mut Image) -> Parsed<()> {
         other => return line.error(format!("there is no section `{other}`")),
     }
     line.end()
+}
+
+fn stream(line: &mut Line) -> Parsed<HostStream> {
+    let name = line.text()?;
+    let x = line.int()?;
+    line.sign(',')?;
+    let at = Coord { x, y: line.int()? };
+    let (port, color) = (line.member()?, line.color()?);
+    let to_mesh = line.eat("to_mesh");
+    if !to_mesh {
+        line.keyword("to_host")?;
+    }
+    Ok(HostStream { name, at, port, color, to_mesh, buffer: line.field("buffer")? })
 }
 
 fn export(line: &mut Line) -> Parsed<Export> {

@@ -1,11 +1,12 @@
 //! Placements and images as text.
 
 use super::lex::quote;
+use super::names::Word;
 use super::print::{self, PrintOptions, color_config, line};
 use super::print_inst::{flag, list};
 use crate::image::{
-    ElementType, Export, ExportKind, Image, MemcpyInfo, MemoryMap, Placement, ProgramId,
-    RouterConfig,
+    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
+    ProgramId, RouterConfig,
 };
 use crate::mesh::{Color, Rect, RectMap};
 
@@ -21,8 +22,19 @@ pub fn print_placement(placement: &Placement, options: PrintOptions) -> String {
 
 /// An image as text.
 pub fn print_image(image: &Image, options: PrintOptions) -> String {
-    let Image { target, files, programs, memory, placement, exports, host, tests, params, memcpy } =
-        image;
+    let Image {
+        target,
+        files,
+        programs,
+        memory,
+        placement,
+        exports,
+        host,
+        tests,
+        params,
+        memcpy,
+        streams,
+    } = image;
     let mut out = String::new();
     line!(out, "image {} {{", target.name());
     files.iter().for_each(|file| {
@@ -37,6 +49,9 @@ pub fn print_image(image: &Image, options: PrintOptions) -> String {
     if let Some(MemcpyInfo { h2d, d2h }) = memcpy {
         line!(out, "memcpy [{}] [{}]", colors(h2d), colors(d2h));
     }
+    streams.iter().for_each(|stream| {
+        line!(out, "stream {}", self::stream(stream));
+    });
     programs.values().for_each(|program| print::program(&mut out, program, options));
     memory.iter().for_each(|(id, map)| {
         line!(out, "memory {id} {}", memory_map(map));
@@ -52,6 +67,13 @@ pub fn print_image(image: &Image, options: PrintOptions) -> String {
     }
     line!(out, "}}");
     out
+}
+
+fn stream(stream: &HostStream) -> String {
+    let HostStream { name, at, port, color, to_mesh, buffer } = stream;
+    let direction = if *to_mesh { "to_mesh" } else { "to_host" };
+    let (name, port) = (quote(name), port.word());
+    format!("{name} {}, {} {port} {color:?} {direction} buffer={buffer}", at.x, at.y)
 }
 
 fn export(export: &Export, options: PrintOptions) -> String {

@@ -8,8 +8,8 @@ use cranelift_entity::EntityRef;
 
 use crate::func::{Func, Local};
 use crate::image::{
-    ElementType, Export, ExportKind, Image, MemcpyInfo, MemoryMap, Placement, ProgramId,
-    RouterConfig,
+    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
+    ProgramId, RouterConfig,
 };
 use crate::inst::InstData;
 use crate::loc::Loc;
@@ -84,6 +84,7 @@ pub(super) fn check(image: &Image, target: &Target) -> Checked {
         tests,
         params: _,
         memcpy,
+        streams,
     } = image;
     count("memory maps", memory.len(), programs.len())?;
     count("slot tables", placement.slots.len(), programs.len())?;
@@ -103,6 +104,7 @@ pub(super) fn check(image: &Image, target: &Target) -> Checked {
         host_program(host, exports)?;
     }
     memcpy.as_ref().map_or(Ok(()), self::memcpy)?;
+    self::streams(streams, placement.rect)?;
     places(image, files.len())
 }
 
@@ -300,6 +302,19 @@ fn memcpy(info: &MemcpyInfo) -> Checked {
     let mut colors = BTreeSet::new();
     h2d.iter().chain(d2h).try_for_each(|color| {
         ensure(colors.insert(*color), format!("memcpy, {color:?}"), "streams in two ways")
+    })
+}
+
+fn streams(streams: &[HostStream], rect: Rect) -> Checked {
+    let (mut names, mut links) = (BTreeSet::new(), BTreeSet::new());
+    streams.iter().try_for_each(|stream| {
+        let HostStream { name, at, port, color, to_mesh: _, buffer: _ } = stream;
+        let what = || format!("stream `{name}`");
+        let inside = at.x < rect.width && at.y < rect.height;
+        ensure(inside, what(), "it is outside the program's rectangle")?;
+        ensure(*port != Port::Ramp, what(), "the ramp leads to no host")?;
+        ensure(names.insert(name), what(), "the name is taken")?;
+        ensure(links.insert((*at, *port, *color)), what(), "another stream has its link")
     })
 }
 

@@ -91,6 +91,7 @@ fn image(width: u16, height: u16) -> Image {
         tests: Vec::new(),
         params: Vec::new(),
         memcpy: None,
+        streams: Vec::new(),
     }
 }
 

@@ -211,6 +211,12 @@ impl Mesh for Model {
         self.links[link].to_mesh
     }
 
+    fn make_room(&mut self, _: LinkId, _: u64, _: u64) {}
+
+    fn entered(&self, _: LinkId) -> u64 {
+        0
+    }
+
     fn queued(&self) -> u64 {
         self.sources.iter().map(|words| words.len() as u64).sum()
     }

@@ -70,6 +70,7 @@ pub(crate) fn image(target: TargetId, width: u16, height: u16, words: u16, round
         tests: Vec::new(),
         params: Vec::new(),
         memcpy: None,
+        streams: Vec::new(),
     }
 }
 

@@ -368,6 +368,10 @@ impl Build<'_> {
                 let link = HostLink { port, color, to_mesh };
                 self.spec.programs[row * width + x].host_links.push(link);
             }
+            // Some hosts take no more than they have room for, and count what enters.
+            let bounded = self.rng.chance(50);
+            let rooms = [1, 5].map(|least| bounded.then(|| least + self.rng.below(40) as u64));
+            self.spec.rooms.extend(rooms);
             let count = self.rng.below(60) as u32;
             let words = (0..count).map(|payload| Wavelet { payload, control: false });
             // Links are ordered by PE and port: two per row.

@@ -69,6 +69,7 @@ fn image(spec: &Spec) -> Image {
         tests: Vec::new(),
         params: Vec::new(),
         memcpy: None,
+        streams: Vec::new(),
     }
 }
 

@@ -34,7 +34,7 @@ struct Seen {
     events: Vec<Event>,
     stats: Stats,
     waiting: Deadlock,
-    received: Vec<usize>,
+    received: Vec<(usize, u64)>,
 }
 
 fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen {
@@ -47,12 +47,19 @@ fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen
     if let Some((link, _, words)) = machine.host.first() {
         let goals = [Goal::Words(LinkId(link + 1), words.len() as u64 / 2)];
         ends.push(engine.run(&goals, &limits));
+        if machine.spec.rooms.get(*link as usize).copied().flatten().is_some() {
+            engine.make_room(LinkId(link + 1), engine.now + 100, 1 + words.len() as u64 / 3);
+            ends.push(engine.run(&[Goal::Words(LinkId(*link), words.len() as u64)], &limits));
+        }
         let again = words.iter().copied();
         assert!(engine.send(LinkId(*link), engine.now + 100, again));
     }
     ends.push(engine.run(&[], &limits));
     let links = 0..machine.spec.links.len() as u32;
-    let received = links.map(|link| engine.received(LinkId(link)).len()).collect();
+    let counts = |engine: &mut Engine<Script>, link| {
+        (engine.received(LinkId(link)).len(), engine.counted(LinkId(link)))
+    };
+    let received = links.map(|link| counts(&mut engine, link)).collect();
     Seen {
         ends,
         events: engine.events(),

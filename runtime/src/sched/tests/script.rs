@@ -42,7 +42,10 @@ pub(super) struct Spec {
     pub(super) programs: Vec<Program>,
     pub(super) acts: Vec<Vec<Vec<Act>>>,
     pub(super) routers: Vec<RouterConfig>,
+    /// In the order of row and column.
     pub(super) links: Vec<HostLinkInfo>,
+    /// Words that the host's end holds, per link.
+    pub(super) rooms: Vec<Option<u64>>,
 }
 
 impl Spec {
@@ -52,7 +55,8 @@ impl Spec {
         let programs =
             (0..count).map(|pe| Program::empty(format!("pe{pe}"), Profile::Pe)).collect();
         let (acts, routers) = (vec![Vec::new(); count], vec![RouterConfig::default(); count]);
-        Spec { target, width, height, programs, acts, routers, links: Vec::new() }
+        let (links, rooms) = (Vec::new(), Vec::new());
+        Spec { target, width, height, programs, acts, routers, links, rooms }
     }
 
     /// Adds a function to a PE.
@@ -91,6 +95,7 @@ impl Spec {
             program_of: (0..self.programs.len() as u16).collect(),
             routers: routers.collect(),
             router_of: (0..self.routers.len() as u32).collect(),
+            rooms: self.rooms.clone(),
             links,
             record: true,
         };

@@ -253,6 +253,33 @@ fn a_control_wavelet_switches_after_it_has_passed() {
 }
 
 #[test]
+fn a_host_without_room_takes_no_word() {
+    let mut spec = Spec::new(TargetId::Wse2, 1, 1);
+    route(&mut spec, 0, 5, &[Port::West], &[Port::East]);
+    for (port, to_mesh) in [(Port::West, true), (Port::East, false)] {
+        spec.links.push(HostLinkInfo { at: Coord { x: 0, y: 0 }, port, color: color(5), to_mesh });
+        spec.programs[0].host_links.push(HostLink { port, color: color(5), to_mesh });
+    }
+    spec.rooms = vec![Some(4), Some(4)];
+    for kind in [EngineKind::Step, EngineKind::Exact] {
+        let mut engine = spec.engine(kind, 1, 0);
+        let words = (0..20).map(|payload| Wavelet { payload, control: payload == 2 });
+        assert!(engine.send(LinkId(0), 0, words));
+        // Four words and a control wavelet come to the host, two words wait in
+        // the router's buffer.
+        let end = engine.run(&[Goal::Words(LinkId(1), 6)], &Limits::default());
+        assert!(matches!(end, RunEnd::Deadlock(_)), "{end:?}");
+        assert_eq!((engine.counted(LinkId(0)), engine.counted(LinkId(1))), (7, 5));
+        engine.make_room(LinkId(1), engine.now + 100, 10);
+        let end = engine.run(&[Goal::Words(LinkId(0), 17)], &Limits::default());
+        assert!(matches!(end, RunEnd::Reached { .. }), "{end:?}");
+        engine.make_room(LinkId(1), engine.now, 5);
+        assert!(matches!(engine.run(&[], &Limits::default()), RunEnd::Idle { .. }));
+        assert_eq!(engine.received(LinkId(1)).len(), 20);
+    }
+}
+
+#[test]
 fn the_host_sends_and_receives_with_credits() {
     let mut spec = Spec::new(TargetId::Wse3, 2, 2);
     let east = |pe| (pe % 2 == 1, pe);
