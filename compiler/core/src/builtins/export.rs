@@ -222,7 +222,7 @@ fn named(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Named> {
         }
         Place::Memory { ref address, ty, mutable } => (address.known(), ty, mutable),
         Place::Const { value, home } => (home, value.ty, false),
-        Place::Slot { .. } | Place::Local { .. } | Place::Value(_) => {
+        Place::Slot { .. } | Place::Local { .. } | Place::Value(_) | Place::Bits { .. } => {
             (None, sema.types.common.void, false)
         }
     };

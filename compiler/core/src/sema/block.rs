@@ -8,7 +8,8 @@ use dflow_syntax::ast::{
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::Address;
-use super::types::{Repr, TypeId};
+use super::place::Place;
+use super::types::{Repr, Type, TypeId};
 use super::value::{Data, Value};
 use super::{BodyKind, Cell, Flow, Operand, R, Sema};
 use crate::typed::{LocalKind, StmtKind};
@@ -173,21 +174,28 @@ impl Sema<'_, '_> {
         let value_span = self.expr_span(value);
         let Some(op) = op else {
             let operand = self.expr(value, Some(ty))?;
+            let ty = self.assigned_type(&place, ty, &operand);
             let operand = self.coerce(operand, ty, value_span)?;
-            return self.store(place, operand, span);
+            return self.store(retyped(place, ty), operand, span);
         };
-        let place = match place {
-            super::place::Place::Memory { address, ty, mutable } if self.is_runtime() => {
-                let address = self.pin_address(address, span);
-                super::place::Place::Memory { address, ty, mutable }
-            }
-            other => other,
-        };
+        let place = self.pin_place(place, span);
         let old = self.load(place.clone(), span)?;
         let operand = self.expr(value, Some(ty))?;
         let result = self.binary(op, old, operand, span)?;
         let result = self.coerce(result, ty, value_span)?;
         self.store(place, result, span)
+    }
+
+    /// The type that a variable has after an assignment: one declared as `comptime_struct` takes any
+    /// anonymous struct.
+    fn assigned_type(&self, place: &Place, ty: TypeId, operand: &Operand) -> TypeId {
+        let Place::Slot { slot, path, .. } = place else { return ty };
+        let any = path.is_empty() && self.frame().any_struct.contains(slot);
+        let new = self.operand_type(operand);
+        match self.types.get(new) {
+            Type::Struct(info) if any && info.nominal.is_none() => new,
+            _ => ty,
+        }
     }
 
     /// A local declaration.
@@ -214,6 +222,10 @@ impl Sema<'_, '_> {
             None => self.uninitialised(var, ty, known)?,
         };
         self.frame_mut().slots[slot as usize] = cell;
+        if ty == Some(self.types.common.comptime_struct) && !self.frame().any_struct.contains(&slot)
+        {
+            self.frame_mut().any_struct.push(slot);
+        }
         Ok(())
     }
 
@@ -370,5 +382,13 @@ impl Sema<'_, '_> {
     fn continue_stmt(&mut self, label: Option<Ident>, span: Span) -> R<Flow> {
         let at = self.find_label(label, span)?;
         self.next_iteration(at, span)
+    }
+}
+
+/// A place with its type replaced.
+fn retyped(place: Place, ty: TypeId) -> Place {
+    match place {
+        Place::Slot { slot, path, ty: _ } => Place::Slot { slot, path, ty },
+        other => other,
     }
 }

@@ -181,6 +181,9 @@ impl Sema<'_, '_> {
         to: TypeId,
         span: Span,
     ) -> R<Value> {
+        if target.is_union() {
+            return self.coerce_union(&value, info, target, to, span);
+        }
         if info.fields.is_empty() && target.fields.is_empty() {
             return Ok(Value { ty: to, ..value });
         }
@@ -212,6 +215,23 @@ impl Sema<'_, '_> {
             fields.push(self.coerce_value(element, ty, span)?);
         }
         Ok(Value::new(to, Data::Fields(Rc::new(fields))))
+    }
+
+    fn coerce_union(
+        &mut self,
+        value: &Value,
+        info: &StructType,
+        target: &StructType,
+        to: TypeId,
+        span: Span,
+    ) -> R<Value> {
+        let [(name, _)] = info.fields[..] else { return self.mismatch(value.ty, to, span) };
+        let index = target.fields.iter().position(|&(known, _)| known == name);
+        let (Some(index), Some(element)) = (index, value.element(0)) else {
+            return self.mismatch(value.ty, to, span);
+        };
+        let element = self.coerce_value(element, target.fields[index].1, span)?;
+        Ok(Value::new(to, Data::Union(Rc::new((index, element)))))
     }
 
     fn coerce_tuple(
@@ -318,7 +338,7 @@ impl Sema<'_, '_> {
                 (false, true) => Convert::FloatFromUnsigned,
                 (false, false) => {
                     let expr = self.resize(expr, source, dest, signed, span);
-                    return Ok(Operand::Scalar { ty: to, expr });
+                    return Ok(Operand::Scalar { ty: to, expr: self.normal(expr, to, span) });
                 }
             }
         };
@@ -326,7 +346,7 @@ impl Sema<'_, '_> {
             return Ok(Operand::Scalar { ty: to, expr });
         }
         let expr = typed(ExprKind::Convert(kind, expr), dest, span);
-        Ok(Operand::Scalar { ty: to, expr })
+        Ok(Operand::Scalar { ty: to, expr: self.normal(expr, to, span) })
     }
 
     /// Machine type of numbers, bools and enums.

@@ -5,8 +5,9 @@ use dflow_syntax::ast::{ExprId, Prong};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::{Address, typed};
+use super::place::DIRECTIONS;
 use super::types::{Repr, Type, TypeId};
-use super::value::Value;
+use super::value::{Data, Value};
 use super::{Flow, Operand, R, ResultPlace, Sema};
 use crate::typed::{Expr, ExprKind, LocalKind, Stmt, StmtKind};
 
@@ -218,15 +219,23 @@ impl Sema<'_, '_> {
             let operand = self.at_comptime(|sema| sema.expr(case, Some(ty)))?;
             let value = self.need_const(operand, span)?;
             let value = self.coerce_value(value, ty, span)?;
-            match self.fix_int(&value) {
+            match self.case_key(&value) {
                 Some(int) => values.push(int),
                 None => {
-                    let message = "a case is an integer, an enum element or a bool";
+                    let message = "a case is an integer, an enum element, a bool, an id or a type";
                     return self.fail(codes::TYPE_MISMATCH, message, span, "this case");
                 }
             }
         }
         Ok(values)
+    }
+
+    /// What tells one case from another: numbers, or types by their identity.
+    fn case_key(&mut self, value: &Value) -> Option<i128> {
+        match value.data {
+            Data::Type(ty) => Some(ty.number()),
+            _ => self.fix_int(value),
+        }
     }
 
     /// All case values of a switch, checked to be different and to cover everything.
@@ -272,6 +281,11 @@ impl Sema<'_, '_> {
                 found.map_or(value.to_string(), |&(name, _)| format!("`{}`", self.spell(name)))
             }
             Type::Bool => format!("`{}`", value != 0),
+            Type::Direction => {
+                let name = DIRECTIONS.get(value as usize).copied().unwrap_or("?");
+                format!("`{name}`")
+            }
+            Type::Meta => "of this type".to_owned(),
             _ => value.to_string(),
         }
     }
@@ -281,6 +295,7 @@ impl Sema<'_, '_> {
         let all: Vec<i128> = match self.types.get(ty) {
             Type::Enum(info) => info.elems.iter().map(|&(_, value)| value).collect(),
             Type::Bool => vec![0, 1],
+            Type::Direction => (0..5).collect(),
             _ => Vec::new(),
         };
         let missing = all.into_iter().filter(|value| !seen.contains(value)).take(4);
@@ -290,6 +305,7 @@ impl Sema<'_, '_> {
     fn covers(&self, seen: &[i128], ty: TypeId) -> bool {
         match self.types.get(ty) {
             Type::Enum(info) => info.elems.iter().all(|(_, value)| seen.contains(value)),
+            Type::Direction => seen.len() == 5,
             _ => match super::ops::int_range(&self.types, ty) {
                 Some((low, high)) => high - low < seen.len() as i128,
                 None => false,
@@ -305,7 +321,7 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Option<&'p Prong>> {
         let all = self.cases(prongs, value.ty, span)?;
-        let Some(int) = self.fix_int(value) else {
+        let Some(int) = self.case_key(value) else {
             let name = self.type_name(value.ty);
             let message = format!("a value of type `{name}` cannot be switched on");
             return self.fail(codes::TYPE_MISMATCH, message, span, "this switch");

@@ -111,10 +111,13 @@ impl Sema<'_, '_> {
         if let Place::Const { value: Value { data: Data::Func(func), .. }, .. } = &place {
             return self.func_pointer(*func, ty, span).map(Operand::Const);
         }
-        if let Place::Local { .. } | Place::Value(_) = place {
+        if let Place::Local { .. } | Place::Value(_) | Place::Bits { .. } = place {
             return self.fail(
                 codes::NO_ADDRESS,
-                "this value has no place in memory",
+                match place {
+                    Place::Bits { .. } => "a field of a packed struct has no address",
+                    _ => "this value has no place in memory",
+                },
                 span,
                 "its address is taken here",
             );
@@ -168,7 +171,8 @@ impl Sema<'_, '_> {
             UnaryOp::Not => IrUnary::Not,
             UnaryOp::BitNot => IrUnary::BitNot,
         };
-        Ok(Operand::Scalar { ty, expr: typed(ExprKind::Unary(ir, expr), machine, span) })
+        let expr = typed(ExprKind::Unary(ir, expr), machine, span);
+        Ok(Operand::Scalar { ty, expr: self.normal(expr, ty, span) })
     }
 
     fn unary_value(&mut self, op: UnaryOp, value: &Value, span: Span) -> R<Value> {
@@ -213,10 +217,8 @@ impl Sema<'_, '_> {
         let (lhs, rhs) = if swap { (rhs, lhs) } else { (lhs, rhs) };
         let (result, machine) =
             if op.is_comparison() { (self.types.common.bool, Ty::I8) } else { (ty, machine) };
-        Ok(Operand::Scalar {
-            ty: result,
-            expr: typed(ExprKind::Binary(ir, lhs, rhs), machine, span),
-        })
+        let expr = typed(ExprKind::Binary(ir, lhs, rhs), machine, span);
+        Ok(Operand::Scalar { ty: result, expr: self.normal(expr, result, span) })
     }
 
     /// Both operands in one type, at least one of them known at run time only.
@@ -332,7 +334,7 @@ impl Sema<'_, '_> {
         let (ir, _) = ir_binary(op, false, signed);
         let expr = typed(ExprKind::Binary(ir, lhs, rhs), wide, span);
         let expr = self.resize(expr, wide, machine, signed, span);
-        Ok(Operand::Scalar { ty, expr })
+        Ok(Operand::Scalar { ty, expr: self.normal(expr, ty, span) })
     }
 
     /// `lhs op rhs` of two known values.

@@ -93,6 +93,9 @@ impl Sema<'_, '_> {
             }
             return Ok(Operand::Const(Value::new(ty, Data::Fields(Rc::new(values)))));
         }
+        if self.packed_info(ty).is_some() {
+            return self.pack(ty, operands.into_iter().enumerate().collect(), span);
+        }
         let local = self.new_memory(None, ty, span)?;
         let address = Address::of_local(local);
         for (index, operand) in operands.into_iter().enumerate() {
@@ -159,6 +162,11 @@ impl Sema<'_, '_> {
             let value_span = self.expr_span(field.value);
             given[at] = Some(self.coerce(operand, want, value_span)?);
         }
+        if info.is_union() {
+            let given = given.into_iter().enumerate();
+            let given = given.filter_map(|(at, operand)| Some((at, operand?))).collect();
+            return self.union_literal(ty, given, span);
+        }
         let mut operands = Vec::with_capacity(given.len());
         for (operand, &(name, _)) in given.into_iter().zip(&info.fields) {
             let Some(operand) = operand else {
@@ -169,6 +177,34 @@ impl Sema<'_, '_> {
             operands.push(operand);
         }
         self.aggregate(ty, operands, span)
+    }
+
+    /// A union with one field given.
+    fn union_literal(
+        &mut self,
+        ty: TypeId,
+        mut given: Vec<(usize, Operand)>,
+        span: Span,
+    ) -> R<Operand> {
+        let (Some((index, operand)), true) = (given.pop(), given.is_empty()) else {
+            let message = "a union has a value in exactly one of its fields";
+            return self.fail(codes::MISSING_FIELD, message, span, "this literal");
+        };
+        match operand {
+            Operand::Const(value) => {
+                Ok(Operand::Const(Value::new(ty, Data::Union(Rc::new((index, value))))))
+            }
+            operand if self.packed_info(ty).is_some() => {
+                self.pack(ty, vec![(index, operand)], span)
+            }
+            operand => {
+                let local = self.new_memory(None, ty, span)?;
+                let address = Address::of_local(local);
+                let (elem, _) = self.part(ty, index);
+                self.store_memory(&address, elem, operand, span)?;
+                Ok(Operand::Memory { ty, address })
+            }
+        }
     }
 
     pub(crate) fn typed_array(&mut self, ty: ExprId, elems: &[ExprId], span: Span) -> R<Operand> {

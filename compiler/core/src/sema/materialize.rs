@@ -38,6 +38,10 @@ impl Sema<'_, '_> {
                 self.dsd_expr(&dsd, span)
             }
             Data::Undef => Ok(typed(ExprKind::Const(0), machine, span)),
+            Data::Fields(_) | Data::Union(_) if self.packed_info(value.ty).is_some() => {
+                let raw = self.value_bits(value).unwrap_or(0);
+                Ok(typed(ExprKind::Const(machine.mask(raw)), machine, span))
+            }
             _ => {
                 let Some(scalar) = scalar_of_value(value) else {
                     let name = self.type_name(value.ty);
@@ -165,8 +169,13 @@ impl Sema<'_, '_> {
                     Type::Struct(info) => info.fields.len(),
                     _ => self.types.element_count(ty) as usize,
                 };
-                if matches!(value.data, Data::Undef) {
-                    return Ok(());
+                match &value.data {
+                    Data::Undef => return Ok(()),
+                    Data::Union(active) => {
+                        let elem = active.1.ty;
+                        return self.write_value(image, at, &active.1.clone(), elem, span);
+                    }
+                    _ => {}
                 }
                 for index in 0..count {
                     let (elem, offset) = self.part(ty, index);
@@ -211,6 +220,9 @@ impl Sema<'_, '_> {
                 packed.0
             }
             Data::Undef => 0,
+            Data::Fields(_) | Data::Union(_) if self.packed_info(value.ty).is_some() => {
+                self.value_bits(value).unwrap_or(0)
+            }
             _ => {
                 let Some(scalar) = scalar_of_value(value) else {
                     let name = self.type_name(value.ty);

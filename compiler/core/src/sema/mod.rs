@@ -23,6 +23,7 @@ mod loops;
 mod materialize;
 pub(crate) mod module;
 pub(crate) mod ops;
+mod packed;
 pub(crate) mod place;
 pub(crate) mod program;
 mod store;
@@ -69,6 +70,10 @@ pub(crate) struct Sema<'a, 'w> {
     /// Comptime steps taken, and how many there may be.
     pub(crate) steps: u64,
     pub(crate) step_limit: u64,
+    /// Pointer types around the type being read: there a struct may name itself.
+    pub(crate) behind_pointer: u32,
+    /// What stands for structs that name themselves, by the place of their declaration.
+    pub(crate) pending: FxHashMap<(u32, u32, u32), TypeId>,
     /// Builtins by name, as far as they were asked for.
     pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
 }
@@ -105,6 +110,8 @@ pub(crate) struct Frame {
     pub(crate) labels: Vec<Label>,
     /// Run-time branches and loops open within this frame.
     pub(crate) depth: u32,
+    /// Slots of variables declared as `comptime_struct`.
+    pub(crate) any_struct: Vec<u32>,
 }
 
 /// What a frame runs.
@@ -222,6 +229,8 @@ impl<'a, 'w> Sema<'a, 'w> {
             trace: Vec::new(),
             steps: 0,
             step_limit,
+            behind_pointer: 0,
+            pending: FxHashMap::default(),
             builtins: FxHashMap::default(),
         }
     }
@@ -380,6 +389,7 @@ impl<'a, 'w> Sema<'a, 'w> {
                 let fields: Vec<Value> = fields.iter().map(|field| self.fix_deep(field)).collect();
                 Data::Fields(Rc::new(fields))
             }
+            Data::Union(active) => Data::Union(Rc::new((active.0, self.fix_deep(&active.1)))),
             other => other.clone(),
         };
         Value { ty: value.ty, data, prov: 0 }

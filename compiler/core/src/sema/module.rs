@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::ast::{FnDecl, ParamTy, Storage, VarDecl, VarKind};
+use dflow_syntax::ast::{Expr as Ast, FnDecl, ParamTy, Storage, VarDecl, VarKind};
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 
 use super::types::{Type, TypeId};
@@ -180,6 +180,7 @@ impl Sema<'_, '_> {
             ret: None,
             labels: Vec::new(),
             depth: 0,
+            any_struct: Vec::new(),
         });
         Ok(())
     }
@@ -194,13 +195,13 @@ impl Sema<'_, '_> {
             }
             DeclState::Failed(reported) => return Err(*reported),
             DeclState::Busy => {
-                let name = self.decl_name(module, decl);
-                return self.fail(
-                    codes::COMPTIME_LIMIT,
-                    format!("the value of `{name}` depends on itself"),
-                    span,
-                    "needed here before it is known",
-                );
+                if let Some(ty) = self.struct_under_way(module, decl) {
+                    return Ok(DeclView::Const(Value::new(
+                        self.types.common.type_,
+                        Data::Type(ty),
+                    )));
+                }
+                return self.on_itself(module, decl, span);
             }
             DeclState::Todo => {}
         }
@@ -226,12 +227,43 @@ impl Sema<'_, '_> {
             Ok(state) => state,
             Err(reported) => DeclState::Failed(reported),
         };
+        if let DeclState::Const(Value { data: Data::Type(ty), .. }) = state {
+            self.types.declare(ty, declared.name.name);
+        }
         self.modules[module.0 as usize].decls[decl as usize] = state.clone();
         match state {
             DeclState::Const(value) => Ok(DeclView::Const(value)),
             DeclState::Var { ty, init } => Ok(DeclView::Var { ty, init }),
             DeclState::Failed(reported) => Err(reported),
             DeclState::Todo | DeclState::Busy => unreachable!("just evaluated"),
+        }
+    }
+
+    fn on_itself<T>(&mut self, module: ModuleId, decl: u32, span: Span) -> R<T> {
+        let name = self.decl_name(module, decl);
+        let message = format!("the value of `{name}` depends on itself");
+        let mut diagnostic = Diagnostic::new(codes::COMPTIME_LIMIT, message, span)
+            .label("needed here before it is known");
+        self.behind_pointer += 1;
+        if self.struct_under_way(module, decl).is_some() {
+            let help = format!("a struct can hold pointers to its own kind: `*{name}`");
+            diagnostic = diagnostic.help(help);
+        }
+        self.behind_pointer -= 1;
+        Err(self.report(diagnostic))
+    }
+
+    /// The struct that a declaration makes, while it is evaluated.
+    fn struct_under_way(&mut self, module: ModuleId, decl: u32) -> Option<TypeId> {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        let DeclKind::Var(var) = &file.scopes[own.scope as usize].decls[decl as usize].kind else {
+            return None;
+        };
+        let init = var.init.filter(|_| var.kind == VarKind::Const)?;
+        match file.file.expr(init) {
+            Ast::StructType { .. } => self.pending_struct(file.file.id.0, init, module.0),
+            _ => None,
         }
     }
 

@@ -5,7 +5,7 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{BinaryOp, UnaryOp};
 use dflow_syntax::{Code, codes};
 
-use super::types::{Float, Type, TypeId, TypePool};
+use super::types::{Float, MAX_BITS, Type, TypeId, TypePool};
 use super::value::{Arg, Node, Provenance, Scalar};
 
 /// Why an operation has no value: code and message.
@@ -88,11 +88,12 @@ pub(crate) fn fit(types: &TypePool, ty: TypeId, value: i128) -> Result<i128, Fau
 /// Smallest and largest value of a sized integer type.
 pub(crate) fn int_range(types: &TypePool, ty: TypeId) -> Option<(i128, i128)> {
     match types.get(ty) {
-        Type::Int { signed: true, bits } if *bits <= 64 => {
-            let half = 1i128 << (bits.max(&1) - 1);
+        Type::Int { bits: 0, .. } => Some((0, 0)),
+        Type::Int { signed: true, bits } if *bits <= MAX_BITS => {
+            let half = 1i128 << (bits - 1);
             Some((-half, half - 1))
         }
-        Type::Int { signed: false, bits } if *bits <= 64 => Some((0, (1i128 << bits) - 1)),
+        Type::Int { signed: false, bits } if *bits <= MAX_BITS => Some((0, (1i128 << bits) - 1)),
         Type::Bool => Some((0, 1)),
         _ => None,
     }
@@ -182,7 +183,7 @@ pub(crate) fn unary(
         (UnaryOp::Not, Scalar::Int(value)) => Ok(Scalar::Int(i128::from(value == 0))),
         (UnaryOp::BitNot, Scalar::Int(value)) => match types.get(ty) {
             Type::Int { signed: false, bits } => {
-                Ok(Scalar::Int(!value & ((1i128 << (*bits).min(64)) - 1)))
+                Ok(Scalar::Int(!value & ((1i128 << (*bits).min(MAX_BITS)) - 1)))
             }
             _ => Ok(Scalar::Int(!value)),
         },
@@ -255,7 +256,7 @@ fn lossy(value: i128) -> Fault {
 /// The low bits of a value as the type reads them.
 pub(crate) fn wrap(types: &TypePool, ty: TypeId, value: i128) -> i128 {
     match types.get(ty) {
-        Type::Int { signed, bits } if *bits <= 64 => {
+        Type::Int { signed, bits } if *bits <= MAX_BITS => {
             let mask = (1i128 << bits) - 1;
             let low = value & mask;
             let negative = *signed && low >> (bits.max(&1) - 1) & 1 != 0;

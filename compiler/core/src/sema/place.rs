@@ -7,11 +7,14 @@ use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::address::{Address, AddressBase, typed};
 use super::module::DeclView;
-use super::types::{Repr, Type, TypeId};
+use super::types::{MAX_BITS, Repr, Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Pointer, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::resolve::Res;
 use crate::typed::{ExprKind, LocalIdx};
+
+/// Directions by their numbers.
+pub(crate) const DIRECTIONS: [&str; 5] = ["WEST", "EAST", "SOUTH", "NORTH", "RAMP"];
 
 /// A place, before it is read or written.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) enum Place {
     Local { local: LocalIdx, ty: TypeId, mutable: bool },
     /// Memory.
     Memory { address: Address, ty: TypeId, mutable: bool },
+    /// Bits of a packed struct.
+    Bits { base: Box<Place>, shift: u32, ty: TypeId },
     /// A run-time value without a place.
     Value(Operand),
 }
@@ -150,15 +155,19 @@ impl Sema<'_, '_> {
 
     fn prelude(&mut self, name: Symbol, span: Span) -> R<Value> {
         let text = self.spell(name);
-        let direction = ["WEST", "EAST", "SOUTH", "NORTH", "RAMP"];
-        if let Some(code) = direction.iter().position(|&known| known == text) {
+        if let Some(code) = DIRECTIONS.iter().position(|&known| known == text) {
             return Ok(Value::int(self.types.common.direction, code as i128));
         }
         let ty = match self.types.by_name(&text) {
             Some(ty) => ty,
             None => match (text.as_bytes().first(), text.get(1..).and_then(|n| n.parse().ok())) {
-                (Some(b'i'), Some(bits)) => self.types.int(true, bits),
-                (Some(b'u'), Some(bits)) => self.types.int(false, bits),
+                (Some(b'i'), Some(bits)) if bits <= MAX_BITS => self.types.int(true, bits),
+                (Some(b'u'), Some(bits)) if bits <= MAX_BITS => self.types.int(false, bits),
+                (Some(b'i' | b'u'), _) if text[1..].bytes().all(|byte| byte.is_ascii_digit()) => {
+                    let message =
+                        format!("integers of more than {MAX_BITS} bits are not supported");
+                    return self.fail(codes::NOT_SUPPORTED, message, span, "this type");
+                }
                 _ => {
                     return self.fail(
                         codes::NOT_SUPPORTED,
@@ -191,6 +200,15 @@ impl Sema<'_, '_> {
                 let Some(index) = info.fields.iter().position(|&(field, _)| field == name) else {
                     return self.unknown_field(ty, name, span);
                 };
+                if info.is_packed() && !matches!(base, Place::Const { .. } | Place::Slot { .. }) {
+                    return Ok(self.bits_place(base, info, index));
+                }
+                if let Place::Const { value, .. } = &base
+                    && let Data::Union(active) = &value.data
+                    && active.0 != index
+                {
+                    return self.inactive(value.clone(), active.0, info.fields[index].1, span);
+                }
                 let offset = self.types.field_offset(info, index, self.profile());
                 self.element_place(base, index, info.fields[index].1, offset, span)
             }
@@ -209,6 +227,19 @@ impl Sema<'_, '_> {
             }
             _ => self.unknown_field(ty, name, span),
         }
+    }
+
+    /// A field of a known union that is not the one with a value: bits of packed ones can be read.
+    fn inactive(&mut self, value: Value, active: usize, ty: TypeId, span: Span) -> R<Place> {
+        if let Some(value) = self.other_variant(&value, ty) {
+            return Ok(Place::Const { value, home: None });
+        }
+        let field = match self.types.get(value.ty) {
+            Type::Struct(info) => info.fields[active].0,
+            _ => return self.undefined(span),
+        };
+        let message = format!("the union's value is in its field `{}`", self.spell(field));
+        self.fail(codes::UNINITIALIZED_VALUE, message, span, "read here")
     }
 
     fn unknown_field<T>(&mut self, ty: TypeId, name: Symbol, span: Span) -> R<T> {
@@ -287,7 +318,7 @@ impl Sema<'_, '_> {
             Place::Memory { address, ty: _, mutable } => {
                 Place::Memory { address: address.plus(offset as i64), ty, mutable }
             }
-            Place::Local { .. } | Place::Value(_) => {
+            Place::Local { .. } | Place::Value(_) | Place::Bits { .. } => {
                 return self.fail(codes::UNKNOWN_FIELD, "this value has no parts", span, "here");
             }
         })
@@ -335,7 +366,10 @@ impl Sema<'_, '_> {
     pub(crate) fn place_type(&self, place: &Place) -> TypeId {
         match place {
             Place::Const { value, .. } => value.ty,
-            Place::Slot { ty, .. } | Place::Local { ty, .. } | Place::Memory { ty, .. } => *ty,
+            Place::Slot { ty, .. }
+            | Place::Local { ty, .. }
+            | Place::Memory { ty, .. }
+            | Place::Bits { ty, .. } => *ty,
             Place::Value(operand) => self.operand_type(operand),
         }
     }
@@ -359,6 +393,12 @@ impl Sema<'_, '_> {
                 };
                 Ok((self.constant_address(value, span)?, false))
             }
+            Place::Bits { .. } => self.fail(
+                codes::NO_ADDRESS,
+                "a field of a packed struct has no address",
+                span,
+                "its address is needed here",
+            ),
             Place::Local { .. } | Place::Value(_) => self.fail(
                 codes::NO_ADDRESS,
                 "this value has no place in memory",
@@ -433,6 +473,7 @@ impl Sema<'_, '_> {
                 Ok(Operand::Scalar { ty, expr: typed(ExprKind::Local(local), machine, span) })
             }
             Place::Memory { address, ty, .. } => self.load_memory(address, ty, span),
+            Place::Bits { base, shift, ty } => self.load_bits(*base, shift, ty, span),
             Place::Value(operand) => Ok(operand),
         }
     }

@@ -45,6 +45,7 @@ impl Sema<'_, '_> {
                 let value = self.coerce(value, ty, span)?;
                 self.store_memory(&address, ty, value, span)
             }
+            Place::Bits { base, shift, ty } => self.store_bits(*base, shift, ty, value, span),
             Place::Local { mutable: false, .. }
             | Place::Memory { mutable: false, .. }
             | Place::Const { .. }
@@ -96,13 +97,20 @@ impl Sema<'_, '_> {
         };
         let mut target = root;
         for &index in path {
-            if !spread(types, target, &mut copied) {
+            if !is_union(types, target) && !spread(types, target, &mut copied) {
                 return self.fail(
                     codes::ARRAY_TOO_LARGE,
                     format!("a compile-time array has at most {MAX_ELEMENTS} elements"),
                     span,
                     "assigned in part here",
                 );
+            }
+            if let (Data::Undef | Data::Union(_), Type::Struct(info)) =
+                (&target.data, types.get(target.ty))
+                && info.is_union()
+            {
+                target = activate(target, index, info.fields[index].1);
+                continue;
             }
             let Data::Fields(fields) = &mut target.data else {
                 return self.undefined(span);
@@ -117,6 +125,21 @@ impl Sema<'_, '_> {
         }
         *target = value;
         self.charge(copied, span)
+    }
+}
+
+fn is_union(types: &super::types::TypePool, value: &Value) -> bool {
+    matches!(types.get(value.ty), Type::Struct(info) if info.is_union())
+}
+
+/// The value in a union's field, which becomes the one that has a value.
+fn activate(union: &mut Value, index: usize, ty: TypeId) -> &mut Value {
+    if !matches!(&union.data, Data::Union(active) if active.0 == index) {
+        union.data = Data::Union(Rc::new((index, Value::new(ty, Data::Undef))));
+    }
+    match &mut union.data {
+        Data::Union(active) => &mut Rc::make_mut(active).1,
+        _ => unreachable!("just made"),
     }
 }
 

@@ -6,7 +6,7 @@ use dflow_syntax::ast::{EnumElem, Expr as Ast, ExprId, FieldDecl, Param, ParamTy
 use dflow_syntax::{Span, Symbol, codes};
 
 use super::ops;
-use super::types::{EnumType, StructType, Type, TypeId};
+use super::types::{EnumType, Layout, StructType, Type, TypeId};
 use super::value::{Data, Value};
 use super::{Operand, R, Sema};
 
@@ -31,7 +31,10 @@ impl Sema<'_, '_> {
         match file.file.expr(id) {
             Ast::ArrayType { dims, elem } => self.array_type(dims, *elem, span),
             Ast::PointerType { many, constant, pointee } => {
-                let pointee = self.type_inner(*pointee)?;
+                self.behind_pointer += 1;
+                let pointee = self.type_inner(*pointee);
+                self.behind_pointer -= 1;
+                let pointee = pointee?;
                 let ty = self.types.pointer(*many, *constant, pointee);
                 self.shallow(ty, span)
             }
@@ -140,11 +143,13 @@ impl Sema<'_, '_> {
         fields: &[FieldDecl],
         span: Span,
     ) -> R<TypeId> {
-        if is_union || kind != StructKind::Auto {
-            let what = if is_union { "unions are" } else { "extern and packed structs are" };
-            let message = format!("{what} not supported yet");
-            return self.fail(codes::NOT_SUPPORTED, message, span, "declared here");
-        }
+        let layout = match (kind, is_union) {
+            (StructKind::Packed, true) => Layout::PackedUnion,
+            (StructKind::Packed, false) => Layout::Packed,
+            (StructKind::Auto | StructKind::Extern, true) => Layout::Union,
+            (StructKind::Auto | StructKind::Extern, false) => Layout::InOrder,
+        };
+        let outer = std::mem::take(&mut self.behind_pointer);
         let mut types: Vec<(Symbol, TypeId)> = Vec::with_capacity(fields.len());
         for field in fields {
             if types.iter().any(|&(name, _)| name == field.name.name) {
@@ -155,9 +160,36 @@ impl Sema<'_, '_> {
             let ty = self.type_inner(field.ty)?;
             types.push((field.name.name, ty));
         }
-        let nominal = Some(self.site(id));
-        let info = StructType { nominal, tuple: false, fields: types };
-        Ok(self.types.intern(Type::Struct(Rc::new(info))))
+        self.behind_pointer = outer;
+        let site = self.site(id);
+        let info = StructType { nominal: Some(site), tuple: false, layout, fields: types };
+        if info.is_packed() {
+            self.check_packed(&info, span)?;
+        }
+        let ty = Type::Struct(Rc::new(info));
+        Ok(match self.pending.remove(&site) {
+            Some(pending) => self.types.complete(pending, ty),
+            None => self.types.intern(ty),
+        })
+    }
+
+    /// The type that stands for a struct whose declaration is under way, where a pointer to it is meant.
+    pub(crate) fn pending_struct(
+        &mut self,
+        file: u32,
+        init: ExprId,
+        module: u32,
+    ) -> Option<TypeId> {
+        if self.behind_pointer == 0 {
+            return None;
+        }
+        let site = (file, init.0, module);
+        if let Some(&known) = self.pending.get(&site) {
+            return Some(known);
+        }
+        let pending = self.types.pending();
+        self.pending.insert(site, pending);
+        Some(pending)
     }
 
     /// What makes a named type itself: where it stands, and in which instance.

@@ -8,17 +8,25 @@ use std::rc::Rc;
 use dflow_ir::program::Profile;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Interner, Symbol};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An interned type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TypeId(u32);
+
+impl TypeId {
+    /// A number that only this type has.
+    pub(crate) fn number(self) -> i128 {
+        i128::from(self.0)
+    }
+}
 
 /// What a type is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Type {
     Void,
     Bool,
+    /// Of 0 to [`MAX_BITS`] bits; up to 64 exist at run time.
     Int {
         signed: bool,
         bits: u16,
@@ -74,7 +82,12 @@ pub(crate) enum Type {
     },
     Struct(Rc<StructType>),
     Enum(Rc<EnumType>),
+    /// A struct that is being declared and stands behind a pointer in its own fields.
+    Pending(u32),
 }
+
+/// The widest sized integer.
+pub(crate) const MAX_BITS: u16 = 126;
 
 /// Floating-point formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +107,19 @@ impl Float {
     }
 }
 
+/// How the fields of a struct lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Layout {
+    /// One after the other, each aligned (`extern` too).
+    InOrder,
+    /// All at the same place.
+    Union,
+    /// Bit after bit, the first lowest, in one integer.
+    Packed,
+    /// All from the lowest bit of one integer on.
+    PackedUnion,
+}
+
 /// A struct or tuple type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StructType {
@@ -101,8 +127,21 @@ pub(crate) struct StructType {
     pub(crate) nominal: Option<(u32, u32, u32)>,
     /// Fields have no names.
     pub(crate) tuple: bool,
+    pub(crate) layout: Layout,
     /// Names and types; tuples repeat one symbol.
     pub(crate) fields: Vec<(Symbol, TypeId)>,
+}
+
+impl StructType {
+    /// Only one field has a value at a time.
+    pub(crate) fn is_union(&self) -> bool {
+        matches!(self.layout, Layout::Union | Layout::PackedUnion)
+    }
+
+    /// The fields are bits of one integer.
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self.layout, Layout::Packed | Layout::PackedUnion)
+    }
 }
 
 /// An enum type.
@@ -136,7 +175,12 @@ macro_rules! common_types {
             pub(crate) fn new() -> TypePool {
                 let mut pool = Interning::default();
                 let common = Common { $($field: pool.intern($ty)),* };
-                TypePool { pool, common }
+                TypePool {
+                    pool,
+                    common,
+                    recursive: FxHashSet::default(),
+                    declared: FxHashMap::default(),
+                }
             }
 
             /// The type that a prelude name means.
@@ -199,6 +243,10 @@ common_types! {
 pub(crate) struct TypePool {
     pool: Interning,
     pub(crate) common: Common,
+    /// Structs that have pointers to themselves.
+    recursive: FxHashSet<TypeId>,
+    /// Names of declared structs, unions and enums.
+    declared: FxHashMap<TypeId, Symbol>,
 }
 
 #[derive(Default)]
@@ -268,7 +316,12 @@ impl TypePool {
     }
 
     pub(crate) fn anonymous(&mut self, fields: Vec<(Symbol, TypeId)>, tuple: bool) -> TypeId {
-        self.intern(Type::Struct(Rc::new(StructType { nominal: None, tuple, fields })))
+        self.intern(Type::Struct(Rc::new(StructType {
+            nominal: None,
+            tuple,
+            layout: Layout::InOrder,
+            fields,
+        })))
     }
 
     pub(crate) fn int(&mut self, signed: bool, bits: u16) -> TypeId {
@@ -325,13 +378,7 @@ impl TypePool {
         match self.get(id) {
             Type::Void => Repr::Void,
             Type::Bool => Repr::Scalar(Ty::I8),
-            Type::Int { bits, .. } => match bits {
-                8 => Repr::Scalar(Ty::I8),
-                16 => Repr::Scalar(Ty::I16),
-                32 => Repr::Scalar(Ty::I32),
-                64 => Repr::Scalar(Ty::I64),
-                _ => Repr::Comptime,
-            },
+            Type::Int { bits, .. } => container(u32::from(*bits)),
             Type::Float(float) => Repr::Scalar(float.ty()),
             Type::Direction
             | Type::Color
@@ -347,7 +394,8 @@ impl TypePool {
             | Type::FabinDsd
             | Type::FaboutDsd => Repr::Scalar(Ty::I64),
             Type::Pointer { pointee, .. } => match self.get(*pointee) {
-                Type::Fn { .. } => Repr::Scalar(profile.pointer()),
+                Type::Fn { .. } | Type::Pending(_) => Repr::Scalar(profile.pointer()),
+                _ if self.recursive.contains(pointee) => Repr::Scalar(profile.pointer()),
                 _ if self.repr(*pointee, profile) == Repr::Comptime
                     && !matches!(self.get(*pointee), Type::AnyOpaque) =>
                 {
@@ -364,8 +412,12 @@ impl TypePool {
                 }
                 None => Repr::Comptime,
             },
+            Type::Struct(info) if info.is_packed() => {
+                self.bits(id, profile).map_or(Repr::Comptime, container)
+            }
             Type::Struct(info) => self.struct_repr(info, profile),
-            Type::ComptimeInt
+            Type::Pending(_)
+            | Type::ComptimeInt
             | Type::ComptimeFloat
             | Type::ComptimeString
             | Type::ComptimeStruct
@@ -388,7 +440,12 @@ impl TypePool {
             let Some((bytes, align)) = self.size_align(field, profile) else {
                 return Repr::Comptime;
             };
-            size = size.next_multiple_of(u64::from(align)).saturating_add(bytes);
+            size = match info.layout {
+                Layout::Union => size.max(bytes),
+                Layout::InOrder | Layout::Packed | Layout::PackedUnion => {
+                    size.next_multiple_of(u64::from(align)).saturating_add(bytes)
+                }
+            };
             max_align = max_align.max(align);
         }
         Repr::Memory { size: size.next_multiple_of(u64::from(max_align)), align: max_align }
@@ -396,6 +453,9 @@ impl TypePool {
 
     /// Byte offset of a struct field.
     pub(crate) fn field_offset(&self, info: &StructType, index: usize, profile: Profile) -> u64 {
+        if info.is_union() {
+            return 0;
+        }
         let mut offset = 0u64;
         for (at, &(_, field)) in info.fields.iter().enumerate() {
             let (bytes, align) = self.size_align(field, profile).unwrap_or((0, 1));
@@ -418,10 +478,70 @@ impl TypePool {
         }
     }
 
+    /// Bits of a type's values inside a packed struct and for `@bitcast`; `None` if they have none.
+    pub(crate) fn bits(&self, id: TypeId, profile: Profile) -> Option<u32> {
+        match self.get(id) {
+            Type::Bool => Some(1),
+            Type::Int { bits, .. } => Some(u32::from(*bits)),
+            Type::Enum(info) => self.bits(info.backing, profile),
+            Type::Struct(info) if info.is_packed() => {
+                let widths = info.fields.iter().map(|&(_, field)| self.bits(field, profile));
+                match info.is_union() {
+                    true => widths.max().unwrap_or(Some(0)),
+                    false => widths.sum(),
+                }
+            }
+            _ => match self.repr(id, profile) {
+                Repr::Scalar(ty) => Some(ty.bits()),
+                Repr::Void | Repr::Memory { .. } | Repr::Comptime => None,
+            },
+        }
+    }
+
+    /// Lowest bit of a packed struct's field.
+    pub(crate) fn field_shift(&self, info: &StructType, index: usize, profile: Profile) -> u32 {
+        if info.is_union() {
+            return 0;
+        }
+        let before = info.fields[..index].iter();
+        before.map(|&(_, field)| self.bits(field, profile).unwrap_or(0)).sum()
+    }
+
+    /// A type that stands for one whose declaration is under way.
+    pub(crate) fn pending(&mut self) -> TypeId {
+        let number = self.pool.types.len() as u32;
+        self.intern(Type::Pending(number))
+    }
+
+    /// The declaration has ended: what stood for it is the type.
+    pub(crate) fn complete(&mut self, pending: TypeId, ty: Type) -> TypeId {
+        self.pool.extents[pending.0 as usize] = self.pool.extent_of(&ty);
+        let ty = Rc::new(ty);
+        self.pool.types[pending.0 as usize] = Rc::clone(&ty);
+        self.pool.ids.insert(ty, pending);
+        self.recursive.insert(pending);
+        pending
+    }
+
+    /// Remembers the name that a struct, union or enum is declared with.
+    pub(crate) fn declare(&mut self, id: TypeId, name: Symbol) {
+        let nominal = match self.get(id) {
+            Type::Struct(info) => info.nominal.is_some(),
+            Type::Enum(_) => true,
+            _ => false,
+        };
+        if nominal {
+            self.declared.entry(id).or_insert(name);
+        }
+    }
+
     /// The type as the user writes it.
     pub(crate) fn name(&self, id: TypeId, names: &Interner) -> String {
         if let Some(name) = self.common_name(id) {
             return name.to_owned();
+        }
+        if let Some(&name) = self.declared.get(&id) {
+            return names.resolve(name).to_owned();
         }
         match self.get(id) {
             Type::Int { signed, bits } => format!("{}{bits}", if *signed { 'i' } else { 'u' }),
@@ -441,7 +561,14 @@ impl TypePool {
                 let params: Vec<String> = params.iter().map(|&p| self.name(p, names)).collect();
                 format!("{word}({}) {}", params.join(", "), self.name(*ret, names))
             }
+            Type::Struct(_) if self.recursive.contains(&id) => "struct { … }".to_owned(),
             Type::Struct(info) => {
+                let word = match info.layout {
+                    Layout::InOrder => "struct",
+                    Layout::Union => "union",
+                    Layout::Packed => "packed struct",
+                    Layout::PackedUnion => "packed union",
+                };
                 let fields: Vec<String> = info
                     .fields
                     .iter()
@@ -450,7 +577,7 @@ impl TypePool {
                         if info.tuple { ty } else { format!("{}: {ty}", names.resolve(name)) }
                     })
                     .collect();
-                format!("struct {{ {} }}", fields.join(", "))
+                format!("{word} {{ {} }}", fields.join(", "))
             }
             Type::Enum(info) => {
                 let elems: Vec<&str> =
@@ -462,5 +589,16 @@ impl TypePool {
             Type::Rect => "rectangle".to_owned(),
             _ => "unknown".to_owned(),
         }
+    }
+}
+
+/// The machine integer that holds so many bits.
+fn container(bits: u32) -> Repr {
+    match bits {
+        0..=8 => Repr::Scalar(Ty::I8),
+        9..=16 => Repr::Scalar(Ty::I16),
+        17..=32 => Repr::Scalar(Ty::I32),
+        33..=64 => Repr::Scalar(Ty::I64),
+        _ => Repr::Comptime,
     }
 }

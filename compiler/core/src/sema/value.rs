@@ -38,6 +38,8 @@ pub(crate) enum Data {
     Tile(u32),
     /// Struct, tuple or array elements.
     Fields(Rc<Vec<Value>>),
+    /// The field of a union that has a value, and that value.
+    Union(Rc<(usize, Value)>),
     /// An array of one value.
     Splat(Rc<Value>),
     Range(Rc<RangeValue>),
@@ -108,6 +110,7 @@ impl Value {
     pub(crate) fn element(&self, index: usize) -> Option<Value> {
         match &self.data {
             Data::Fields(fields) => fields.get(index).cloned(),
+            Data::Union(active) if active.0 == index => Some(active.1.clone()),
             Data::Splat(value) => Some((**value).clone()),
             _ => None,
         }

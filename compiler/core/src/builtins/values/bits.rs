@@ -31,24 +31,38 @@ pub(crate) fn bitcast(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let operand = sized(sema, operand, dest, span)?;
     let from = sema.operand_type(&operand);
     let source = castable(sema, from, span)?;
-    if source.bits() != dest.bits() {
+    let (from_bits, to_bits) = (width(sema, from, source), width(sema, to, dest));
+    if from_bits != to_bits {
         let (from, to) = (sema.type_name(from), sema.type_name(to));
         let message = format!(
-            "`{from}` has {} bits and `{to}` has {}: `@bitcast` keeps the width",
-            source.bits(),
-            dest.bits()
+            "`{from}` has {from_bits} bits and `{to}` has {to_bits}: `@bitcast` keeps the width"
         );
         return sema.fail(codes::INVALID_ARGUMENT, message, span, "of another width");
     }
+    let packed = sema.packed_info(from).is_some() || sema.packed_info(to).is_some();
     match operand {
+        Operand::Const(value) if packed => match sema.value_bits(&value) {
+            Some(raw) => match sema.value_of_bits(raw, to) {
+                Some(value) => Ok(Operand::Const(value)),
+                None => sema.undefined(span),
+            },
+            None => sema.undefined(span),
+        },
         Operand::Const(value) => bitcast_value(sema, &value, to, (source, dest), span),
         other => {
             sema.machine_ty(to, span)?;
             let expr = sema.scalar_of(other, span)?;
             let expr = reinterpret(sema, expr, to, source, dest, span);
-            Ok(Operand::Scalar { ty: to, expr })
+            Ok(Operand::Scalar { ty: to, expr: sema.normal(expr, to, span) })
         }
     }
+}
+
+/// Bits that `@bitcast` keeps.
+fn width(sema: &Sema<'_, '_>, ty: TypeId, machine: Ty) -> u32 {
+    let exact = matches!(sema.types.get(ty), Type::Int { .. } | Type::Struct(_));
+    let bits = sema.types.bits(ty, sema.profile()).filter(|_| exact);
+    bits.unwrap_or(machine.bits())
 }
 
 /// The machine type of a type whose bits can be read as another's.
@@ -56,7 +70,7 @@ fn castable(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<Ty> {
     let plain = matches!(
         sema.types.get(ty),
         Type::Bool | Type::Int { .. } | Type::Float(_) | Type::Pointer { .. }
-    );
+    ) || sema.packed_info(ty).is_some();
     match sema.types.repr(ty, sema.profile()) {
         Repr::Scalar(machine) if plain => Ok(machine),
         _ => {

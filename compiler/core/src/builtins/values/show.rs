@@ -1,6 +1,7 @@
 //! Known values as text, close to how one would write them.
 
 use crate::sema::Sema;
+use crate::sema::place::DIRECTIONS;
 use crate::sema::types::{Float, StructType, Type};
 use crate::sema::value::{Data, Pointer, PointerBase, Value};
 
@@ -26,6 +27,13 @@ pub(crate) fn show(sema: &Sema<'_, '_>, value: &Value) -> String {
         }
         Data::Tile(_) => "tile".to_owned(),
         Data::Fields(fields) => aggregate(sema, value, fields),
+        Data::Union(active) => {
+            let name = match sema.types.get(value.ty) {
+                Type::Struct(info) => sema.spell(info.fields[active.0].0),
+                _ => String::new(),
+            };
+            format!(".{{ .{name} = {} }}", show(sema, &active.1))
+        }
         Data::Splat(element) => {
             format!("{}{{ {}, … }}", sema.type_name(value.ty), show(sema, element))
         }
@@ -43,8 +51,7 @@ fn integer(sema: &Sema<'_, '_>, value: &Value, int: i128) -> String {
     match sema.types.get(value.ty) {
         Type::Bool => (int != 0).to_string(),
         Type::Direction => {
-            let names = ["WEST", "EAST", "SOUTH", "NORTH", "RAMP"];
-            let name = usize::try_from(int).ok().and_then(|at| names.get(at));
+            let name = usize::try_from(int).ok().and_then(|at| DIRECTIONS.get(at));
             name.map_or_else(|| int.to_string(), |name| (*name).to_owned())
         }
         Type::Enum(info) => match info.elems.iter().find(|&&(_, known)| known == int) {
