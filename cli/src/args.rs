@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Explain a diagnostic code, or list all codes
     Explain(ExplainArgs),
+    /// Run the command scripts of a code base with our tools, and show what became of each
+    Conform(Box<ConformArgs>),
 }
 
 /// `dflowc build`.
@@ -117,6 +119,43 @@ pub(crate) struct DumpArgs {
 pub(crate) struct ExplainArgs {
     /// A code such as route-conflict; all codes are listed without one
     pub(crate) code: Option<String>,
+}
+
+/// `dflowc conform`.
+#[derive(Debug, Args)]
+pub(crate) struct ConformArgs {
+    /// A folder with programs: folders with commands_wse2.sh, commands_wse3.sh or commands.sh
+    pub(crate) folder: PathBuf,
+    /// Scripts that run at the same time [default: as many as there are processors]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Seconds that a script may take
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = parse_seconds)]
+    pub(crate) timeout: f64,
+    /// Only scripts for this target
+    #[arg(long, value_enum)]
+    pub(crate) target: Option<TargetArg>,
+    /// Only programs whose path contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Also write the results as JSON (- for standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Python for host scripts [default: $DFLOW_PYTHON, then python3]
+    #[arg(long, value_name = "PY")]
+    pub(crate) python: Option<PathBuf>,
+    /// Use the virtual environment here; make it with numpy, scipy, matplotlib and our package
+    #[arg(long, value_name = "DIR")]
+    pub(crate) venv: Option<PathBuf>,
+    /// Our package for --venv [default: the newest in target/wheels]
+    #[arg(long, value_name = "FILE", requires = "venv")]
+    pub(crate) wheel: Option<PathBuf>,
+    /// Keep the folder in which each script ran, below this one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Show everything that scripts print
+    #[arg(long)]
+    pub(crate) verbose: bool,
 }
 
 /// How to compile.

@@ -9,6 +9,7 @@
 mod args;
 pub mod artifact;
 mod commands;
+mod conform;
 pub mod cslc;
 mod data;
 pub mod dflowc;

@@ -2,6 +2,7 @@
 
 mod build;
 mod check;
+mod conform;
 mod dump;
 mod explain;
 mod names;
@@ -28,6 +29,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Test(args) => test::execute(&args),
         Command::Dump(args) => dump::execute(&args),
         Command::Explain(args) => explain::execute(&args),
+        Command::Conform(args) => conform::execute(&args),
     }
 }
 

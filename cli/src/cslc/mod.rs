@@ -36,7 +36,7 @@ pub fn option_names() -> impl Iterator<Item = &'static str> {
     options::ROWS.iter().map(|row| row.name)
 }
 
-pub(crate) fn execute(args: &[OsString]) -> Result<Exit, Failure> {
+fn execute(args: &[OsString]) -> Result<Exit, Failure> {
     match parse::parse(args)? {
         Request::Help => term::say(&options::help()).map(|_| Exit::Success),
         Request::Version => {

@@ -309,11 +309,15 @@ impl Sema<'_, '_> {
 
     fn missing_param<T>(&mut self, var: &VarDecl, used: Span) -> R<T> {
         let name = self.spell(var.name.name);
+        let flag = match self.cx.options.only_layout_params {
+            true => format!("--params={name}:…"),
+            false => format!("--set {name}=…"),
+        };
         Err(self.report(
             Diagnostic::new(codes::MISSING_PARAM, format!("param `{name}` has no value"), used)
                 .label("used here")
                 .secondary(var.name.span, "declared without a default")
-                .help(format!("give it: `.{name} = …` where this code is placed or imported, or `--set {name}=…` for the layout's own")),
+                .help(format!("give it: `.{name} = …` where this code is placed or imported, or `{flag}` for the layout's own")),
         ))
     }
 
