@@ -16,6 +16,7 @@ pub mod dflowc;
 mod diagnostics;
 mod exit;
 mod interrupt;
+mod library;
 mod machine;
 mod near;
 mod process;
@@ -24,3 +25,5 @@ mod report;
 mod source;
 mod term;
 mod world;
+
+pub use library::{Built, compile};

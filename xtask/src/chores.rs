@@ -3,7 +3,7 @@
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{complain, say, tidy};
+use crate::{complain, python, say, tidy};
 
 /// Fuzz targets, in the order in which they run.
 const FUZZ_TARGETS: [&str; 4] = ["parse", "compile", "image", "engines"];
@@ -32,9 +32,14 @@ impl Count {
     }
 }
 
-/// Every test of the workspace. Ends with a line of totals.
+/// Every test of the workspace and, unless arguments choose some, of the Python package. Ends with
+/// a line of totals.
 pub(crate) fn test(args: &[String]) -> ExitCode {
-    let count = run_tests(args);
+    let mut count = run_tests(args);
+    if args.is_empty() {
+        let (passed, failed) = python::test();
+        count.add(Count { passed, failed });
+    }
     say(&format!("{} passed, {} failed\n", count.passed, count.failed));
     count.code()
 }

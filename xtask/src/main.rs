@@ -6,16 +6,18 @@
 #![forbid(unsafe_code)]
 
 mod chores;
+mod python;
 mod tidy;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-cargo xtask test    build and run every test of the workspace
+cargo xtask test    build and run every test: the workspace, then the Python package
 cargo xtask tidy    check the house rules (also part of test)
 cargo xtask bless   run the suite and accept its new snapshots
 cargo xtask fuzz    run each fuzz target for a while: cargo xtask fuzz [seconds] [seed]
+cargo xtask wheel   build the wheel of the Python package: cargo xtask wheel [--dev]
 cargo xtask lint    format check, clippy and documentation with warnings denied
 ";
 
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Some("tidy") => chores::tidy(),
         Some("bless") => chores::bless(rest),
         Some("fuzz") => chores::fuzz(rest),
+        Some("wheel") => python::wheel(rest),
         Some("lint") => chores::lint(),
         Some("help" | "--help" | "-h") => {
             say(HELP);

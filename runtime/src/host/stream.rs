@@ -16,6 +16,18 @@ use crate::machine::{Goal, LinkId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StreamId(u32);
 
+impl StreamId {
+    /// Its number, counted from the start of the session.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The reception of a number.
+    pub fn numbered(number: u32) -> StreamId {
+        StreamId(number)
+    }
+}
+
 /// A complete reception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Which of our crates each crate may use. Arrows point downwards only.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 9] = [
     ("compiler/syntax/", &[]),
     ("compiler/ir/", &[]),
     // Its tests parse what it holds.
@@ -11,6 +11,7 @@ const CRATES: [(&str, &[&str]); 8] = [
     ("compiler/core/", &["syntax", "ir", "stdlib"]),
     ("runtime/", &["ir"]),
     ("cli/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
+    ("python/", &["syntax", "ir", "compiler", "runtime", "cli"]),
     ("tests/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
     ("fuzz/", &["syntax", "ir", "stdlib", "compiler", "runtime"]),
 ];
@@ -63,7 +64,7 @@ fn named_crates<'a>(file: &File, line: &'a str) -> Vec<&'a str> {
     if file.path.ends_with("Cargo.toml") && !line.contains(".workspace") && !line.contains("path") {
         return Vec::new();
     }
-    let known = ["syntax", "ir", "stdlib", "compiler", "runtime"];
+    let known = ["syntax", "ir", "stdlib", "compiler", "runtime", "cli"];
     line.match_indices(marker)
         .filter_map(|(at, _)| {
             let rest = &line[at + marker.len()..];

@@ -1,0 +1,28 @@
+"""Compile and run wafer-scale dataflow programs on an ordinary computer.
+
+>>> import dflow
+>>> program = dflow.compile("adder.csl", params={"width": 4})
+>>> with dflow.Machine(program) as machine:
+...     machine.copy_in("a", values)
+...     machine.launch("add")
+...     total = machine.copy_out("a", count=32)
+"""
+
+from dflow.errors import CompileError, Deadlock, Error, HostError, LimitReached, Trap
+from dflow.machine import Machine, Program, Stats, Symbol, compile
+from dflow.timing import timestamps
+
+__all__ = [
+    "CompileError",
+    "Deadlock",
+    "Error",
+    "HostError",
+    "LimitReached",
+    "Machine",
+    "Program",
+    "Stats",
+    "Symbol",
+    "Trap",
+    "compile",
+    "timestamps",
+]

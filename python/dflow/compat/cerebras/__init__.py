@@ -1,0 +1,1 @@
+"""Modules of the vendor's names, in front of dflow. On the path under ``cs_python`` only."""

@@ -1,0 +1,1 @@
+"""Vendor-shaped names."""

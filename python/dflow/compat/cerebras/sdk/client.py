@@ -1,0 +1,6 @@
+"""Refused: the appliance's interface."""
+
+raise ImportError(
+    "cerebras.sdk.client talks to an appliance, and dflow is an emulator: use "
+    "cerebras.sdk.runtime.sdkruntimepybind, and compile with cslc"
+)

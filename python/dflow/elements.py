@@ -1,0 +1,90 @@
+"""Element types of the machine as NumPy types, and scalars as words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dflow.errors import HostError
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "i8": np.dtype(np.int8),
+    "u8": np.dtype(np.uint8),
+    "i16": np.dtype(np.int16),
+    "u16": np.dtype(np.uint16),
+    "f16": np.dtype(np.float16),
+    "i32": np.dtype(np.int32),
+    "u32": np.dtype(np.uint32),
+    "f32": np.dtype(np.float32),
+    "i64": np.dtype(np.int64),
+    "u64": np.dtype(np.uint64),
+    "f64": np.dtype(np.float64),
+}
+
+
+def dtype_of(name: str) -> np.dtype[Any]:
+    """Give the NumPy type of an element type as written in sources."""
+    return DTYPES[name]
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """Give the word for a NumPy type, as in ``float`` or ``unsigned integer``."""
+    words = {"f": "float", "i": "integer", "u": "unsigned integer", "b": "bool"}
+    return words.get(dtype.kind, str(dtype))
+
+
+def scalar_bits(value: Any, name: str, what: str) -> int:
+    """Give the raw bits of an argument of element type ``name``.
+
+    NumPy scalars must be of exactly that type; plain numbers must fit it.
+
+    Raises:
+        HostError: the value is of another kind, or out of range; ``what`` names the argument.
+    """
+    wanted = dtype_of(name)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, np.generic) and not _is_plain(value, wanted):
+        return _typed_bits(value, wanted, name, what)
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, (int, float)):
+        raise _wrong(value, name, wanted, what)
+    if wanted.kind == "f":
+        return _float_bits(float(plain), wanted, name, what)
+    if isinstance(plain, float):
+        raise _wrong(value, name, wanted, what)
+    limits = np.iinfo(wanted)
+    if not limits.min <= plain <= limits.max:
+        raise HostError(
+            f"{what} is of type {name}: {plain} is outside {limits.min} to {limits.max}"
+        )
+    return plain & (2 ** (8 * wanted.itemsize) - 1)
+
+
+def _is_plain(value: np.generic, wanted: np.dtype[Any]) -> bool:
+    """Whether a NumPy scalar stands for a plain number: Python's own float is a float64."""
+    return isinstance(value, np.float64) and wanted.kind == "f"
+
+
+def _typed_bits(value: np.generic, wanted: np.dtype[Any], name: str, what: str) -> int:
+    if value.dtype != wanted:
+        raise _wrong(value, name, wanted, what)
+    return int.from_bytes(value.astype(wanted.newbyteorder("<")).tobytes(), "little")
+
+
+def _float_bits(value: float, wanted: np.dtype[Any], name: str, what: str) -> int:
+    with np.errstate(over="ignore"):
+        rounded = np.array(value).astype(wanted.newbyteorder("<"))
+    if math.isfinite(value) and not np.isfinite(rounded):
+        raise HostError(f"{what} is of type {name}: {value} is too large for it")
+    return int.from_bytes(rounded.tobytes(), "little")
+
+
+def _wrong(value: Any, name: str, wanted: np.dtype[Any], what: str) -> HostError:
+    found = f"numpy.{value.dtype}" if isinstance(value, np.generic) else type(value).__name__
+    plain = "number" if wanted.kind == "f" else "int"
+    return HostError(
+        f"{what} is of type {name}: expected numpy.{wanted} or a plain {plain}, found {found}"
+    )

@@ -1,0 +1,450 @@
+"""Programs and machines: the package's own interface."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from dflow import _native
+from dflow.elements import dtype_of, scalar_bits
+from dflow.errors import HostError
+
+Source = Union[str, "os.PathLike[str]"]
+Rect = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """Something the host can name.
+
+    Attributes:
+        name: the name.
+        id: its number, for the vendor-shaped calls.
+        kind: ``pointer``, ``scalar`` or ``function``.
+        types: element type of a pointer or scalar, or the types of a function's parameters.
+        mutable: whether the host may write it.
+    """
+
+    name: str
+    id: int
+    kind: str
+    types: tuple[str, ...]
+    mutable: bool
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy type of the elements of a pointer."""
+        return dtype_of(self.types[0])
+
+    def __str__(self) -> str:
+        if self.kind == "function":
+            return f"{self.name}: fn({', '.join(self.types)})"
+        const = "" if self.mutable else "const "
+        return f"{self.name}: {const}[*]{self.types[0]}"
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counters of a run.
+
+    Attributes:
+        wavelets: words that reached an input queue or the host.
+        hops: words taken over a link between routers.
+        slots: issue slots used by the PEs' threads.
+        tasks: tasks started.
+        dropped_controls: control wavelets for whose entry point no task is bound.
+        touched: PEs that took part.
+    """
+
+    wavelets: int
+    hops: int
+    slots: int
+    tasks: int
+    dropped_controls: int
+    touched: int
+
+
+class Program:
+    """A compiled program; made by :func:`compile` or :meth:`load`."""
+
+    def __init__(self, native: _native.Program) -> None:
+        self._native = native
+        named = enumerate(native.symbols)
+        self._symbols = {
+            name: Symbol(name, number, kind, tuple(types), mutable)
+            for number, (name, kind, types, mutable) in named
+        }
+
+    @staticmethod
+    def load(path: Source) -> Program:
+        """Open a ``.dfi`` file, or a folder that ``cslc`` wrote.
+
+        Raises:
+            HostError: there is none, or it is damaged.
+        """
+        path = Path(path)
+        if path.is_file():
+            return Program(_native.read_image(str(path), path.read_bytes()))
+        if path.suffix == ".dfi":
+            raise HostError(f"{path}: no such file")
+        return Program(_native.read_artifact(path))
+
+    def save(self, path: Source) -> None:
+        """Write the program as a ``.dfi`` file."""
+        Path(path).write_bytes(self._native.encode())
+
+    @property
+    def target(self) -> str:
+        """Name of the hardware generation: ``wse2`` or ``wse3``."""
+        return self._native.target
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows of PEs."""
+        return self._native.size
+
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Where on the fabric the first PE is."""
+        return self._native.offsets
+
+    @property
+    def clock_hz(self) -> int:
+        """Cycles per second of the target."""
+        return self._native.clock_hz
+
+    @property
+    def params(self) -> dict[str, str]:
+        """Params and their values, as text."""
+        return dict(self._native.params)
+
+    @property
+    def symbols(self) -> Mapping[str, Symbol]:
+        """What the host can name."""
+        return self._symbols
+
+    @property
+    def streams(self) -> list[tuple[str, bool, int, int, int, int]]:
+        """Streams with names: name, into the mesh or not, color, column, row, words buffered."""
+        return self._native.streams
+
+    @property
+    def warnings(self) -> str:
+        """What the compiler warned of."""
+        return self._native.warnings
+
+    def symbol(self, name: str, kind: str) -> Symbol:
+        """Give the symbol of a name.
+
+        Raises:
+            HostError: there is none, or it is of another kind.
+        """
+        found = self._symbols.get(name)
+        if found is None:
+            known = ", ".join(f"`{name}`" for name in self._symbols) or "nothing"
+            raise HostError(f"nothing is exported as `{name}`; there is {known}")
+        if found.kind != kind:
+            raise HostError(f"`{name}` is a {found.kind}, not a {kind}")
+        return found
+
+    def __repr__(self) -> str:
+        width, height = self.size
+        return f"<dflow.Program of {width} x {height} PEs, {self.target}>"
+
+
+def compile(
+    path: Source,
+    params: Optional[Mapping[str, Any]] = None,
+    target: Optional[str] = None,
+) -> Program:
+    """Compile a source file (``.dfl`` or ``.csl``), or a program of the library.
+
+    Args:
+        path: the source file.
+        params: values for the layout's params, as numbers, bools or text.
+        target: ``wse2`` (the default) or ``wse3``.
+
+    Raises:
+        CompileError: it cannot be read or does not compile; ``report`` holds the diagnostics.
+    """
+    texts = [(name, _param(value)) for name, value in (params or {}).items()]
+    return Program(_native.compile(os.fspath(path), texts, target))
+
+
+def _param(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, np.generic):
+        value = value.item()
+    return str(value)
+
+
+class Machine:
+    """A machine that runs a program, with its host.
+
+    Arrays have the shape ``(rows, columns, elements)`` of the rectangle they are for. Use it in a
+    ``with`` statement, or call :meth:`stop`.
+
+    Args:
+        program: a :class:`Program`, a ``.dfi`` file, or a folder that ``cslc`` wrote.
+        threads: threads that run the mesh; the results do not depend on it.
+        engine: ``exact``, or ``step``, the slow definition of time.
+        code: ``jit``, or ``interpreter``, the slow definition of code.
+        max_cycles: the run ends with :class:`LimitReached` at this cycle.
+        max_memory: bytes of machine state that the run may take.
+        seconds: the run ends with :class:`LimitReached` after this time.
+    """
+
+    def __init__(
+        self,
+        program: Union[Program, Source],
+        *,
+        threads: int = 1,
+        engine: str = "exact",
+        code: str = "jit",
+        max_cycles: Optional[int] = None,
+        max_memory: Optional[int] = None,
+        seconds: Optional[float] = None,
+    ) -> None:
+        self.program = program if isinstance(program, Program) else Program.load(program)
+        self._native = _native.Machine(
+            self.program._native,
+            threads=threads,
+            engine=engine,
+            code=code,
+            max_cycles=max_cycles,
+            max_memory=max_memory,
+            seconds=seconds,
+        )
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        if kind is None:
+            self.stop()
+
+    @property
+    def rect(self) -> Rect:
+        """The whole rectangle: first column, first row, columns, rows."""
+        return (0, 0, *self.program.size)
+
+    @property
+    def cycles(self) -> int:
+        """Cycle of the last event that the host waited for."""
+        return self._native.cycles
+
+    @property
+    def seconds(self) -> float:
+        """The same as emulated time, at the target's clock."""
+        return self.cycles / self.program.clock_hz
+
+    @property
+    def stats(self) -> Stats:
+        """Counters so far."""
+        return Stats(**dict(self._native.stats()))
+
+    @property
+    def waiting(self) -> str:
+        """Who waits for what now, as a deadlock's report says it."""
+        return self._native.waiting()
+
+    def copy_in(self, name: str, array: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+        """Copy elements into the memory behind an exported pointer, on each PE of a rectangle.
+
+        ``array`` has the shape (rows, columns, elements), or (rows, columns) for one element per
+        PE; a one-dimensional array goes to every PE as it is. It must be of the pointer's element
+        type; plain numbers and lists of them are converted if they fit. Does not wait: the mesh
+        advances when somebody does.
+        """
+        symbol = self.program.symbol(name, "pointer")
+        rect = rect or self.rect
+        values = _as_elements(array, symbol)
+        _, _, width, height = rect
+        if values.ndim <= 1:
+            values = np.broadcast_to(values.reshape(-1), (height, width, values.size))
+        if values.shape[:2] != (height, width) or values.ndim > 3:
+            raise HostError(
+                f"an array of shape {values.shape} does not fit {height} rows of {width} PEs: "
+                f"expected ({height}, {width}, elements per PE)"
+            )
+        self._native.copy_in(symbol.id, rect, _bytes(values))
+
+    def copy_out(
+        self,
+        name: str,
+        rect: Optional[Rect] = None,
+        count: int = 1,
+        dtype: Optional[npt.DTypeLike] = None,
+    ) -> npt.NDArray[Any]:
+        """Copy ``count`` elements of each PE of a rectangle out of an exported pointer's memory.
+
+        Gives an array of shape (rows, columns, count). ``dtype`` may name another type of the same
+        size to read the elements as.
+        """
+        symbol = self.program.symbol(name, "pointer")
+        rect = rect or self.rect
+        wanted = symbol.dtype if dtype is None else np.dtype(dtype)
+        if wanted.itemsize != symbol.dtype.itemsize:
+            raise HostError(
+                f"`{name}` points to elements of type {symbol.types[0]}: expected a dtype of "
+                f"{symbol.dtype.itemsize} bytes, found {wanted}"
+            )
+        data = self._native.copy_out(symbol.id, rect, count)
+        return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
+
+    def scatter(self, name: str, field: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+        """Share a matrix among the PEs: each gets its block, row by row.
+
+        ``field`` has the shape (rows * block rows, columns * block columns).
+        """
+        symbol = self.program.symbol(name, "pointer")
+        rect = rect or self.rect
+        values = _as_elements(field, symbol)
+        _, _, width, height = rect
+        if values.ndim != 2 or values.shape[0] % height or values.shape[1] % width:
+            raise HostError(
+                f"an array of shape {values.shape} cannot be shared by {height} rows of {width} "
+                "PEs: expected a matrix whose sides are multiples of that"
+            )
+        rows, columns = values.shape[0] // height, values.shape[1] // width
+        blocks = values.reshape(height, rows, width, columns).swapaxes(1, 2)
+        self._native.copy_in(symbol.id, rect, _bytes(blocks))
+
+    def gather(
+        self, name: str, block: tuple[int, int], rect: Optional[Rect] = None
+    ) -> npt.NDArray[Any]:
+        """Put the blocks (rows, columns) of the PEs together to one matrix."""
+        rect = rect or self.rect
+        rows, columns = block
+        _, _, width, height = rect
+        parts = self.copy_out(name, rect, rows * columns)
+        blocks = parts.reshape(height, width, rows, columns).swapaxes(1, 2)
+        return np.ascontiguousarray(blocks.reshape(height * rows, width * columns))
+
+    def launch(self, name: str, *args: Any) -> None:
+        """Call an exported function on all PEs, and wait until each has answered."""
+        symbol = self.program.symbol(name, "function")
+        self._native.launch(symbol.id, argument_words(symbol, args))
+
+    def stream_in(self, color: int, array: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+        """Queue elements of 16 or 32 bits for a streaming color, one word each.
+
+        Does not wait: the mesh advances when somebody does.
+        """
+        values = np.asarray(array)
+        self._native.stream_in(int(color), rect or self.rect, _bits(values.dtype), _bytes(values))
+
+    def stream_out(
+        self,
+        color: int,
+        rect: Optional[Rect] = None,
+        count: int = 1,
+        dtype: npt.DTypeLike = np.uint32,
+    ) -> npt.NDArray[Any]:
+        """Wait for ``count`` words per PE of a streaming color; shape (rows, columns, count)."""
+        rect = rect or self.rect
+        wanted = np.dtype(dtype)
+        _, _, width, height = rect
+        total = width * height * count
+        number = self._native.stream_out(int(color), rect, _bits(wanted), total)
+        data = self._native.complete(number)
+        return np.frombuffer(data, wanted).reshape(height, width, count).copy()
+
+    def stop(self) -> None:
+        """End the run: what the program still does by itself is done first.
+
+        A program that never comes to rest is stopped after a while (``spec/host.md``).
+        """
+        self._native.stop()
+
+    def read_symbol(
+        self, x: int, y: int, name: str, dtype: npt.DTypeLike = np.uint8
+    ) -> npt.NDArray[Any]:
+        """Give the bytes of a variable of a PE of the rectangle, after :meth:`stop`."""
+        data = self._native.read(x, y, name)
+        if data is None:
+            raise unknown_variable(f"PE ({x}, {y})", name, self._native.names(x, y))
+        return view(data, dtype, name)
+
+
+def unknown_variable(where: str, name: str, known: list[str]) -> HostError:
+    """Say that a PE has no variable of a name."""
+    if not known:
+        return HostError(f"{where} runs no program")
+    shown = ", ".join(f"`{name}`" for name in sorted(known)[:12])
+    return HostError(f"{where} has no variable `{name}`; it has {shown}")
+
+
+def view(data: bytes, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
+    """Give bytes of a variable as an array of a type."""
+    wanted = np.dtype(dtype)
+    if len(data) % wanted.itemsize:
+        raise HostError(
+            f"`{name}` has {len(data)} bytes, which is no whole number of {wanted} elements"
+        )
+    return np.frombuffer(data, wanted).copy()
+
+
+def argument_words(symbol: Symbol, args: tuple[Any, ...]) -> list[int]:
+    """Give the raw values of a function's arguments."""
+    if len(args) != len(symbol.types):
+        raise HostError(
+            f"`{symbol.name}` takes {len(symbol.types)} arguments ({', '.join(symbol.types)}), "
+            f"found {len(args)}"
+        )
+    return [
+        scalar_bits(value, name, f"argument {index} of `{symbol.name}`")
+        for index, (value, name) in enumerate(zip(args, symbol.types), 1)
+    ]
+
+
+def _as_elements(array: npt.ArrayLike, symbol: Symbol) -> npt.NDArray[Any]:
+    values = np.asarray(array)
+    wanted = symbol.dtype
+    if values.dtype == wanted:
+        return values
+    if not isinstance(array, (np.ndarray, np.generic)):
+        return _converted(values, symbol)
+    raise HostError(
+        f"`{symbol.name}` points to elements of type {symbol.types[0]}: expected an array of "
+        f"{wanted}, found {values.dtype}"
+    )
+
+
+def _converted(values: npt.NDArray[Any], symbol: Symbol) -> npt.NDArray[Any]:
+    """Plain numbers, in the type of a symbol's elements."""
+    wanted = symbol.dtype
+    if values.dtype.kind in "iu" and wanted.kind in "iu":
+        limits = np.iinfo(wanted)
+        if values.size == 0 or (values.min() >= limits.min and values.max() <= limits.max):
+            return values.astype(wanted)
+    elif values.dtype.kind in "iuf" and wanted.kind == "f":
+        return values.astype(wanted)
+    raise HostError(
+        f"`{symbol.name}` points to elements of type {symbol.types[0]}: not all of the given "
+        "values are such numbers"
+    )
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    if dtype.itemsize not in (2, 4) or dtype.kind not in "iuf":
+        raise HostError(f"elements of 16 or 32 bits can be streamed, found {dtype}")
+    return 8 * dtype.itemsize
+
+
+def _bytes(values: npt.NDArray[Any]) -> bytes:
+    """The elements, little endian, in C order."""
+    return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()

@@ -1,0 +1,62 @@
+"""What the environment decides: so that scripts stay as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional
+
+from dflow.errors import HostError
+from dflow.machine import Program
+
+
+def machine_options(threads: int) -> dict[str, Any]:
+    """Give the options of a machine: ``DFLOW_THREADS``, ``DFLOW_ENGINE``, ``DFLOW_CODE``,
+    ``DFLOW_MAX_CYCLES``, ``DFLOW_TIMEOUT``.
+    """  # noqa: D205
+    wanted = _number("DFLOW_THREADS")
+    options: dict[str, Any] = {
+        "threads": wanted if wanted is not None else min(threads, os.cpu_count() or 1),
+        "engine": os.environ.get("DFLOW_ENGINE") or "exact",
+        "code": os.environ.get("DFLOW_CODE") or "jit",
+        "max_cycles": _number("DFLOW_MAX_CYCLES"),
+    }
+    seconds = os.environ.get("DFLOW_TIMEOUT")
+    if seconds:
+        options["seconds"] = _seconds(seconds)
+    return options
+
+
+def keep_state() -> bool:
+    """Whether the memory of machines is kept however large it is: ``DFLOW_STATE``."""
+    return os.environ.get("DFLOW_STATE", "") not in ("", "0")
+
+
+def append_stats(cycles: int, seconds: float, program: Program) -> None:
+    """Append a line of JSON to the file that ``DFLOW_STATS_FILE`` names."""
+    path = os.environ.get("DFLOW_STATS_FILE")
+    if not path:
+        return
+    line = {"cycles": cycles, "seconds": round(seconds, 6), "target": program.target}
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _number(name: str) -> Optional[int]:
+    text = os.environ.get(name)
+    if not text:
+        return None
+    try:
+        value = int(text.replace("_", ""))
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise HostError(f"{name} must be a whole number above 0, found {text!r}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise HostError(f"DFLOW_TIMEOUT must be a number of seconds, found {text!r}") from None

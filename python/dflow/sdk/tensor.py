@@ -1,0 +1,101 @@
+"""Host arrays as the copies want them: 32-bit items, in one of two orders.
+
+Inside this package a tensor has the shape (rows, columns, elements) and is in C order, which is
+what the mesh's side calls row by row.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dflow.errors import HostError
+
+
+class MemcpyDataType(enum.Enum):
+    """Size of an element on the PEs."""
+
+    MEMCPY_16BIT = 0
+    MEMCPY_32BIT = 1
+
+
+class MemcpyOrder(enum.Enum):
+    """Order of the elements in the host's array."""
+
+    ROW_MAJOR = 0
+    COL_MAJOR = 1
+
+
+ITEMS = (np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint32))
+WORD = np.dtype("<u4")
+HALF = np.dtype("<u2")
+
+Shape = tuple[int, ...]
+
+
+def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
+    """Give the host's array in one dimension, if it holds the items of ``shape``.
+
+    Raises:
+        HostError: it does not; ``what`` names the call and the argument.
+    """
+    if not isinstance(array, np.ndarray):
+        raise HostError(f"{what} must be a NumPy array, found {type(array).__name__}")
+    if array.dtype not in ITEMS:
+        raise HostError(
+            f"{what} must hold float32, int32 or uint32 items, found {array.dtype}"
+            f"{_hint(array.dtype)}"
+        )
+    count = int(np.prod(shape, dtype=np.int64))
+    if array.size != count:
+        sizes = " x ".join(str(size) for size in shape)
+        raise HostError(f"{what} must hold {sizes} = {count} items, found {array.size}")
+    return array
+
+
+def _hint(dtype: np.dtype[Any]) -> str:
+    if dtype.itemsize == 2:
+        return ": an element of 16 bits takes the low half of an item (sdk_utils.input_array_to_u32)"
+    if dtype.itemsize == 8:
+        return ": convert it, for instance with a.astype(np.float32)"
+    return ""
+
+
+def flat_view(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
+    """Give an array that results are written to as one of one dimension on the same memory.
+
+    Raises:
+        HostError: there is none.
+    """
+    if not array.flags.writeable:
+        raise HostError(f"{what} is read-only")
+    if array.ndim > 1 and not array.flags.c_contiguous:
+        raise HostError(f"{what} is not contiguous: results could not be written in place")
+    return array if array.ndim == 1 else array.reshape(-1)
+
+
+def to_mesh(
+    array: npt.NDArray[Any], shape: Shape, order: MemcpyOrder
+) -> npt.NDArray[np.uint32]:
+    """Give the host's items as a tensor of words."""
+    words = np.ascontiguousarray(array).reshape(-1).view(WORD)
+    return words.reshape(shape, order="F" if order is MemcpyOrder.COL_MAJOR else "C")
+
+
+def elements(words: npt.NDArray[Any], bits: int) -> bytes:
+    """Give a tensor of words as elements of 16 (the low halves) or 32 bits."""
+    if bits == 16:
+        return words.astype(HALF, order="C").tobytes()
+    return words.astype(WORD, order="C", copy=False).tobytes()
+
+
+def to_host(
+    data: bytes, array: npt.NDArray[Any], shape: Shape, bits: int, order: MemcpyOrder
+) -> None:
+    """Write elements of 16 or 32 bits to the host's array, upper halves zero."""
+    found = np.frombuffer(data, HALF if bits == 16 else WORD).reshape(shape)
+    words = found.astype(WORD).ravel(order="F" if order is MemcpyOrder.COL_MAJOR else "C")
+    array[...] = words.view(array.dtype)

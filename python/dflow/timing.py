@@ -1,0 +1,25 @@
+"""Timestamps of PEs as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def timestamps(words: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Give timestamps of three 16-bit words each, low word first, as numbers of cycles.
+
+    ``words`` holds them in its last dimension, whose size is a multiple of three.
+
+    Raises:
+        ValueError: it is not.
+    """
+    values = np.asarray(words)
+    if values.ndim == 0 or values.shape[-1] % 3:
+        raise ValueError(f"timestamps have three words each, found shape {values.shape}")
+    parts: npt.NDArray[Any] = values.astype(np.int64) & 0xFFFF
+    parts = parts.reshape(*values.shape[:-1], values.shape[-1] // 3, 3)
+    numbers = parts[..., 0] | parts[..., 1] << 16 | parts[..., 2] << 32
+    return numbers[..., 0] if values.shape[-1] == 3 else numbers

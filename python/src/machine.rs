@@ -1,0 +1,445 @@
+//! A machine and its host, from loading to the end.
+//!
+//! Invariants: calls of several Python threads go one after the other, and nobody holds the
+//! interpreter while it waits for its turn; after a trap, a deadlock or a limit only the state can
+//! be read.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dflow_cli::artifact::{self, State};
+use dflow_ir::image::{Image, ProgramId};
+use dflow_ir::mesh::{Color, Coord, Rect};
+use dflow_ir::ty::Ty;
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
+use dflow_runtime::host::{Failure, HostError, Session, StreamId};
+use dflow_runtime::machine::{Machine as Mesh, Running, Stopped};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::attend::attend;
+use crate::errors;
+use crate::program::Program;
+
+/// Bytes of mesh state that a run may take unless told otherwise.
+const MAX_MEMORY: u64 = 32 << 30;
+
+/// First column, first row, columns, rows.
+type Region = (i64, i64, i64, i64);
+
+/// A machine that runs a program.
+#[pyclass(frozen, module = "dflow._native")]
+pub(crate) struct Machine {
+    image: Arc<Image>,
+    offsets: (u32, u32),
+    interrupt: Arc<AtomicBool>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    life: Life,
+    /// Why the run ended before its time.
+    ended: Option<String>,
+}
+
+enum Life {
+    Running(Box<Session<Mesh<Running>>>),
+    Stopped {
+        mesh: Box<Mesh<Stopped>>,
+        cycles: u64,
+    },
+    /// Between two of the above.
+    Gone,
+}
+
+/// What a call can come to.
+enum Fault {
+    Failure(Failure),
+    Text(String),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Fault {
+        Fault::Failure(failure)
+    }
+}
+
+impl From<HostError> for Fault {
+    fn from(error: HostError) -> Fault {
+        Fault::Failure(error.into())
+    }
+}
+
+impl Inner {
+    fn session(&mut self) -> Result<&mut Session<Mesh<Running>>, Fault> {
+        if let Some(why) = &self.ended {
+            return Err(Fault::Text(format!("the run has ended already: {why}")));
+        }
+        match &mut self.life {
+            Life::Running(session) => Ok(session),
+            Life::Stopped { .. } | Life::Gone => Err(Fault::Text("the machine is stopped".into())),
+        }
+    }
+
+    fn mesh(&mut self) -> Result<&mut Mesh<Stopped>, Fault> {
+        match &mut self.life {
+            Life::Stopped { mesh, .. } => Ok(mesh),
+            Life::Running(_) | Life::Gone => {
+                Err(Fault::Text("memory can be read when the machine is stopped".into()))
+            }
+        }
+    }
+
+    fn cycles(&self) -> u64 {
+        match &self.life {
+            Life::Running(session) => session.cycles(),
+            Life::Stopped { cycles, .. } => *cycles,
+            Life::Gone => 0,
+        }
+    }
+
+    /// Remembers what ends a run.
+    fn note(&mut self, failure: &Failure) {
+        match failure {
+            Failure::Host { .. } | Failure::HostTrap(_) => {}
+            Failure::Trap(_) | Failure::Deadlock(_) | Failure::Limit(_) => {
+                let text = failure.to_string();
+                let first = text.lines().next().unwrap_or_default();
+                self.ended.get_or_insert_with(|| first.to_owned());
+            }
+        }
+    }
+
+    /// Ends the life of the machine. Unless it has failed it comes to rest first, for what the
+    /// program does after its last word to the host.
+    fn stop(&mut self) -> Result<(), Fault> {
+        let rested = match (&self.ended, &mut self.life) {
+            (None, Life::Running(session)) => session.rest(),
+            (Some(_), _) | (None, Life::Stopped { .. } | Life::Gone) => Ok(()),
+        };
+        match std::mem::replace(&mut self.life, Life::Gone) {
+            Life::Running(session) => {
+                let cycles = session.cycles();
+                let mesh = Box::new(session.into_mesh().stop());
+                self.life = Life::Stopped { mesh, cycles };
+            }
+            life @ (Life::Stopped { .. } | Life::Gone) => self.life = life,
+        }
+        Ok(rested?)
+    }
+}
+
+impl Machine {
+    /// Does something with the machine: without the interpreter, watching for signals.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Inner) -> Result<T, Fault> + Send,
+    ) -> PyResult<T> {
+        let done = attend(py, &self.interrupt, || {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            let done = work(&mut inner);
+            if let Err(Fault::Failure(failure)) = &done {
+                inner.note(failure);
+            }
+            done
+        })?;
+        done.map_err(|fault| self.raise(py, &fault))
+    }
+
+    /// As [`Machine::with`], for what takes no time.
+    fn glance<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Inner) -> Result<T, Fault> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&mut inner)
+        });
+        done.map_err(|fault| self.raise(py, &fault))
+    }
+
+    fn raise(&self, py: Python<'_>, fault: &Fault) -> PyErr {
+        match fault {
+            Fault::Failure(failure) => errors::failure(py, &self.image, failure),
+            Fault::Text(text) => errors::host(py, text),
+        }
+    }
+}
+
+#[pymethods]
+impl Machine {
+    #[new]
+    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
+    fn new(
+        py: Python<'_>,
+        program: &Program,
+        threads: usize,
+        engine: &str,
+        code: &str,
+        max_cycles: Option<u64>,
+        max_memory: Option<u64>,
+        seconds: Option<f64>,
+    ) -> PyResult<Machine> {
+        let config = config(threads, engine, code).map_err(|text| errors::host(py, &text))?;
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let limits = Limits {
+            cycle: max_cycles.unwrap_or(u64::MAX),
+            memory: max_memory.unwrap_or(MAX_MEMORY),
+            deadline: deadline(seconds).map_err(|text| errors::host(py, &text))?,
+            interrupt: Some(Arc::clone(&interrupt)),
+            progress: None,
+        };
+        let image = Arc::clone(&program.image);
+        let mesh = attend(py, &interrupt, || Mesh::load(&image, &config))?;
+        let mesh = mesh.map_err(|error| errors::host(py, &error.to_string()))?;
+        let session = Session::new(mesh.start(), &image, limits);
+        let inner = Inner { life: Life::Running(Box::new(session)), ended: None };
+        let offsets = program.offsets;
+        Ok(Machine { image, offsets, interrupt, inner: Mutex::new(inner) })
+    }
+
+    /// Queues elements for the memory behind an exported pointer.
+    fn copy_in(&self, py: Python<'_>, symbol: u32, region: Region, data: &[u8]) -> PyResult<()> {
+        let ty = element(&self.image, symbol);
+        self.with(py, |inner| {
+            let session = inner.session()?;
+            let rect = rect(session, region)?;
+            Ok(session.copy_in(symbol, rect, ty, data)?)
+        })
+    }
+
+    /// Waits for `count` elements of each PE of a region.
+    fn copy_out<'py>(
+        &self,
+        py: Python<'py>,
+        symbol: u32,
+        region: Region,
+        count: u64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let ty = element(&self.image, symbol);
+        let bytes = self.with(py, |inner| {
+            let session = inner.session()?;
+            let rect = rect(session, region)?;
+            Ok(session.copy_out(symbol, rect, ty, count)?)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Calls an exported function with raw argument values and waits until all PEs have answered.
+    fn launch(&self, py: Python<'_>, symbol: u32, args: Vec<u64>) -> PyResult<()> {
+        self.with(py, |inner| Ok(inner.session()?.launch(symbol, &args)?))
+    }
+
+    /// Waits until every PE has executed all commands so far.
+    fn fence(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |inner| Ok(inner.session()?.fence()?))
+    }
+
+    /// Queues words for a streaming color, `bits` (16 or 32) of each used.
+    fn stream_in(
+        &self,
+        py: Python<'_>,
+        color: u8,
+        region: Region,
+        bits: u32,
+        data: &[u8],
+    ) -> PyResult<()> {
+        self.with(py, |inner| {
+            let session = inner.session()?;
+            let rect = rect(session, region)?;
+            Ok(session.stream_in(stream_color(color)?, rect, stream_type(bits)?, data)?)
+        })
+    }
+
+    /// Queues the reception of `count` words in all; `wait` hands them over.
+    fn stream_out(
+        &self,
+        py: Python<'_>,
+        color: u8,
+        region: Region,
+        bits: u32,
+        count: u64,
+    ) -> PyResult<u32> {
+        self.with(py, |inner| {
+            let session = inner.session()?;
+            let rect = rect(session, region)?;
+            let id = session.stream_out(stream_color(color)?, rect, stream_type(bits)?, count)?;
+            Ok(id.number())
+        })
+    }
+
+    /// Waits until a queued reception is complete and gives its words; nothing if they have been
+    /// given before.
+    fn complete<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let id = StreamId::numbered(number);
+        let rows = self.with(py, |inner| Ok(inner.session()?.complete(id)?))?;
+        Ok(PyBytes::new(py, &rows.concat()))
+    }
+
+    /// Queues 32-bit words for a stream, by its place in `Program.streams`.
+    fn send_words(&self, py: Python<'_>, stream: usize, words: &[u8]) -> PyResult<()> {
+        let (words, _) = words.as_chunks();
+        let words: Vec<u32> = words.iter().copied().map(u32::from_le_bytes).collect();
+        self.with(py, |inner| Ok(inner.session()?.send_words(stream, &words)?))
+    }
+
+    /// Waits until the words of a stream have gone, but for what its buffer holds.
+    fn wait_sent(&self, py: Python<'_>, stream: usize) -> PyResult<()> {
+        self.with(py, |inner| Ok(inner.session()?.wait_sent(stream)?))
+    }
+
+    /// Queues the reception of words from a stream; `complete` hands them over.
+    fn receive_words(&self, py: Python<'_>, stream: usize, count: u64) -> PyResult<u32> {
+        self.with(py, |inner| Ok(inner.session()?.receive_words(stream, count)?.number()))
+    }
+
+    /// Cycle of the last event that the host waited for.
+    #[getter]
+    fn cycles(&self, py: Python<'_>) -> PyResult<u64> {
+        self.glance(py, |inner| Ok(inner.cycles()))
+    }
+
+    /// Counters: words delivered, hops, issue slots, tasks, PEs touched.
+    fn stats(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, u64)>> {
+        let stats = self.glance(py, |inner| match &inner.life {
+            Life::Running(session) => Ok(session.mesh().stats()),
+            Life::Stopped { mesh, .. } => Ok(mesh.stats()),
+            Life::Gone => Err(Fault::Text("the machine is stopped".into())),
+        })?;
+        Ok(vec![
+            ("wavelets", stats.delivered),
+            ("hops", stats.hops),
+            ("slots", stats.slots),
+            ("tasks", stats.tasks),
+            ("dropped_controls", stats.dropped_controls),
+            ("touched", stats.touched),
+        ])
+    }
+
+    /// Who waits for what now.
+    fn waiting(&self, py: Python<'_>) -> PyResult<String> {
+        self.glance(py, |inner| match &inner.life {
+            Life::Running(session) => Ok(session.mesh().waiting().text(&self.image.files)),
+            Life::Stopped { mesh, .. } => Ok(mesh.waiting().text(&self.image.files)),
+            Life::Gone => Ok(String::new()),
+        })
+    }
+
+    /// Stops the machine, after it has come to rest or has been given a while for it.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Inner::stop)
+    }
+
+    /// Bytes of a variable of a PE of the program's rectangle; nothing if there is none.
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        x: u16,
+        y: u16,
+        name: &str,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let at = Coord { x, y };
+        let Some((address, size)) = self.find(at, name) else { return Ok(None) };
+        let bytes = self.glance(py, |inner| Ok(inner.mesh()?.read_memory(at, address, size)))?;
+        Ok(bytes.map(|bytes| PyBytes::new(py, &bytes)))
+    }
+
+    /// Names of the variables of a PE of the program's rectangle.
+    fn names(&self, x: u16, y: u16) -> Vec<String> {
+        let program = self.image.program_at(Coord { x, y });
+        let globals = program.map(|id| self.image.programs[id].globals.values());
+        globals.into_iter().flatten().map(|global| global.name.clone()).collect()
+    }
+
+    /// Bytes that a state would hold at most.
+    fn state_size(&self) -> u64 {
+        let pes = self.image.placement.programs.iter_pes();
+        pes.map(|(_, &id)| u64::from(self.image.memory[id].data_end)).sum()
+    }
+
+    /// Writes the memory of all PEs of a stopped machine to a file, or to its place in the folder
+    /// of its program.
+    fn write_state(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let path = if path.is_dir() { artifact::state_path(&path) } else { path };
+        let image = &self.image;
+        let state = self.with(py, |inner| {
+            let cycles = inner.cycles();
+            let mesh = inner.mesh()?;
+            Ok(State::new(image, self.offsets, cycles, |at| {
+                let end = image.program_at(at).map_or(0, |id| image.memory[id].data_end);
+                mesh.read_memory(at, 0, end).unwrap_or_default()
+            }))
+        })?;
+        let written = py.detach(|| artifact::write_state(&path, &state));
+        written.map_err(|error| errors::host(py, &error.to_string()))
+    }
+}
+
+impl Machine {
+    /// Address and size of a variable, by its name or by `module.name`.
+    fn find(&self, at: Coord, name: &str) -> Option<(u32, u32)> {
+        let id: ProgramId = self.image.program_at(at)?;
+        let program = &self.image.programs[id];
+        let own = program.globals.iter().find(|(_, global)| global.name == name);
+        let tail = |full: &str| full.rsplit('.').next() == Some(name);
+        let inner = || program.globals.iter().find(|(_, global)| tail(&global.name));
+        let (global, found) = own.or_else(inner)?;
+        let map = &self.image.memory[id].globals;
+        let (_, address) = map.iter().find(|(other, _)| *other == global)?;
+        Some((*address, found.size))
+    }
+}
+
+fn config(threads: usize, engine: &str, code: &str) -> Result<Config, String> {
+    let engine = match engine {
+        "exact" => EngineKind::Exact,
+        "step" => EngineKind::Step,
+        other => return Err(format!("`{other}` is no engine: exact and step are")),
+    };
+    let code = match code {
+        "jit" => CodeKind::Jit,
+        "interpreter" => CodeKind::Interpreter,
+        other => return Err(format!("`{other}` runs no code: jit and interpreter do")),
+    };
+    Ok(Config { engine, code, threads, ..Config::default() })
+}
+
+fn deadline(seconds: Option<f64>) -> Result<Option<Instant>, String> {
+    let Some(seconds) = seconds else { return Ok(None) };
+    let limit = Duration::try_from_secs_f64(seconds);
+    let limit = limit.map_err(|_| format!("{seconds} is no number of seconds"))?;
+    Ok(Instant::now().checked_add(limit))
+}
+
+/// The type of the elements behind an export. Of what is no pointer any: it is refused anyway.
+fn element(image: &Image, symbol: u32) -> Ty {
+    use dflow_ir::image::ExportKind;
+    match image.exports.get(symbol as usize).map(|export| &export.kind) {
+        Some(ExportKind::Pointer { element, .. }) => element.ty,
+        Some(ExportKind::Scalar { .. } | ExportKind::Function { .. }) | None => Ty::I32,
+    }
+}
+
+fn rect(session: &Session<Mesh<Running>>, region: Region) -> Result<Rect, HostError> {
+    let (x, y, width, height) = region;
+    session.symbols().region(x, y, width, height)
+}
+
+fn stream_color(number: u8) -> Result<Color, Fault> {
+    Color::new(number).ok_or_else(|| {
+        Fault::Text(format!("{number} is no color: colors are 0 to {}", Color::COUNT - 1))
+    })
+}
+
+fn stream_type(bits: u32) -> Result<Ty, Fault> {
+    match bits {
+        16 => Ok(Ty::I16),
+        32 => Ok(Ty::I32),
+        other => Err(Fault::Text(format!("{other} bits cannot be streamed: 16 and 32 can"))),
+    }
+}
