@@ -60,7 +60,7 @@ def scalar_bits(value: Any, name: str, what: str) -> int:
         raise HostError(
             f"{what} is of type {name}: {plain} is outside {limits.min} to {limits.max}"
         )
-    return plain & (2 ** (8 * wanted.itemsize) - 1)
+    return int(plain) & ((1 << 8 * wanted.itemsize) - 1)
 
 
 def _is_plain(value: np.generic, wanted: np.dtype[Any]) -> bool:

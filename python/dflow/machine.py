@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -161,8 +161,8 @@ class Program:
 
 def compile(
     path: Source,
-    params: Optional[Mapping[str, Any]] = None,
-    target: Optional[str] = None,
+    params: Mapping[str, Any] | None = None,
+    target: str | None = None,
 ) -> Program:
     """Compile a source file (``.dfl`` or ``.csl``), or a program of the library.
 
@@ -204,14 +204,14 @@ class Machine:
 
     def __init__(
         self,
-        program: Union[Program, Source],
+        program: Program | Source,
         *,
         threads: int = 1,
         engine: str = "exact",
         code: str = "jit",
-        max_cycles: Optional[int] = None,
-        max_memory: Optional[int] = None,
-        seconds: Optional[float] = None,
+        max_cycles: int | None = None,
+        max_memory: int | None = None,
+        seconds: float | None = None,
     ) -> None:
         self.program = program if isinstance(program, Program) else Program.load(program)
         self._native = _native.Machine(
@@ -229,9 +229,9 @@ class Machine:
 
     def __exit__(
         self,
-        kind: Optional[type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is None:
             self.stop()
@@ -261,7 +261,7 @@ class Machine:
         """Who waits for what now, as a deadlock's report says it."""
         return self._native.waiting()
 
-    def copy_in(self, name: str, array: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+    def copy_in(self, name: str, array: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Copy elements into the memory behind an exported pointer, on each PE of a rectangle.
 
         ``array`` has the shape (rows, columns, elements), or (rows, columns) for one element per
@@ -285,9 +285,9 @@ class Machine:
     def copy_out(
         self,
         name: str,
-        rect: Optional[Rect] = None,
+        rect: Rect | None = None,
         count: int = 1,
-        dtype: Optional[npt.DTypeLike] = None,
+        dtype: npt.DTypeLike | None = None,
     ) -> npt.NDArray[Any]:
         """Copy ``count`` elements of each PE of a rectangle out of an exported pointer's memory.
 
@@ -305,7 +305,7 @@ class Machine:
         data = self._native.copy_out(symbol.id, rect, count)
         return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
 
-    def scatter(self, name: str, field: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+    def scatter(self, name: str, field: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Share a matrix among the PEs: each gets its block, row by row.
 
         ``field`` has the shape (rows * block rows, columns * block columns).
@@ -324,7 +324,7 @@ class Machine:
         self._native.copy_in(symbol.id, rect, _bytes(blocks))
 
     def gather(
-        self, name: str, block: tuple[int, int], rect: Optional[Rect] = None
+        self, name: str, block: tuple[int, int], rect: Rect | None = None
     ) -> npt.NDArray[Any]:
         """Put the blocks (rows, columns) of the PEs together to one matrix."""
         rect = rect or self.rect
@@ -339,7 +339,7 @@ class Machine:
         symbol = self.program.symbol(name, "function")
         self._native.launch(symbol.id, argument_words(symbol, args))
 
-    def stream_in(self, color: int, array: npt.ArrayLike, rect: Optional[Rect] = None) -> None:
+    def stream_in(self, color: int, array: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Queue elements of 16 or 32 bits for a streaming color, one word each.
 
         Does not wait: the mesh advances when somebody does.
@@ -350,7 +350,7 @@ class Machine:
     def stream_out(
         self,
         color: int,
-        rect: Optional[Rect] = None,
+        rect: Rect | None = None,
         count: int = 1,
         dtype: npt.DTypeLike = np.uint32,
     ) -> npt.NDArray[Any]:

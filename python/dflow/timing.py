@@ -21,5 +21,5 @@ def timestamps(words: npt.ArrayLike) -> npt.NDArray[np.int64]:
         raise ValueError(f"timestamps have three words each, found shape {values.shape}")
     parts: npt.NDArray[Any] = values.astype(np.int64) & 0xFFFF
     parts = parts.reshape(*values.shape[:-1], values.shape[-1] // 3, 3)
-    numbers = parts[..., 0] | parts[..., 1] << 16 | parts[..., 2] << 32
-    return numbers[..., 0] if values.shape[-1] == 3 else numbers
+    numbers: npt.NDArray[np.int64] = parts[..., 0] | parts[..., 1] << 16 | parts[..., 2] << 32
+    return numbers.reshape(values.shape[:-1]) if values.shape[-1] == 3 else numbers

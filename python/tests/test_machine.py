@@ -90,24 +90,30 @@ def test_requests_are_checked(machine: dflow.Machine) -> None:
         ("nothing is exported as `x`", lambda: machine.copy_in("x", numbers())),
         ("`double` is a function, not a pointer", lambda: machine.copy_in("double", [1.0])),
         ("`counts` is a pointer, not a function", lambda: machine.launch("counts")),
-        ("expected an array of float32, found float64",
-         lambda: machine.copy_in("numbers", numbers().astype(np.float64))),
-        ("not all of the given values are such numbers",
-         lambda: machine.copy_in("shorts", [40000])),
-        ("not all of the given values are such numbers",
-         lambda: machine.copy_in("counts", [0.5])),
-        (r"expected \(2, 3, elements per PE\)",
-         lambda: machine.copy_in("numbers", numbers(3, 2))),
+        (
+            "expected an array of float32, found float64",
+            lambda: machine.copy_in("numbers", numbers().astype(np.float64)),
+        ),
+        (
+            "not all of the given values are such numbers",
+            lambda: machine.copy_in("shorts", [40000]),
+        ),
+        ("not all of the given values are such numbers", lambda: machine.copy_in("counts", [0.5])),
+        (r"expected \(2, 3, elements per PE\)", lambda: machine.copy_in("numbers", numbers(3, 2))),
         ("exported as constant", lambda: machine.copy_in("table", [1])),
         ("leaves the program", lambda: machine.copy_out("numbers", (2, 0, 2, 1))),
-        ("expected a dtype of 4 bytes, found float64",
-         lambda: machine.copy_out("numbers", dtype=np.float64)),
+        (
+            "expected a dtype of 4 bytes, found float64",
+            lambda: machine.copy_out("numbers", dtype=np.float64),
+        ),
         ("more than its memory", lambda: machine.copy_out("numbers", count=1 << 20)),
         ("is no stream", lambda: machine.stream_in(5, np.zeros(6, np.float32))),
         ("elements of 16 or 32 bits", lambda: machine.stream_in(5, np.zeros(6))),
         ("200 is no color", lambda: machine.stream_out(200)),
-        ("memory can be read when the machine is stopped",
-         lambda: machine.read_symbol(0, 0, "calls")),
+        (
+            "memory can be read when the machine is stopped",
+            lambda: machine.read_symbol(0, 0, "calls"),
+        ),
     ]
     for message, request in refused:
         with pytest.raises(dflow.HostError, match=message):
@@ -125,14 +131,20 @@ def test_arguments_have_the_parameters_types(machine: dflow.Machine) -> None:
     assert machine.copy_out("halves")[0, 0, 0] == np.float16(0.1)
     refused = [
         ((1, 2, 3), r"`mix` takes 4 arguments \(i16, u16, u32, f32\), found 3"),
-        ((np.int32(1), 2, 3, 4.0), "argument 1 of `mix` is of type i16: expected numpy.int16 or "
-         "a plain int, found numpy.int32"),
+        (
+            (np.int32(1), 2, 3, 4.0),
+            "argument 1 of `mix` is of type i16: expected numpy.int16 or "
+            "a plain int, found numpy.int32",
+        ),
         ((1.0, 2, 3, 4.0), "argument 1 of `mix` is of type i16"),
         ((40000, 2, 3, 4.0), "40000 is outside -32768 to 32767"),
         ((1, -1, 3, 4.0), "argument 2 of `mix` is of type u16: -1 is outside 0 to 65535"),
         ((1, 2, True, 4.0), "argument 3 of `mix` is of type u32"),
-        ((1, 2, 3, "4"), "argument 4 of `mix` is of type f32: expected numpy.float32 or a plain "
-         "number, found str"),
+        (
+            (1, 2, 3, "4"),
+            "argument 4 of `mix` is of type f32: expected numpy.float32 or a plain "
+            "number, found str",
+        ),
         ((1, 2, 3, 1e300), "too large"),
     ]
     for args, message in refused:
@@ -183,8 +195,14 @@ def test_engines_and_threads_agree(many_program: dflow.Program) -> None:
         with dflow.Machine(many_program, **options) as machine:
             machine.copy_in("numbers", numbers())
             machine.launch("double")
-            results.append((machine.copy_out("numbers", count=8).tobytes(), machine.cycles,
-                            machine.stats.wavelets, machine.stats.tasks))
+            results.append(
+                (
+                    machine.copy_out("numbers", count=8).tobytes(),
+                    machine.cycles,
+                    machine.stats.wavelets,
+                    machine.stats.tasks,
+                )
+            )
     assert len(set(results)) == 1
     assert results[0][1] > 0
 

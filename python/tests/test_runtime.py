@@ -15,8 +15,12 @@ from dflow.sdk.platform import SdkTarget, SimfabConfig, get_platform, get_system
 from dflow.sdk.runtime import MemcpyDataType, MemcpyOrder, SdkCompileArtifacts, SdkRuntime
 
 W, H = 3, 2
-ROW = {"streaming": False, "data_type": MemcpyDataType.MEMCPY_32BIT,
-       "order": MemcpyOrder.ROW_MAJOR, "nonblock": False}
+ROW = {
+    "streaming": False,
+    "data_type": MemcpyDataType.MEMCPY_32BIT,
+    "order": MemcpyOrder.ROW_MAJOR,
+    "nonblock": False,
+}
 COL = {**ROW, "order": MemcpyOrder.COL_MAJOR}
 HALF = {**ROW, "data_type": MemcpyDataType.MEMCPY_16BIT}
 HALF_COL = {**COL, "data_type": MemcpyDataType.MEMCPY_16BIT}
@@ -64,8 +68,9 @@ def test_16_bit_elements_take_the_low_halves(runtime: SdkRuntime) -> None:
 
 def test_results_are_written_in_place(runtime: SdkRuntime) -> None:
     whole = np.zeros((H * W, SIZE), np.float32)
-    runtime.memcpy_h2d(runtime.get_id("numbers"), np.ones(W * H * SIZE, np.float32),
-                       0, 0, W, H, SIZE, **ROW)
+    runtime.memcpy_h2d(
+        runtime.get_id("numbers"), np.ones(W * H * SIZE, np.float32), 0, 0, W, H, SIZE, **ROW
+    )
     runtime.memcpy_d2h(whole.ravel(), runtime.get_id("numbers"), 0, 0, W, H, SIZE, **ROW)
     assert whole.sum() == W * H * SIZE
     matrix = np.zeros((W * H, SIZE), np.float32)
@@ -96,8 +101,9 @@ def test_strides_leave_pes_out(runtime: SdkRuntime) -> None:
     counts = runtime.get_id("counts")
     runtime.memcpy_h2d_stride(counts, np.uint32([1, 2]), 0, 0, W, 1, 1, 2, 1, **ROW)
     assert out(runtime, "counts", 1, ROW).tolist() == [1, 0, 2, 0, 0, 0]
-    runtime.memcpy_h2d_stride(counts, np.uint32([7, 8, 9]), 0, 1, W, 1, 1,
-                              row_stride=1, col_stride=2, **ROW)
+    runtime.memcpy_h2d_stride(
+        counts, np.uint32([7, 8, 9]), 0, 1, W, 1, 1, row_stride=1, col_stride=2, **ROW
+    )
     assert out(runtime, "counts", 1, ROW).tolist() == [1, 0, 2, 7, 8, 9]
     with pytest.raises(dflow.HostError, match="strides are 1 or more"):
         runtime.memcpy_h2d_stride(counts, np.uint32([1]), 0, 0, 1, 1, 1, 0, 1, **ROW)
@@ -132,8 +138,7 @@ def test_commands_are_carried_out_in_their_order(runtime: SdkRuntime) -> None:
 def test_stop_waits_for_commands(runtime: SdkRuntime) -> None:
     array = np.zeros(W * H, np.uint32)
     runtime.launch("append", 3, nonblock=True)
-    runtime.memcpy_d2h(array, runtime.get_id("counts"), 0, 0, W, H, 1,
-                       **{**ROW, "nonblock": True})
+    runtime.memcpy_d2h(array, runtime.get_id("counts"), 0, 0, W, H, 1, **{**ROW, "nonblock": True})
     runtime.stop()
     assert set(array) == {3}
 
@@ -194,43 +199,71 @@ def test_copies_are_checked(runtime: SdkRuntime) -> None:
     frozen = good.copy()
     frozen.flags.writeable = False
     refused = [
-        (lambda: runtime.memcpy_h2d(counts, good.astype(np.float64), *place, **ROW),
-         r"src of memcpy_h2d must hold float32, int32 or uint32 items, found float64: convert"),
-        (lambda: runtime.memcpy_h2d(shorts, good.astype(np.int16), *place, **HALF),
-         "found int16: an element of 16 bits takes the low half"),
+        (
+            lambda: runtime.memcpy_h2d(counts, good.astype(np.float64), *place, **ROW),
+            r"src of memcpy_h2d must hold float32, int32 or uint32 items, found float64: convert",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(shorts, good.astype(np.int16), *place, **HALF),
+            "found int16: an element of 16 bits takes the low half",
+        ),
         (lambda: runtime.memcpy_h2d(counts, [1] * 6, *place, **ROW), "NumPy array, found list"),
-        (lambda: runtime.memcpy_h2d(counts, good[:5], *place, **ROW),
-         r"src of memcpy_h2d must hold 2 x 3 x 1 = 6 items, found 5"),
-        (lambda: runtime.memcpy_d2h(good[:5], counts, *place, **ROW),
-         r"dest of memcpy_d2h must hold 2 x 3 x 1 = 6 items, found 5"),
+        (
+            lambda: runtime.memcpy_h2d(counts, good[:5], *place, **ROW),
+            r"src of memcpy_h2d must hold 2 x 3 x 1 = 6 items, found 5",
+        ),
+        (
+            lambda: runtime.memcpy_d2h(good[:5], counts, *place, **ROW),
+            r"dest of memcpy_d2h must hold 2 x 3 x 1 = 6 items, found 5",
+        ),
         (lambda: runtime.memcpy_d2h(frozen, counts, *place, **ROW), "is read-only"),
-        (lambda: runtime.memcpy_d2h(np.zeros((4, 3), np.uint32)[::2], counts, *place, **ROW),
-         "not contiguous"),
-        (lambda: runtime.memcpy_h2d(counts, good, *place, **HALF),
-         "`counts` points to elements of type u32: expected MEMCPY_32BIT, found MEMCPY_16BIT"),
-        (lambda: runtime.memcpy_h2d(shorts, good, *place, **ROW),
-         "`shorts` points to elements of type i16: expected MEMCPY_16BIT, found MEMCPY_32BIT"),
+        (
+            lambda: runtime.memcpy_d2h(np.zeros((4, 3), np.uint32)[::2], counts, *place, **ROW),
+            "not contiguous",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, *place, **HALF),
+            "`counts` points to elements of type u32: expected MEMCPY_32BIT, found MEMCPY_16BIT",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(shorts, good, *place, **ROW),
+            "`shorts` points to elements of type i16: expected MEMCPY_16BIT, found MEMCPY_32BIT",
+        ),
         (lambda: runtime.memcpy_h2d(table, good, *place, **ROW), "exported as constant"),
-        (lambda: runtime.memcpy_h2d(runtime.get_id("double"), good, *place, **ROW),
-         "`double` is a function, not a pointer"),
+        (
+            lambda: runtime.memcpy_h2d(runtime.get_id("double"), good, *place, **ROW),
+            "`double` is a function, not a pointer",
+        ),
         (lambda: runtime.memcpy_h2d(99, good, *place, **ROW), "99 is no id of an exported name"),
         (lambda: runtime.memcpy_h2d("counts", good, *place, **ROW), r"pass get_id\('counts'\)"),
-        (lambda: runtime.memcpy_h2d(counts, good, 1, 0, W, H, 1, **ROW),
-         r"the 3 x 2 PEs at \(1, 0\) must lie inside the program's 3 x 2 PEs"),
-        (lambda: runtime.memcpy_h2d(counts, good, 0, 0, W, H, 1.0, **ROW),
-         "elem_per_pe of memcpy_h2d must be an integer, found float"),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, 1, 0, W, H, 1, **ROW),
+            r"the 3 x 2 PEs at \(1, 0\) must lie inside the program's 3 x 2 PEs",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, 0, 0, W, H, 1.0, **ROW),
+            "elem_per_pe of memcpy_h2d must be an integer, found float",
+        ),
         (lambda: runtime.memcpy_h2d(counts, good, 0, 0, W, H, -1, **ROW), "elem_per_pe is -1"),
         (lambda: runtime.memcpy_h2d(counts, good, 0, 0, W, **ROW), "needs `h`, `elem_per_pe`"),
-        (lambda: runtime.memcpy_h2d(counts, good, *place, **ROW, color=1),
-         "has no argument `color`"),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, *place, **ROW, color=1),
+            "has no argument `color`",
+        ),
         (lambda: runtime.memcpy_h2d(counts, good, *place, px=1), "got `px` twice"),
         (lambda: runtime.memcpy_h2d(counts, good, *place, 1, 2, 3, 4, 5), "takes 11 arguments"),
-        (lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "data_type": 32}),
-         "illegal data_type of memcpy_h2d: expected MemcpyDataType.MEMCPY_16BIT or "),
-        (lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "order": "C"}),
-         "illegal order of memcpy_h2d"),
-        (lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "nonblock": None}),
-         "nonblock of memcpy_h2d must be True or False"),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "data_type": 32}),
+            "illegal data_type of memcpy_h2d: expected MemcpyDataType.MEMCPY_16BIT or ",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "order": "C"}),
+            "illegal order of memcpy_h2d",
+        ),
+        (
+            lambda: runtime.memcpy_h2d(counts, good, *place, **{**ROW, "nonblock": None}),
+            "nonblock of memcpy_h2d must be True or False",
+        ),
         (lambda: runtime.memcpy_h2d(counts, good, *place, **STREAM), "is no stream to the mesh"),
         (lambda: runtime.memcpy_d2h(good, 77, *place, **STREAM), "77 is no color that streams"),
         (lambda: runtime.launch("counts"), "no function is exported as `counts`; there is "),
@@ -286,10 +319,12 @@ def test_constructors(many_folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
         runtime.run()
         runtime.stop()
     refused = {
-        "reaches no system at 10.0.0.1:9000": lambda: SdkRuntime(many_folder,
-                                                                 cmaddr="10.0.0.1:9000"),
-        "simfab_numthreads is 1 to 64, found 65": lambda: SdkRuntime(many_folder,
-                                                                     simfab_numthreads=65),
+        "reaches no system at 10.0.0.1:9000": lambda: SdkRuntime(
+            many_folder, cmaddr="10.0.0.1:9000"
+        ),
+        "simfab_numthreads is 1 to 64, found 65": lambda: SdkRuntime(
+            many_folder, simfab_numthreads=65
+        ),
         "msg_level is one of DEBUG, INFO": lambda: SdkRuntime(many_folder, msg_level="LOUD"),
         "is not a folder": lambda: SdkRuntime("out"),
         "reaches no system": lambda: get_system("10.0.0.1:9000"),
@@ -323,7 +358,9 @@ def test_the_memory_is_kept_for_debugging(
 ) -> None:
     runtime.launch("double", nonblock=False)
     assert runtime.coord_logical_to_physical((2, 1)) == (6, 2)
+    runtime.dump_core(tmp_path / "before.cs1")
     runtime.stop()
+    assert (tmp_path / "before.cs1").is_file()
     assert runtime.read_symbol(6, 2, "mine", "uint16").tolist() == [5]
     assert runtime.read_symbol(6, 2, "calls").view(np.uint16).tolist() == [1]
     runtime.dump_core(tmp_path / "corefile.cs1")
@@ -334,8 +371,9 @@ def test_the_memory_is_kept_for_debugging(
         assert rect.shape == (W, H, 1)
         assert rect[:, 1, 0].tolist() == [3, 4, 5]
     refused = {
-        r"\(0, 0\) is no PE of the program, which has columns 4 to 6 and rows 1 to 2":
-            lambda: found.get_symbol(0, 0, "mine", np.uint16),
+        r"\(0, 0\) is no PE of the program, which has columns 4 to 6 and rows 1 to 2": lambda: (
+            found.get_symbol(0, 0, "mine", np.uint16)
+        ),
         r"PE \(4, 1\) has no variable `other`": lambda: found.get_symbol(4, 1, "other", np.uint16),
         r"\(3, 1\) is no PE": lambda: runtime.read_symbol(3, 1, "mine"),
         "has no trace of key `no`; there is no key": lambda: found.read_trace(4, 1, "no"),

@@ -76,8 +76,17 @@ def test_the_tools_are_the_native_ones(tmp_path: Path) -> None:
     help_text = tool("dflowc", "--help")
     assert help_text.returncode == 0
     assert "Usage: dflowc" in help_text.stdout
-    done = tool("dflowc", "check", str(PROGRAMS / "many" / "layout.csl"),
-                "--set", "width=1", "--set", "height=1", "--set", "size=4")
+    done = tool(
+        "dflowc",
+        "check",
+        str(PROGRAMS / "many" / "layout.csl"),
+        "--set",
+        "width=1",
+        "--set",
+        "height=1",
+        "--set",
+        "size=4",
+    )
     assert done.returncode == 0, done.stderr
     wrong = tmp_path / "wrong.csl"
     wrong.write_text("layout { oops(); }\n")

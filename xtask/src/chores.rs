@@ -44,6 +44,13 @@ pub(crate) fn test(args: &[String]) -> ExitCode {
     count.code()
 }
 
+/// The tests of the Python package. Ends with a line of totals.
+pub(crate) fn pytest() -> ExitCode {
+    let (passed, failed) = python::test();
+    say(&format!("{passed} passed, {failed} failed\n"));
+    Count { passed, failed }.code()
+}
+
 /// The house rules.
 pub(crate) fn tidy() -> ExitCode {
     let faults = tidy::check(&tidy::root());

@@ -17,7 +17,9 @@ cargo xtask test    build and run every test: the workspace, then the Python pac
 cargo xtask tidy    check the house rules (also part of test)
 cargo xtask bless   run the suite and accept its new snapshots
 cargo xtask fuzz    run each fuzz target for a while: cargo xtask fuzz [seconds] [seed]
-cargo xtask wheel   build the wheel of the Python package: cargo xtask wheel [--dev]
+cargo xtask pytest  build the Python package and run its tests only
+cargo xtask wheel   build the wheel of the Python package: cargo xtask pytest  build the Python package and run its tests only
+cargo xtask wheel [--dev]
 cargo xtask lint    format check, clippy and documentation with warnings denied
 ";
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         Some("tidy") => chores::tidy(),
         Some("bless") => chores::bless(rest),
         Some("fuzz") => chores::fuzz(rest),
+        Some("pytest") => chores::pytest(),
         Some("wheel") => python::wheel(rest),
         Some("lint") => chores::lint(),
         Some("help" | "--help" | "-h") => {

@@ -55,8 +55,7 @@ class Transfer:
         """
         values = _bind(what, args, kw, strided)
         place = [_integer(values[name], f"{name} of {what}") for name in PLACE]
-        strides = [_integer(values[name], f"{name} of {what}") for name in STRIDES
-                   if strided]
+        strides = [_integer(values[name], f"{name} of {what}") for name in STRIDES if strided]
         if any(stride < 1 for stride in strides):
             raise HostError(f"{what}: strides are 1 or more, found {strides}")
         if place[4] < 0:
@@ -119,9 +118,7 @@ class Transfer:
                 f"expected {wanted}, found MEMCPY_{self.bits}BIT"
             )
 
-    def parts(
-        self, region: _native.Region, data: bytes
-    ) -> list[tuple[_native.Region, bytes]]:
+    def parts(self, region: _native.Region, data: bytes) -> list[tuple[_native.Region, bytes]]:
         """Give rectangles without gaps, and the elements of each."""
         if not self.is_strided:
             return [(region, data)]
@@ -140,9 +137,7 @@ class Transfer:
             yield place, data[number * step : (number + 1) * step]
 
 
-def _bind(
-    what: str, args: tuple[Any, ...], kw: dict[str, Any], strided: bool
-) -> dict[str, Any]:
+def _bind(what: str, args: tuple[Any, ...], kw: dict[str, Any], strided: bool) -> dict[str, Any]:
     names = (*PLACE, *(STRIDES if strided else ()), *OPTIONS)
     if len(args) == len(OLD) and isinstance(args[0], (bool, np.bool_)):
         names = OLD
@@ -229,7 +224,7 @@ def wavelets(array: Any, count: Any, what: str) -> bytes:
 
 
 def call_words(symbol: Symbol, args: Any) -> list[int]:
-    """Give the arguments of an untyped call: one 32-bit word each, of which the type's bits count."""
+    """Give the arguments of an untyped call: a word each, of which the type's bits count."""
     words = np.asarray(args if len(args) else [], dtype=None if len(args) else np.uint32).ravel()
     if words.dtype.kind not in "iuf" or (words.dtype.kind == "f" and words.dtype.itemsize != 4):
         raise HostError(f"arguments of call are 32-bit words, found {words.dtype}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, Optional, Union
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,6 @@ from dflow import _native
 from dflow.errors import HostError
 from dflow.machine import unknown_variable, view
 from dflow.sdk.platform import refuse_address
-
 
 # Records of <debug>: a word that says what follows, and its value (spec/libraries.md).
 TRACE = "debug:"
@@ -31,7 +31,7 @@ SIZES = {
 }
 
 
-class debug_util:  # noqa: N801
+class debug_util:
     """The memory that a run has left in the folder of its program.
 
     Places are absolute on the fabric: the program's offset and the PE's place in the program.
@@ -41,15 +41,11 @@ class debug_util:  # noqa: N801
         cmaddr: must be left out.
     """
 
-    def __init__(
-        self, bindir: Union[str, os.PathLike[str]], cmaddr: Optional[str] = None
-    ) -> None:
+    def __init__(self, bindir: str | os.PathLike[str], cmaddr: str | None = None) -> None:
         refuse_address(cmaddr)
-        self._state = _native.read_state(bindir)
+        self._state = _native.read_state(Path(bindir))
 
-    def get_symbol(
-        self, col: int, row: int, symbol: str, dtype: npt.DTypeLike
-    ) -> npt.NDArray[Any]:
+    def get_symbol(self, col: int, row: int, symbol: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Give a variable of the PE at a place, as elements of a type."""
         data = self._state.read(col, row, symbol)
         if data is None:
@@ -93,8 +89,11 @@ class debug_util:  # noqa: N801
         words = np.frombuffer(data, "<u2")
         used, lost = int(words[0]), int(words[1])
         if lost:
-            print(f"dflow: the trace `{key}` of PE ({px}, {py}) had no room for {lost} records: "
-                  "give <debug> a larger buffer_size", file=sys.stderr)
+            print(
+                f"dflow: the trace `{key}` of PE ({px}, {py}) had no room for {lost} records: "
+                "give <debug> a larger buffer_size",
+                file=sys.stderr,
+            )
         return list(self._records(px, py, words[2 : 2 + used]))
 
     def _records(self, px: int, py: int, words: npt.NDArray[Any]) -> Iterator[Any]:

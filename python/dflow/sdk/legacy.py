@@ -28,8 +28,10 @@ __all__ = [
     "prepare_output_tensor",
 ]
 
-WHOLE = re.compile(r"^\{(?P<name>\w+)(?P<ranges>(\[\w+=[^\]]+\])*)->\[?PE\[(?P<pe>[^\]]*)\]->"
-                   r"index\[(?P<index>[^\]]*)\]\]?\}$")
+WHOLE = re.compile(
+    r"^\{(?P<name>\w+)(?P<ranges>(\[\w+=[^\]]+\])*)->\[?PE\[(?P<pe>[^\]]*)\]->"
+    r"index\[(?P<index>[^\]]*)\]\]?\}$"
+)
 RANGE = re.compile(r"\[(\w+)=([^:\]]+):([^\]]+)\]")
 
 
@@ -152,9 +154,7 @@ def format_output_tensor(
     return values[layout.order].reshape(layout.shape)
 
 
-def output_array_from_u32(
-    np_arr: npt.NDArray[Any], dtype: npt.DTypeLike
-) -> npt.NDArray[Any]:
+def output_array_from_u32(np_arr: npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Give 32-bit items as elements of 16 (their low halves) or 32 bits."""
     wanted = np.dtype(dtype)
     words = np.ascontiguousarray(np_arr).view(np.uint32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Optional
 
 from dflow.errors import HostError
 
@@ -30,7 +29,7 @@ class SimfabConfig:
     num_threads: int = 16
     suppress_trace: bool = False
     dump_core: bool = False
-    core_path: Optional[str] = None
+    core_path: str | None = None
 
 
 class Platform:
@@ -50,8 +49,8 @@ class Platform:
 
 
 def get_platform(
-    cmaddr: Optional[str] = None,
-    config: Optional[SimfabConfig] = None,
+    cmaddr: str | None = None,
+    config: SimfabConfig | None = None,
     target: SdkTarget = SdkTarget.WSE3,
 ) -> Platform:
     """Give the platform at an address; without an address the emulator."""
@@ -60,7 +59,7 @@ def get_platform(
 
 
 def get_simulator(
-    config: Optional[SimfabConfig] = None, target: SdkTarget = SdkTarget.WSE3
+    config: SimfabConfig | None = None, target: SdkTarget = SdkTarget.WSE3
 ) -> Platform:
     """Give the emulator."""
     return get_platform(None, config, target)
@@ -72,13 +71,11 @@ def get_system(cmaddr: str) -> Platform:
     raise AssertionError("unreachable")
 
 
-def refuse_address(cmaddr: Optional[str]) -> None:
+def refuse_address(cmaddr: str | None) -> None:
     """Refuse the address of a system.
 
     Raises:
         HostError: there is one.
     """
     if cmaddr:
-        raise HostError(
-            f"dflow is an emulator and reaches no system at {cmaddr}: leave cmaddr out"
-        )
+        raise HostError(f"dflow is an emulator and reaches no system at {cmaddr}: leave cmaddr out")

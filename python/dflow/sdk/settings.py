@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional
+from typing import Any
 
 from dflow.errors import HostError
 from dflow.machine import Program
@@ -13,7 +13,7 @@ from dflow.machine import Program
 def machine_options(threads: int) -> dict[str, Any]:
     """Give the options of a machine: ``DFLOW_THREADS``, ``DFLOW_ENGINE``, ``DFLOW_CODE``,
     ``DFLOW_MAX_CYCLES``, ``DFLOW_TIMEOUT``.
-    """  # noqa: D205
+    """
     wanted = _number("DFLOW_THREADS")
     options: dict[str, Any] = {
         "threads": wanted if wanted is not None else min(threads, os.cpu_count() or 1),
@@ -42,7 +42,7 @@ def append_stats(cycles: int, seconds: float, program: Program) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-def _number(name: str) -> Optional[int]:
+def _number(name: str) -> int | None:
     text = os.environ.get(name)
     if not text:
         return None

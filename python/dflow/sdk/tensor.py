@@ -58,7 +58,7 @@ def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
 
 def _hint(dtype: np.dtype[Any]) -> str:
     if dtype.itemsize == 2:
-        return ": an element of 16 bits takes the low half of an item (sdk_utils.input_array_to_u32)"
+        return ": an element of 16 bits takes the low half of an item (input_array_to_u32)"
     if dtype.itemsize == 8:
         return ": convert it, for instance with a.astype(np.float32)"
     return ""
@@ -77,9 +77,7 @@ def flat_view(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
     return array if array.ndim == 1 else array.reshape(-1)
 
 
-def to_mesh(
-    array: npt.NDArray[Any], shape: Shape, order: MemcpyOrder
-) -> npt.NDArray[np.uint32]:
+def to_mesh(array: npt.NDArray[Any], shape: Shape, order: MemcpyOrder) -> npt.NDArray[np.uint32]:
     """Give the host's items as a tensor of words."""
     words = np.ascontiguousarray(array).reshape(-1).view(WORD)
     return words.reshape(shape, order="F" if order is MemcpyOrder.COL_MAJOR else "C")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ def memcpy_view(arr: npt.NDArray[Any], datatype: npt.DTypeLike) -> npt.NDArray[A
 
 def input_array_to_u32(
     np_arr: npt.NDArray[Any],
-    sentinel: Optional[int] = None,
+    sentinel: int | None = None,
     fast_dim_sz: int = 1,
 ) -> npt.NDArray[np.uint32]:
     """Give 16- or 32-bit elements as 32-bit items, in one dimension.
@@ -53,7 +53,5 @@ def calculate_cycles(timestamp_buf: npt.NDArray[Any]) -> np.int64:
             f"calculate_cycles wants 3 items of 32 bits, found {words.size} of {words.dtype}"
         )
     halves = words.view("<u2").astype(np.int64)
-    start, end = (
-        halves[at] | halves[at + 1] << 16 | halves[at + 2] << 32 for at in (0, 3)
-    )
+    start, end = (halves[at] | halves[at + 1] << 16 | halves[at + 2] << 32 for at in (0, 3))
     return np.int64(end - start)
