@@ -138,6 +138,9 @@ pub(crate) struct ConformArgs {
     /// Only programs whose path contains this
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Name of the scripts to run, in place of commands_wse2.sh and the like; repeatable
+    #[arg(long = "script", value_name = "NAME")]
+    pub(crate) scripts: Vec<String>,
     /// Also write the results as JSON (- for standard output)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

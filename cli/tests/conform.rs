@@ -177,6 +177,7 @@ fn scripts_are_found_sorted_and_filtered() {
     assert_eq!(names(&[]), all);
     assert_eq!(names(&["--target", "wse3"]), [all[1], all[3]]);
     assert_eq!(names(&["--filter", "deep"]), [all[1]]);
+    assert_eq!(names(&["--script", "notes.sh"]), ["a notes.sh wse2"]);
     let output = place.run(&["code", "--filter", "nothing"]);
     assert_eq!(output.status.code(), Some(2));
     let output = place.run(&["code/a/deep er/none"]);

@@ -18,6 +18,7 @@ pub(crate) fn execute(args: &ConformArgs) -> Result<Exit, Failure> {
         timeout: Duration::from_secs_f64(args.timeout),
         target: args.target.map(Into::into),
         filter: args.filter.clone(),
+        scripts: args.scripts.clone(),
         json: args.json.clone(),
         python: args.python.clone(),
         venv: args.venv.clone(),

@@ -18,7 +18,7 @@ pub(super) struct Script {
     pub(super) folder: PathBuf,
     /// Its file name.
     pub(super) file: String,
-    /// By its name; if that does not tell, by the `--arch` in it.
+    /// By its name; if that does not tell, by what it says.
     pub(super) target: TargetId,
     /// It holds a line of [`HARNESS_MACRO`].
     pub(super) harness: bool,
@@ -43,20 +43,20 @@ impl Script {
     }
 }
 
-/// All scripts below a folder, by path and target.
+/// All scripts below a folder, by path and target: those of the usual names, or of `names` if there are some.
 ///
 /// # Errors
 /// It is no folder, cannot be read, or holds none.
-pub(super) fn scripts(root: &Path) -> Result<Vec<Script>, Failure> {
+pub(super) fn scripts(root: &Path, names: &[String]) -> Result<Vec<Script>, Failure> {
     if !root.is_dir() {
         return Err(Failure::usage(format!("{} is not a folder", root.display())));
     }
     let mut found = Vec::new();
-    visit(root, Path::new(""), &mut found)?;
+    visit(root, Path::new(""), names, &mut found)?;
     if found.is_empty() {
         return Err(Failure::usage(format!(
             "no program below {}: a program is a folder with a script commands_wse2.sh, \
-             commands_wse3.sh or commands.sh",
+             commands_wse3.sh or commands.sh; name others with --script",
             root.display()
         )));
     }
@@ -66,7 +66,12 @@ pub(super) fn scripts(root: &Path) -> Result<Vec<Script>, Failure> {
     Ok(found)
 }
 
-fn visit(root: &Path, inner: &Path, found: &mut Vec<Script>) -> Result<(), Failure> {
+fn visit(
+    root: &Path,
+    inner: &Path,
+    names: &[String],
+    found: &mut Vec<Script>,
+) -> Result<(), Failure> {
     let folder = root.join(inner);
     let fail = |error: &std::io::Error| {
         Failure::usage(format!("{}: {}", folder.display(), Input::reason(error)))
@@ -77,8 +82,8 @@ fn visit(root: &Path, inner: &Path, found: &mut Vec<Script>) -> Result<(), Failu
         // Links to folders are not followed: they may lead in a circle.
         let kind = entry.file_type().map_err(|error| fail(&error))?;
         if kind.is_dir() && !name.starts_with('.') {
-            visit(root, &inner.join(entry.file_name()), found)?;
-        } else if is_script(&name) && entry.path().is_file() {
+            visit(root, &inner.join(entry.file_name()), names, found)?;
+        } else if is_wanted(&name, names) && entry.path().is_file() {
             let bytes = std::fs::read(entry.path()).map_err(|error| fail(&error))?;
             let text = String::from_utf8_lossy(&bytes);
             found.push(Script {
@@ -92,6 +97,10 @@ fn visit(root: &Path, inner: &Path, found: &mut Vec<Script>) -> Result<(), Failu
     Ok(())
 }
 
+fn is_wanted(name: &str, names: &[String]) -> bool {
+    if names.is_empty() { is_script(name) } else { names.iter().any(|other| other == name) }
+}
+
 /// `commands.sh`, `commands_wse2.sh` and the like.
 fn is_script(name: &str) -> bool {
     let middle = name.strip_prefix("commands").and_then(|rest| rest.strip_suffix(".sh"));
@@ -102,8 +111,8 @@ fn target(name: &str, text: &str) -> TargetId {
     if name.contains("wse3") {
         return TargetId::Wse3;
     }
-    let arch = ["--arch=wse3", "--arch wse3"].iter().any(|words| text.contains(words));
-    if arch && !name.contains("wse2") { TargetId::Wse3 } else { TargetId::Wse2 }
+    let only = text.contains("wse3") && !text.contains("wse2");
+    if only && !name.contains("wse2") { TargetId::Wse3 } else { TargetId::Wse2 }
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ pub(crate) struct Request {
     pub(crate) timeout: Duration,
     pub(crate) target: Option<TargetId>,
     pub(crate) filter: Option<String>,
+    pub(crate) scripts: Vec<String>,
     pub(crate) json: Option<PathBuf>,
     pub(crate) python: Option<PathBuf>,
     pub(crate) venv: Option<PathBuf>,
@@ -66,7 +67,7 @@ struct Row {
 /// # Errors
 /// Wrong use, or the system does not let us.
 pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
-    let scripts = find::scripts(&request.folder)?;
+    let scripts = find::scripts(&request.folder, &request.scripts)?;
     let scripts: Vec<Script> = scripts.into_iter().filter(|s| wanted(request, s)).collect();
     if scripts.is_empty() {
         let folder = request.folder.display();

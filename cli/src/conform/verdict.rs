@@ -57,6 +57,8 @@ pub(super) fn judge(ran: &Ran) -> (Verdict, String) {
         End::Timeout => (Verdict::Timeout, format!("not done after {:.0} s", ran.seconds)),
         End::Flood => (Verdict::Fail, "it prints without end".to_owned()),
         End::Code(0) => match ran.output.lines().find(|line| says_failure(line)) {
+            // What Python said on the way may tell more than that it said something.
+            Some(line) if is_traceback(line) => failed(ran, 0),
             Some(line) => (Verdict::Fail, format!("it printed `{}`", line.trim())),
             None => (Verdict::Pass, String::new()),
         },
@@ -65,7 +67,7 @@ pub(super) fn judge(ran: &Ran) -> (Verdict, String) {
     (verdict, reason.chars().take(MAX_REASON).collect())
 }
 
-/// A script that ended with another code than 0.
+/// A script that ended with another code than 0, or printed a traceback.
 fn failed(ran: &Ran, code: i32) -> (Verdict, String) {
     let lines = || ran.output.lines();
     let found = |has: &dyn Fn(&str) -> bool| lines().find(|line| has(line)).map(str::trim);
@@ -76,6 +78,10 @@ fn failed(ran: &Ran, code: i32) -> (Verdict, String) {
         let line = line.trim_end_matches(": command not found");
         let command = line.rsplit(": ").next().unwrap_or(line);
         return (Verdict::Environment, format!("the command {command} is missing"));
+    }
+    if code == 127 {
+        let reason = "a command that it calls is missing (exit code 127)";
+        return (Verdict::Environment, reason.to_owned());
     }
     if let Some(line) = found(&|line| exception(line, "Deadlock")) {
         return (Verdict::Hang, line.to_owned());
@@ -102,7 +108,7 @@ fn failed(ran: &Ran, code: i32) -> (Verdict, String) {
 /// or mark; or the start of a Python traceback. A count of 0 says no such thing.
 fn says_failure(line: &str) -> bool {
     let line = line.trim();
-    if line.starts_with("Traceback (most recent call last)") {
+    if is_traceback(line) {
         return true;
     }
     let is_word = |word: &str| matches!(word, "FAIL" | "FAILED" | "FAILURE");
@@ -116,6 +122,10 @@ fn says_failure(line: &str) -> bool {
     }
     let marked = first.ends_with([':', '!']) && is_word(first.trim_matches(sign));
     marked && words.get(1).is_none_or(|next| next.trim_matches(sign) != "0")
+}
+
+fn is_traceback(line: &str) -> bool {
+    line.trim().starts_with("Traceback (most recent call last)")
 }
 
 /// `ModuleNotFoundError: No module named 'x'`, if `x` is none of the modules that we bring.
@@ -205,6 +215,10 @@ mod tests {
         let (verdict, reason) = judged("x\nAssertionError: 3 differ\n");
         assert_eq!((verdict, reason.as_str()), (Verdict::Fail, "AssertionError: 3 differ"));
         assert_eq!(judged("nothing").1, "exit code 1");
+        let missing =
+            "Traceback (most recent call last):\nModuleNotFoundError: No module named 'pandas'";
+        assert_eq!(judge(&ran(End::Code(0), missing)).0, Verdict::Environment);
+        assert_eq!(judge(&ran(End::Code(127), "")).0, Verdict::Environment);
         assert_eq!(judged("error[not-supported]: no such").0, Verdict::Unsupported);
     }
 
