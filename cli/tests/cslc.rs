@@ -110,6 +110,22 @@ impl Place {
         said.err.trim_start_matches("cslc: ").trim_end().to_owned()
     }
 
+    /// As `refused`, when a folder is there already.
+    #[track_caller]
+    fn refused_more(&self, options: &[&str]) -> String {
+        let _ = std::fs::remove_dir_all(self.path("out"));
+        self.refused(options)
+    }
+
+    /// Names and addresses of the variables of the first program.
+    fn addresses(&self) -> Vec<(String, u32)> {
+        let artifact = dflow_cli::artifact::read(&self.path("out")).expect("the folder");
+        let (program, map) =
+            (artifact.image.programs.iter().next(), artifact.image.memory.values().next());
+        let (Some((_, program)), Some(map)) = (program, map) else { return Vec::new() };
+        map.globals.iter().map(|&(id, at)| (program.globals[id].name.clone(), at)).collect()
+    }
+
     fn json(&self, name: &str) -> Value {
         let text = std::fs::read_to_string(self.path(name)).expect("the file");
         serde_json::from_str(&text).expect("JSON")
@@ -269,12 +285,11 @@ const CASES: &[Case] = &[
     ("-g0", |place| {
         place.well(&["-g0"]);
     }),
-    ("--link-section-start-address-bytes", |place| {
-        let said = place.refused(&["--link-section-start-address-bytes=.a:100"]);
-        assert!(said.contains("is not supported: sections"), "{said}");
-    }),
+    ("--link-section-start-address-bytes", sections),
     ("--lomem-reservation-end", |place| {
-        assert!(place.refused(&["--lomem-reservation-end", "8"]).contains("is not supported"));
+        place.well(&["--lomem-reservation-end", "5000"]);
+        assert!(place.addresses().iter().all(|(_, address)| *address >= 5000));
+        assert!(place.refused_more(&["--lomem-reservation-end=49152"]).contains("from 0 to 49151"));
     }),
     ("--single-pe", |place| {
         assert!(place.refused(&["--single-pe"]).contains("is not supported"));
@@ -302,6 +317,43 @@ const CASES: &[Case] = &[
         );
     }),
 ];
+
+fn sections(place: &Place) {
+    let variables = "export var a: [4]u16 linksection(\".one\") = @zeros([4]u16);\n\
+                     export var b: [2]u32 linksection(\".two\") = @zeros([2]u32);\n\
+                     export var c: [3000]u32 = @zeros([3000]u32);\n\
+                     export var d: u16 linksection(\".one\") = 0;\n";
+    place.file("pe.csl", &format!("{variables}{PE}"));
+    let option = "--link-section-start-address-bytes";
+    place.well(&[option, ".one:0x1000,.two:300"]);
+    let found = place.addresses();
+    let at = |name: &str| found.iter().find(|(other, _)| other == name).map(|(_, at)| *at);
+    assert_eq!((at("a"), at("d"), at("b")), (Some(4096), Some(4104), Some(300)));
+    assert!(at("c").is_some_and(|at| at >= 4106), "{found:?}");
+    // Sections do not count without the option.
+    place.well(&[]);
+    assert!(place.addresses().iter().all(|(_, at)| *at < 13_000));
+    let said = place.call(&[option, ".one:1000,.two:1004", "layout.csl"]);
+    assert!(
+        said.code == 1 && said.err.contains("error[section-address]: `b` of section `.two`"),
+        "{}",
+        said.err
+    );
+    let said = place.call(&[option, ".two:0", "layout.csl"]);
+    assert!(said.code == 1 && said.err.contains("would begin at address 0"), "{}", said.err);
+    let said = place.well(&["--link-section-start-address-bytes=.three:1000"]);
+    assert!(said.err.contains("warning[section-unused]: section `.three`"), "{}", said.err);
+    assert!(
+        place
+            .refused_more(&["--link-section-start-address-bytes=.a:50000"])
+            .contains("up to 49151")
+    );
+    assert!(
+        place
+            .refused_more(&["--link-section-start-address-bytes=1000"])
+            .contains("needs NAME:ADDRESS")
+    );
+}
 
 fn import_path(place: &Place) {
     let layout = LAYOUT.replace("\"pe.csl\"", "\"parts/tile.csl\"");

@@ -33,6 +33,10 @@ pub(super) struct Given {
     pub(super) max_inlined: Option<u32>,
     /// `--comptime-func-depth-limit`
     pub(super) comptime_depth: Option<u32>,
+    /// `--link-section-start-address-bytes`
+    pub(super) sections: Vec<(String, u32)>,
+    /// `--lomem-reservation-end`
+    pub(super) first_address: u32,
     /// `--warnings-as-errors`
     pub(super) warnings_as_errors: bool,
     /// `--verbose`
@@ -62,6 +66,8 @@ impl Default for Given {
             import_paths: Vec::new(),
             max_inlined: None,
             comptime_depth: None,
+            sections: Vec::new(),
+            first_address: 0,
             warnings_as_errors: false,
             verbose: false,
             out_routes: false,

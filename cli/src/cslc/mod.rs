@@ -86,6 +86,8 @@ fn compile_options(given: &Given) -> Result<Options, Failure> {
         import_paths: import_paths(given),
         max_inlined: given.max_inlined,
         comptime_depth: given.comptime_depth.unwrap_or(Options::default().comptime_depth),
+        sections: given.sections.clone(),
+        first_address: given.first_address,
         sdk_version: sdk_version(given)?,
         ..Options::default()
     })

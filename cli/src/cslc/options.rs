@@ -123,12 +123,18 @@ pub(super) const ROWS: &[Row] = &[
         Ok(())
     }),
     row("-g0", Nothing, "accepted: places in the source are kept for reports", |_, _| Ok(())),
-    row("--link-section-start-address-bytes", Value("NAME:ADDR,..."), "not supported", |_, _| {
-        Err("is not supported: sections have no addresses here; leave it out".into())
-    }),
-    row("--lomem-reservation-end", Value("N"), "not supported", |_, _| {
-        Err("is not supported: data begin where the compiler puts them; leave it out".into())
-    }),
+    row(
+        "--link-section-start-address-bytes",
+        Value("NAME:ADDR,..."),
+        "where sections begin",
+        |g, v| sections(v, &mut g.sections),
+    ),
+    row(
+        "--lomem-reservation-end",
+        Value("N"),
+        "bytes at the start of memory to keep free",
+        |g, v| number(v, 0, MAX_ADDRESS).map(|v| g.first_address = v),
+    ),
     row("--single-pe", Nothing, "not supported", |_, _| {
         Err("is not supported: write a layout of one PE".into())
     }),
@@ -147,6 +153,9 @@ const MAX_COLUMNS: u32 = 1_000;
 
 /// What the compiler's stack is made for.
 const MAX_DEPTH: u32 = 4_096;
+
+/// The last byte address of a PE that a variable may have.
+const MAX_ADDRESS: u32 = 48 * 1024 - 1;
 
 /// The text of `-h`.
 pub(super) fn help() -> String {
@@ -220,6 +229,22 @@ fn pairs(value: &str, known: &mut Vec<(String, String)>) -> Result<(), String> {
         new.push((name.to_owned(), plain(value)));
     }
     new.into_iter().for_each(|(name, value)| put(known, name, value));
+    Ok(())
+}
+
+/// `.name:address,...`, addresses in any base.
+fn sections(value: &str, known: &mut Vec<(String, u32)>) -> Result<(), String> {
+    for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let Some((name, address)) = part.rsplit_once(':').filter(|(name, _)| !name.is_empty())
+        else {
+            return Err(format!("needs NAME:ADDRESS, not `{part}`"));
+        };
+        let address = number(&plain(address), 0, MAX_ADDRESS).map_err(|_| {
+            format!("gives `{name}` the address `{address}`; up to {MAX_ADDRESS} there are")
+        })?;
+        known.retain(|(other, _)| other != name);
+        known.push((name.to_owned(), address));
+    }
     Ok(())
 }
 

@@ -44,6 +44,10 @@ pub struct Options {
     pub only_layout_params: bool,
     /// Folders where imports are looked for that are not beside the importing file.
     pub import_paths: Vec<String>,
+    /// First byte that data may have; what is below stays free.
+    pub first_address: u32,
+    /// Where variables with a `linksection` go: section and byte address.
+    pub sections: Vec<(String, u32)>,
     /// Iterations that one `inline` loop may have in run-time code.
     pub max_inlined: Option<u32>,
     /// Steps that comptime evaluation may take, beside 1,000 for each PE of the
@@ -67,6 +71,8 @@ impl Default for Options {
             colors: Vec::new(),
             only_layout_params: false,
             import_paths: Vec::new(),
+            first_address: 0,
+            sections: Vec::new(),
             max_inlined: None,
             comptime_steps: 100_000_000,
             comptime_depth: 512,

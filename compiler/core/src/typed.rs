@@ -110,6 +110,8 @@ pub(crate) struct Global {
     pub slots: Vec<(u32, SlotIdx)>,
     /// `export`.
     pub exported: bool,
+    /// `linksection`.
+    pub section: Option<String>,
     /// The declaration.
     pub span: Span,
 }

@@ -93,6 +93,7 @@ fn a_typed_program_reads_like_code() {
         relocs: vec![(4, Symbol::Func(FuncIdx(0)))],
         slots: vec![(8, SlotIdx(0))],
         exported: true,
+        section: Some(".fast".into()),
         span: SPAN,
     };
     let color = Color::new(3).expect("a color");

@@ -104,9 +104,12 @@ impl Program {
 }
 
 fn write_global(text: &mut String, program: &Program, global: &Global) -> std::fmt::Result {
-    let Global { name, size, align, init, relocs, slots, exported, span: _ } = global;
+    let Global { name, size, align, init, relocs, slots, exported, section, span: _ } = global;
     let exported = if *exported { " exported" } else { "" };
     write!(text, "global {name}: {size} bytes, align {align}{exported}")?;
+    if let Some(section) = section {
+        write!(text, " in {section:?}")?;
+    }
     if !init.is_empty() {
         // Long tables are cut: the dump is for eyes.
         let shown: Vec<String> = init.iter().take(32).map(|byte| format!("{byte:02x}")).collect();

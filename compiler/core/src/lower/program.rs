@@ -64,7 +64,8 @@ fn lower_symbol(symbol: typed::Symbol) -> Symbol {
 }
 
 fn lower_global(global: &typed::Global, locs: &LocTable<'_>) -> Global {
-    let typed::Global { name, size, align, init, relocs, slots, exported, span } = global;
+    let typed::Global { name, size, align, init, relocs, slots, exported, section: _, span } =
+        global;
     let relocs = relocs.iter();
     let slots = slots.iter();
     Global {

@@ -6,12 +6,10 @@ use dflow_ir::program::Program;
 use dflow_ir::target::Target;
 use dflow_syntax::{Diagnostic, codes};
 
+use super::addresses::{Addresses, Clash};
 use super::{Tile, stack};
 use crate::dump::grouped;
 use crate::session::Session;
-
-/// First address of data. Not 0, so that no object has the address of a null pointer.
-pub(super) const FIRST_ADDRESS: u64 = 16;
 
 /// Bytes of stack, if memory allows.
 pub(super) const DEFAULT_STACK: u64 = 2048;
@@ -35,12 +33,17 @@ pub(super) fn maps(
 ) -> PrimaryMap<ProgramId, MemoryMap> {
     let mut maps = PrimaryMap::with_capacity(tiles.len());
     for tile in tiles.values() {
-        let sizes = Sizes::of(tile.ir, target);
+        let addresses = Addresses::of(tile.typed, &cx.options);
+        let sizes = Sizes::of(tile.ir, &addresses, target);
+        if let Some(clash) = &addresses.clash {
+            report_clash(cx, tile, clash);
+        }
         if sizes.total() > u64::from(target.memory) {
             report(cx, tile, &sizes, target);
         }
-        maps.push(map(tile.ir, &sizes));
+        maps.push(map(tile.ir, &addresses, &sizes));
     }
+    report_unused(cx, tiles);
     maps
 }
 
@@ -49,42 +52,32 @@ struct Sizes {
     data_end: u64,
     stack: u64,
     code: u64,
+    /// Code may lie in these.
+    holes: u64,
 }
 
 impl Sizes {
-    fn of(program: &Program, target: &Target) -> Sizes {
-        let data_end = addresses(program).1;
+    fn of(program: &Program, addresses: &Addresses, target: &Target) -> Sizes {
+        let (data_end, holes) = (addresses.end, addresses.holes);
         let funcs = program.funcs.values();
         let insts: usize = funcs.map(|func| func.insts.len() + func.blocks.len()).sum();
         let code = insts as u64 * u64::from(target.timing.code_bytes);
-        let free = u64::from(target.memory).saturating_sub(align_up(data_end, 8) + code);
+        let free = u64::from(target.memory)
+            .saturating_sub(align_up(data_end, 8) + code.saturating_sub(holes));
         let least = align_up(stack::depth(program).max(LEAST_STACK), 8);
         // Memory that data need is not kept from them for a stack that nobody needs.
         let stack = least.max(DEFAULT_STACK.min(free / 8 * 8));
-        Sizes { data_end, stack, code }
+        Sizes { data_end, stack, code, holes }
     }
 
     fn total(&self) -> u64 {
-        align_up(self.data_end, 8) + self.stack + self.code
+        align_up(self.data_end, 8) + self.stack + self.code.saturating_sub(self.holes)
     }
 }
 
-/// Address of each global in order of declaration, and the end of the last.
-fn addresses(program: &Program) -> (Vec<u64>, u64) {
-    let mut end = FIRST_ADDRESS;
-    let mut starts = Vec::with_capacity(program.globals.len());
-    for global in program.globals.values() {
-        let start = align_up(end, u64::from(global.align));
-        starts.push(start);
-        end = start + u64::from(global.size);
-    }
-    (starts, end)
-}
-
-fn map(program: &Program, sizes: &Sizes) -> MemoryMap {
+fn map(program: &Program, addresses: &Addresses, sizes: &Sizes) -> MemoryMap {
     let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let (starts, _) = addresses(program);
-    let globals = program.globals.keys().zip(starts);
+    let globals = program.globals.keys().zip(addresses.starts.iter().copied());
     MemoryMap {
         globals: globals.map(|(global, start)| (global, narrow(start))).collect(),
         data_end: narrow(sizes.data_end),
@@ -118,4 +111,40 @@ fn report(cx: &mut Session<'_>, tile: &Tile<'_>, sizes: &Sizes, target: &Target)
         diagnostic = diagnostic.secondary(global.span, symbol(global));
     }
     cx.emit(diagnostic.frame(tile.pes.frame(place, tile.span)));
+}
+
+/// A section that was given an address where something else is.
+fn report_clash(cx: &mut Session<'_>, tile: &Tile<'_>, clash: &Clash) {
+    let global = |at: crate::typed::GlobalIdx| &tile.typed.globals[at.0 as usize];
+    let own = global(clash.global);
+    let section = own.section.as_deref().unwrap_or_default();
+    let message = match clash.other {
+        Some(other) => format!(
+            "`{}` of section `{section}` would lie where `{}` is",
+            own.name,
+            global(other).name
+        ),
+        None => format!("section `{section}` would begin at address 0, where no variable may be"),
+    };
+    let mut diagnostic = Diagnostic::new(codes::SECTION_ADDRESS, message, own.span)
+        .label("placed here by its section");
+    if let Some(other) = clash.other {
+        diagnostic = diagnostic.secondary(global(other).span, "there already");
+    }
+    let help = "give the section another address with --link-section-start-address-bytes";
+    cx.emit(diagnostic.help(help).frame(tile.pes.frame(own.span, tile.span)));
+}
+
+/// Addresses of sections that no program has.
+fn report_unused(cx: &mut Session<'_>, tiles: &PrimaryMap<ProgramId, Tile<'_>>) {
+    let globals = || tiles.values().flat_map(|tile| &tile.typed.globals);
+    let names = cx.options.sections.iter().map(|(name, _)| name.clone());
+    let unused: Vec<String> = names
+        .filter(|name| !globals().any(|global| global.section.as_ref() == Some(name)))
+        .collect();
+    for name in unused {
+        let message = format!("section `{name}` is given an address and no variable is in it");
+        let help = format!("a variable is with `linksection(\"{name}\")` behind its type");
+        cx.emit(Diagnostic::without_place(codes::SECTION_UNUSED, message).help(help));
+    }
 }

@@ -9,6 +9,7 @@
 //! order of requests, never an address or a hash. Per-PE work is a few operations: a whole
 //! wafer is 745,500 PEs.
 
+mod addresses;
 mod exports;
 mod fold;
 mod leave;

@@ -138,6 +138,19 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// The `linksection` of a global's declaration.
+    pub(crate) fn section(&mut self, module: ModuleId, decl: u32) -> R<Option<String>> {
+        let own = &self.modules[module.0 as usize];
+        let file = self.files.get(own.source);
+        let declared = &file.scopes[own.scope as usize].decls[decl as usize];
+        let DeclKind::Var(var) = &declared.kind else { return Ok(None) };
+        let (Some(section), frame) = (var.linksection, declared.frame) else { return Ok(None) };
+        let (name, _) = self.in_module(module, frame, |sema| {
+            sema.arg_string(section, "the name of a section, as a string")
+        })?;
+        Ok(Some(name))
+    }
+
     /// Runs comptime work in a frame of a module.
     pub(crate) fn in_module<T>(
         &mut self,

@@ -219,6 +219,10 @@ impl Sema<'_, '_> {
             }
         };
         let (size, natural) = self.runtime_size(ty, span)?;
+        let section = match base {
+            PointerBase::Global { module, decl } => self.section(module, decl)?,
+            PointerBase::Constant(_) | PointerBase::Func(_) | PointerBase::Address => None,
+        };
         // Entered before its value is written: a variable may hold its own address.
         let idx = GlobalIdx(self.program_mut().typed.globals.len() as u32);
         self.program_mut().globals.insert(base, idx);
@@ -231,6 +235,7 @@ impl Sema<'_, '_> {
             relocs: Vec::new(),
             slots: Vec::new(),
             exported,
+            section,
             span,
         });
         if let Some(value) = value {

@@ -203,6 +203,8 @@ codes! {
 
     // Memory, exports, linking.
     OUT_OF_MEMORY "out-of-memory" Error "a program that does not fit into the memory of a PE";
+    SECTION_ADDRESS "section-address" Error "a section with an address where it cannot be";
+    SECTION_UNUSED "section-unused" Warning "an address for a section that no variable is in";
     INVALID_ALIGNMENT "invalid-alignment" Error "an alignment that is no power of two or too large";
     EXPORT_MISMATCH "export-mismatch" Error "an export whose type or kind differs from its declaration";
     EXPORT_DUPLICATE "export-duplicate" Error "a symbol name exported twice";

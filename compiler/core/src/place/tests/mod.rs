@@ -54,6 +54,7 @@ fn global(name: &str, size: u32, align: u32, span: Span) -> Global {
         relocs: Vec::new(),
         slots: Vec::new(),
         exported: false,
+        section: None,
         span,
     }
 }
