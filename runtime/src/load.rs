@@ -24,16 +24,6 @@ use crate::sched::plan::{Latencies, Plan};
 /// Why an image cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// A router feature that the engines do not model yet.
-    #[error("color {} on PE ({}, {}) uses {feature}, which is not supported yet", color.index(), at.x, at.y)]
-    Unsupported {
-        /// The feature.
-        feature: &'static str,
-        /// First PE.
-        at: Coord,
-        /// Color.
-        color: Color,
-    },
     /// Two input queues of a program take the same color.
     #[error("program `{program}` binds color {} to input queues {first} and {second}", color.index())]
     TwoQueues {
@@ -78,6 +68,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
     let mut plan = Plan {
         width,
         height,
+        target: image.target,
         side: Engine::<Programs>::side(config, width, height),
         timing,
         programs: Vec::new(),

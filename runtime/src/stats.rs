@@ -13,6 +13,8 @@ pub struct Stats {
     pub tasks: u64,
     /// Control wavelets whose entry point no task is bound to, dropped.
     pub dropped_controls: u64,
+    /// Words that a filter kept from the core.
+    pub filtered: u64,
     /// PEs that had any state made.
     pub touched: u64,
 }
@@ -20,12 +22,13 @@ pub struct Stats {
 impl Stats {
     /// Adds the counters of another part of the machine.
     pub(crate) fn add(&mut self, other: &Stats) {
-        let Stats { delivered, hops, slots, tasks, dropped_controls, touched } = other;
+        let Stats { delivered, hops, slots, tasks, dropped_controls, filtered, touched } = other;
         self.delivered += delivered;
         self.hops += hops;
         self.slots += slots;
         self.tasks += tasks;
         self.dropped_controls += dropped_controls;
+        self.filtered += filtered;
         self.touched += touched;
     }
 }

@@ -67,8 +67,6 @@ pub enum TrapKind {
     UnboundTask { id: u16 },
     /// A flag operation on an id that does not exist.
     BadId { id: u16 },
-    /// A control wavelet carries a command that routers do not support yet.
-    Teardown,
 }
 
 impl std::fmt::Display for TrapKind {
@@ -98,9 +96,6 @@ impl std::fmt::Display for TrapKind {
                 write!(f, "task id {id} was activated but no task is bound to it")
             }
             TrapKind::BadId { id } => write!(f, "there is no task, channel or microthread {id}"),
-            TrapKind::Teardown => {
-                f.write_str("a teardown command was sent, which is not supported yet")
-            }
         }
     }
 }

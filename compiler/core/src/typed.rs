@@ -60,6 +60,8 @@ pub(crate) struct Program {
     pub initial_flags: Vec<(FlagOp, u8, Span)>,
     /// Registers loaded before the start.
     pub initial_dsrs: Vec<InitialDsr>,
+    /// Configuration registers written before the start: word address and value.
+    pub initial_config: Vec<(u16, u16, Span)>,
     /// Colors configured by the program itself.
     pub colors: Vec<(Color, ColorConfig, Span)>,
     /// Links joined to the host.
@@ -85,6 +87,7 @@ impl Program {
             queues: Vec::new(),
             initial_flags: Vec::new(),
             initial_dsrs: Vec::new(),
+            initial_config: Vec::new(),
             colors: Vec::new(),
             host_links: Vec::new(),
             exports: Vec::new(),
@@ -261,6 +264,8 @@ pub(crate) enum StmtKind {
     SetFifoLength { fifo: u32, write_side: bool, length: Expr },
     /// Clock control (not `Read`).
     Clock(ClockOp),
+    /// Writes a configuration register.
+    SetConfig { addr: Expr, value: Expr },
     /// Traps unless true.
     Assert { cond: Expr, message: String },
     /// A host operation with any number of results.
@@ -325,6 +330,8 @@ pub(crate) enum ExprKind {
     Random,
     /// The cycle counter, `i64`.
     ClockRead,
+    /// A configuration register, `i16`.
+    GetConfig(Expr),
 }
 
 /// A vector operation.

@@ -62,6 +62,8 @@ pub fn inst(data: &InstData, func: &Func, target: &Target) -> u32 {
         | InstData::Flag { .. }
         | InstData::Random { .. }
         | InstData::Clock { .. }
+        | InstData::GetConfig { .. }
+        | InstData::SetConfig { .. }
         | InstData::Host { .. } => timing.scalar,
     }
 }

@@ -75,6 +75,10 @@ pub enum InstData {
     Random { dst: Local },
     /// Clock register access. `Read` gives the 48-bit counter as `i64`.
     Clock { op: ClockOp, dst: Option<Local> },
+    /// `dst` (`i16`) `=` the configuration register at word address `addr` (`i16`), as of now.
+    GetConfig { dst: Local, addr: Local },
+    /// Writes `src` (`i16`) to the configuration register at word address `addr` (`i16`).
+    SetConfig { addr: Local, src: Local },
     /// Ends the run with a trap (`@assert` and the like) unless `cond` (`i8`) holds.
     Assert { cond: Local, message: String },
     /// A host operation (host profile only).
@@ -235,7 +239,7 @@ impl InstData {
                     || vector.dest.may_wait()
                     || vector.sources.iter().any(|source| source.may_wait())
             }
-            InstData::Clock { .. } | InstData::Host { .. } => true,
+            InstData::Clock { .. } | InstData::GetConfig { .. } | InstData::Host { .. } => true,
             InstData::CallIndirect { .. } => true,
             InstData::Const { .. }
             | InstData::Slot { .. }
@@ -262,6 +266,7 @@ impl InstData {
             | InstData::SetFifoLength { .. }
             | InstData::Flag { .. }
             | InstData::Random { .. }
+            | InstData::SetConfig { .. }
             | InstData::Assert { .. } => false,
         }
     }

@@ -22,7 +22,7 @@
 //! 5. **A block ends in one terminator**, which has no effect but the transfer of control.
 //! 6. **Visible acts are instructions of their own.** [`inst::InstData::suspends`] tells which
 //!    may stop the main thread: vector operations with a fabric, register or FIFO operand,
-//!    clock reads, host operations, and calls of functions that contain one
+//!    clock and register reads, host operations, and calls of functions that contain one
 //!    ([`suspend`]). Loop back edges are suspension points too.
 //! 7. **Memory-only vector operations do not suspend**; their data effect is that of the naive
 //!    loop over [`dsd::op`]'s kernel, in order of the elements.
@@ -47,6 +47,7 @@ pub mod loc;
 pub mod mesh;
 pub mod operands;
 pub mod program;
+pub mod registers;
 pub mod scalar;
 pub mod suspend;
 pub mod target;

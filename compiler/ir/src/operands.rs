@@ -43,6 +43,7 @@ impl InstData {
             | InstData::Unary { dst, op: _, src }
             | InstData::Convert { dst, kind: _, src }
             | InstData::Load { dst, addr: src, offset: _ }
+            | InstData::GetConfig { dst, addr: src }
             | InstData::MakeMem4d { dst, base: src, shape: _, indexed: _ }
             | InstData::MakeFabric { dst, desc: _, extent: src } => {
                 visit(*dst, Write);
@@ -64,6 +65,7 @@ impl InstData {
                 visit(*stride, Read);
             }
             InstData::Store { addr: first, offset: _, src: second }
+            | InstData::SetConfig { addr: first, src: second }
             | InstData::CopyMemory { dst: first, src: second, bytes: _ }
             | InstData::FillMemory { dst: first, value: second, count: _ } => {
                 visit(*first, Read);

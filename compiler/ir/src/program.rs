@@ -87,6 +87,8 @@ pub struct Program {
     pub initial_flags: Vec<InitialFlag>,
     /// Registers loaded before the program starts.
     pub initial_dsrs: Vec<InitialDsr>,
+    /// Configuration registers written before the program starts, in order.
+    pub initial_config: Vec<InitialConfig>,
     /// Colors configured by the program itself (merged with the layout's by placing).
     pub colors: Vec<LocalColorConfig>,
     /// Links of this PE that are joined to the host.
@@ -113,6 +115,7 @@ impl Program {
             queues: Vec::new(),
             initial_flags: Vec::new(),
             initial_dsrs: Vec::new(),
+            initial_config: Vec::new(),
             colors: Vec::new(),
             host_links: Vec::new(),
             exports: Vec::new(),
@@ -255,6 +258,17 @@ pub struct InitialDsr {
     pub save_address: bool,
     /// Loaded for `@map`.
     pub single_step: bool,
+}
+
+/// A write to a configuration register done before the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InitialConfig {
+    /// Word address.
+    pub address: u16,
+    /// The value.
+    pub value: u16,
+    /// Place.
+    pub loc: Loc,
 }
 
 /// A color configured by the program for all its PEs.

@@ -35,6 +35,9 @@ impl TargetId {
     }
 }
 
+/// The local task that starts when colors enter teardown.
+pub const TEARDOWN_TASK: u8 = 29;
+
 /// Limits and capabilities of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

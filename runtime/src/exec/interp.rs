@@ -14,8 +14,8 @@ use super::program::{CodeAt, FuncPlan, LoadedProgram};
 use super::state::{Dsr, FRAME_HEADER, FRAME_LIMIT, PeState};
 use super::vector::{self, Issued, VectorArgs};
 use super::{
-    CodeEngine, CodeTrap, CodeTrapKind, Entry, FlagAct, HostCall, SEGMENT_BUDGET, SEGMENT_LIMIT,
-    Segment, Stop,
+    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Registers,
+    SEGMENT_BUDGET, SEGMENT_LIMIT, Segment, SlotAct, Stop, registers,
 };
 
 /// The interpreter. It has no state of its own.
@@ -23,19 +23,21 @@ use super::{
 pub struct Interpreter;
 
 impl CodeEngine for Interpreter {
-    fn run(
+    fn run_with(
         &self,
         program: &LoadedProgram,
         state: &mut PeState,
         slots: &[u64],
         entry: Entry<'_>,
+        registers: &dyn Registers,
         out: &mut Segment,
     ) {
         out.clear();
         state.prepare(program, slots);
+        let around = Around { slots, registers };
         let stop = match entry {
-            Entry::Start { func, args } => start(program, state, slots, func, args, out),
-            Entry::Resume { value } => resume(program, state, slots, value, out),
+            Entry::Start { func, args } => start(program, state, around, func, args, out),
+            Entry::Resume { value } => resume(program, state, around, value, out),
         };
         out.stop = stop;
     }
@@ -52,10 +54,17 @@ struct Activation {
     next: u32,
 }
 
+/// What code of a PE sees beside its state.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    slots: &'a [u64],
+    registers: &'a dyn Registers,
+}
+
 struct Run<'a> {
     program: &'a LoadedProgram,
     state: &'a mut PeState,
-    slots: &'a [u64],
+    around: Around<'a>,
     out: &'a mut Segment,
     func: &'a Func,
     plan: &'a FuncPlan,
@@ -72,13 +81,13 @@ enum Flow {
 fn start(
     program: &LoadedProgram,
     state: &mut PeState,
-    slots: &[u64],
+    around: Around<'_>,
     func: FuncId,
     args: &[u64],
     out: &mut Segment,
 ) -> Stop {
     state.sp = program.stack().0;
-    let mut run = Run::new(program, state, slots, out, func);
+    let mut run = Run::new(program, state, around, out, func);
     let loc = run.func.loc;
     match run.enter(func, 0, args) {
         Ok(()) => run.go(),
@@ -89,7 +98,7 @@ fn start(
 fn resume(
     program: &LoadedProgram,
     state: &mut PeState,
-    slots: &[u64],
+    around: Around<'_>,
     value: u64,
     out: &mut Segment,
 ) -> Stop {
@@ -107,7 +116,7 @@ fn resume(
             base += plan.frame_words;
             continue;
         }
-        let mut run = Run::new(program, state, slots, out, func);
+        let mut run = Run::new(program, state, around, out, func);
         run.at = at;
         run.callers = callers;
         return run.go_on(value);
@@ -118,14 +127,14 @@ impl<'a> Run<'a> {
     fn new(
         program: &'a LoadedProgram,
         state: &'a mut PeState,
-        slots: &'a [u64],
+        around: Around<'a>,
         out: &'a mut Segment,
         func: FuncId,
     ) -> Run<'a> {
         let body = &program.program().funcs[func];
         let at = Activation { func, base: 0, block: body.entry(), next: 0 };
         let plan = program.plan(func);
-        Run { program, state, slots, out, func: body, plan, at, callers: Vec::new() }
+        Run { program, state, around, out, func: body, plan, at, callers: Vec::new() }
     }
 
     /// Makes the frame of a call at `base` and goes to its first instruction.
@@ -189,7 +198,9 @@ impl<'a> Run<'a> {
                     self.set(result, value);
                 }
             }
-            InstData::Clock { op: _, dst: Some(dst) } => self.set(*dst, value),
+            InstData::Clock { op: _, dst: Some(dst) } | InstData::GetConfig { dst, addr: _ } => {
+                self.set(*dst, value);
+            }
             _ => {}
         }
         self.go()
@@ -213,6 +224,11 @@ impl<'a> Run<'a> {
                 Err((kind, loc)) => return Stop::Trap(CodeTrap { kind, loc }),
             }
         }
+    }
+
+    /// The slot that an instruction belongs to, its cost being counted already.
+    fn slot(&self, inst: Inst) -> u32 {
+        self.out.cycles.wrapping_sub(self.plan.inst_cost[inst])
     }
 
     fn spend(&mut self, slots: u32) {
@@ -324,7 +340,9 @@ impl<'a> Run<'a> {
         super::seen::inst(&func.insts[inst]);
         match &func.insts[inst] {
             InstData::Const { dst, bits } => self.set(*dst, *bits),
-            InstData::Slot { dst, slot } => self.set(*dst, self.slots[slot.as_u32() as usize]),
+            InstData::Slot { dst, slot } => {
+                self.set(*dst, self.around.slots[slot.as_u32() as usize])
+            }
             InstData::Copy { dst, src } => self.set(*dst, self.local(*src)),
             InstData::Unary { dst, op, src } => {
                 self.set(*dst, scalar::unary(*op, self.ty(*src), self.local(*src)));
@@ -340,13 +358,28 @@ impl<'a> Run<'a> {
             }
             InstData::Load { dst, addr, offset } => {
                 let address = self.address(*addr, *offset);
-                let value = self.state.memory.load(address, self.ty(*dst).bytes())?;
+                let bytes = self.ty(*dst).bytes();
+                let value = match self.state.memory.load(address, bytes) {
+                    Ok(value) => value,
+                    Err(outside) => registers::load(
+                        self.program,
+                        self.around.registers,
+                        self.out,
+                        address,
+                        bytes,
+                        outside,
+                    )?,
+                };
                 self.set(*dst, value);
             }
             InstData::Store { addr, offset, src } => {
                 let address = self.address(*addr, *offset);
                 let (bytes, value) = (self.ty(*src).bytes(), self.local(*src));
-                self.state.memory.store(address, bytes, value)?;
+                if let Err(outside) = self.state.memory.store(address, bytes, value) {
+                    let (slot, loc) = (self.slot(inst), self.func.locs[inst]);
+                    let access = (address, bytes, value);
+                    registers::store(self.program, self.out, access, slot, loc, outside)?;
+                }
             }
             InstData::CopyMemory { dst, src, bytes } => {
                 let (to, from) = (self.local(*dst), self.local(*src));
@@ -419,13 +452,22 @@ impl<'a> Run<'a> {
                 self.state.set_fifo_length(*fifo, *write_side, length);
             }
             InstData::Flag { op, id } => {
-                let slot = self.out.cycles.wrapping_sub(self.plan.inst_cost[inst]);
                 let (op, id, loc) = (*op, self.local(*id) as u16, self.func.locs[inst]);
-                self.out.flags.push(FlagAct { slot, op, id, loc });
+                let slot = self.slot(inst);
+                self.out.acts.push(SlotAct { slot, what: ActKind::Flag { op, id }, loc });
             }
             InstData::Random { dst } => {
                 let value = self.state.random();
                 self.set(*dst, u64::from(value));
+            }
+            InstData::SetConfig { addr, src } => {
+                let access = (self.local(*addr) as u16, self.local(*src) as u16);
+                let (slot, loc) = (self.slot(inst), self.func.locs[inst]);
+                registers::write(self.program, self.out, access, slot, loc)?;
+            }
+            InstData::GetConfig { dst: _, addr } => {
+                let read = ConfigRead { address: self.local(*addr) as u16, loc: func.locs[inst] };
+                return Ok(self.suspend(self.plan.resume_inst[inst], Stop::Config(read)));
             }
             InstData::Clock { op, dst: _ } => {
                 return Ok(self.suspend(self.plan.resume_inst[inst], Stop::Clock(*op)));

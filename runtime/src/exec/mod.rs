@@ -17,12 +17,14 @@ pub mod fifo;
 pub mod interp;
 pub mod memory;
 pub mod program;
+pub mod registers;
 #[cfg(test)]
 pub(crate) mod seen;
 pub mod state;
 pub mod vector;
 
 pub use program::LoadedProgram;
+pub use registers::{NoRegisters, Registers};
 pub use state::{PeState, finish_host_call};
 pub use vector::{FifoCheck, Stepped, VectorState};
 
@@ -30,7 +32,19 @@ pub use vector::{FifoCheck, Stepped, VectorState};
 /// segments of one main thread.
 pub trait CodeEngine: Send + Sync {
     /// Runs from `entry` to the next visible act; the segment is written into `out`, whose
-    /// buffers are used again. `slots` are the PE's slot values, as many as the program has.
+    /// buffers are used again. `slots` are the PE's slot values, as many as the program has;
+    /// `registers` what loads beyond the memory see.
+    fn run_with(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        slots: &[u64],
+        entry: Entry<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    );
+
+    /// The same for code without configuration registers.
     fn run(
         &self,
         program: &LoadedProgram,
@@ -38,7 +52,9 @@ pub trait CodeEngine: Send + Sync {
         slots: &[u64],
         entry: Entry<'_>,
         out: &mut Segment,
-    );
+    ) {
+        self.run_with(program, state, slots, entry, &NoRegisters, out);
+    }
 }
 
 /// Where a run of code begins.
@@ -58,17 +74,34 @@ pub const SEGMENT_BUDGET: u32 = 1024;
 /// Cycles a segment may take in all; only calls without end get there (loops yield).
 pub const SEGMENT_LIMIT: u32 = 1 << 26;
 
-/// A flag operation that a segment does.
+/// Something a segment does that takes effect in a slot of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlagAct {
+pub struct SlotAct {
     /// Slot offset from the segment's start.
     pub slot: u32,
     /// What is done.
-    pub op: FlagOp,
-    /// To which task, channel or microthread.
-    pub id: u16,
+    pub what: ActKind,
     /// Where in the source.
     pub loc: Loc,
+}
+
+/// What a [`SlotAct`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActKind {
+    /// A flag operation on a task, channel or microthread.
+    Flag {
+        /// What is done.
+        op: FlagOp,
+        /// To which.
+        id: u16,
+    },
+    /// A write to a configuration register.
+    Write {
+        /// Its word address.
+        address: u16,
+        /// The value.
+        value: u16,
+    },
 }
 
 /// What running code gave.
@@ -76,15 +109,15 @@ pub struct FlagAct {
 pub struct Segment {
     /// Issue slots that the segment takes.
     pub cycles: u32,
-    /// Flag operations, in order.
-    pub flags: Vec<FlagAct>,
+    /// What takes effect in a slot of its own, in order.
+    pub acts: Vec<SlotAct>,
     /// Why it stopped.
     pub stop: Stop,
 }
 
 impl Default for Segment {
     fn default() -> Segment {
-        Segment { cycles: 0, flags: Vec::new(), stop: Stop::Return }
+        Segment { cycles: 0, acts: Vec::new(), stop: Stop::Return }
     }
 }
 
@@ -92,7 +125,7 @@ impl Segment {
     /// Empties it for another run; buffers stay.
     pub(crate) fn clear(&mut self) {
         self.cycles = 0;
-        self.flags.clear();
+        self.acts.clear();
         self.stop = Stop::Return;
     }
 }
@@ -106,6 +139,8 @@ pub enum Stop {
     Vector(Box<VectorStart>),
     /// A clock register access.
     Clock(ClockOp),
+    /// A configuration register is read.
+    Config(ConfigRead),
     /// The budget is used up inside a loop; resume after one slot.
     Yield,
     /// A host operation (host programs): index of the function and instruction, and raw
@@ -113,6 +148,15 @@ pub enum Stop {
     Host(HostCall),
     /// The program did something forbidden.
     Trap(CodeTrap),
+}
+
+/// A read of a configuration register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigRead {
+    /// Its word address.
+    pub address: u16,
+    /// Where in the source.
+    pub loc: Loc,
 }
 
 /// A host operation asked for by a host program.
@@ -142,6 +186,10 @@ pub struct CodeTrap {
 pub enum CodeTrapKind {
     /// An access at this byte address, outside the PE's memory.
     OutsideMemory { address: u64, bytes: u32 },
+    /// No configuration register at this word address.
+    NoRegister { address: u16 },
+    /// An access that a configuration register does not take; its word address, and why.
+    BadRegister { address: u16, why: &'static str },
     /// Integer division by zero.
     DivideByZero,
     /// `@assert` failed; its message.
@@ -163,6 +211,12 @@ impl std::fmt::Display for CodeTrapKind {
         match self {
             CodeTrapKind::OutsideMemory { address, bytes } => {
                 write!(f, "access of {bytes} bytes at address {address:#x}, outside the memory")
+            }
+            CodeTrapKind::NoRegister { address } => {
+                write!(f, "there is no configuration register at word address {address:#06x}")
+            }
+            CodeTrapKind::BadRegister { address, why } => {
+                write!(f, "configuration register {address:#06x} {why}")
             }
             CodeTrapKind::DivideByZero => f.write_str("integer division by zero"),
             CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),

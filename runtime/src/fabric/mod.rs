@@ -5,6 +5,8 @@
 //! of a color keep their order on a link.
 
 pub(crate) mod control;
+pub(crate) mod filter;
 pub(crate) mod plan;
+pub(crate) mod registers;
 pub(crate) mod ring;
 pub(crate) mod router;

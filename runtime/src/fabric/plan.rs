@@ -1,7 +1,8 @@
-//! What a router knows from its configuration: immutable, one per distinct configuration.
+//! What a router knows from its configuration: shared by all routers with the same one, copied
+//! by a router whose configuration registers are written.
 
 use dflow_ir::image::RouterConfig;
-use dflow_ir::mesh::{Color, Coord, PopMode};
+use dflow_ir::mesh::{Color, ColorConfig, Coord, Filter, PopMode, SwitchEntry};
 
 use crate::load::LoadError;
 
@@ -15,6 +16,8 @@ pub(crate) struct RouterPlan {
     pub(crate) index_of: [u8; Color::COUNT],
     /// Configured colors.
     pub(crate) colors: Vec<ColorPlan>,
+    /// Whether any color has a swap.
+    pub(crate) swaps: bool,
 }
 
 /// One color of a router.
@@ -22,11 +25,17 @@ pub(crate) struct RouterPlan {
 pub(crate) struct ColorPlan {
     /// The color.
     pub(crate) color: u8,
-    /// Receive ports per position, as port bits.
+    /// Whether it is configured; if not, words of it have no business here.
+    pub(crate) known: bool,
+    /// Receive and transmit ports of position 0, as port bits.
+    pub(crate) base: Ports,
+    /// What positions 1 to 3 name.
+    pub(crate) entries: [Entry; 3],
+    /// Receive ports per position, as port bits; follows from `base` and `entries`.
     pub(crate) rx: [u8; 4],
-    /// Transmit ports per position, as port bits.
+    /// Transmit ports per position, likewise.
     pub(crate) tx: [u8; 4],
-    /// Number of valid positions.
+    /// Number of valid positions, likewise.
     pub(crate) positions: u8,
     /// Position at the start.
     pub(crate) initial: u8,
@@ -34,40 +43,37 @@ pub(crate) struct ColorPlan {
     pub(crate) ring: bool,
     /// What passing control wavelets lose.
     pub(crate) pop: PopMode,
+    /// Takes words of its partner that enter from WEST or EAST.
+    pub(crate) swap_x: bool,
+    /// Takes words of its partner that enter from SOUTH or NORTH.
+    pub(crate) swap_y: bool,
+    /// Starts in teardown.
+    pub(crate) teardown: bool,
+    /// Filter before the ramp.
+    pub(crate) filter: Option<Filter>,
+}
+
+/// Two sets of ports, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ports {
+    pub(crate) rx: u8,
+    pub(crate) tx: u8,
+}
+
+/// The sides that a position names; none of them: it is invalid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) rx: Option<u8>,
+    pub(crate) tx: Option<u8>,
 }
 
 impl RouterPlan {
     /// Reads a configuration; `at` is a PE that has it, for the error.
     pub(crate) fn new(config: &RouterConfig, at: Coord) -> Result<RouterPlan, LoadError> {
-        let mut plan = RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new() };
+        let mut plan =
+            RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false };
         for (color, config, _) in &config.colors {
-            let feature = if config.filter.is_some() {
-                Some("a filter")
-            } else if config.teardown {
-                Some("teardown")
-            } else if config.swap_x || config.swap_y {
-                Some("a color swap")
-            } else {
-                None
-            };
-            if let Some(feature) = feature {
-                return Err(LoadError::Unsupported { feature, at, color: *color });
-            }
-            let mut row = ColorPlan {
-                color: color.index(),
-                rx: [0; 4],
-                tx: [0; 4],
-                positions: 0,
-                initial: config.switch.map_or(0, |switch| switch.initial),
-                ring: config.switch.is_some_and(|switch| switch.ring),
-                pop: config.switch.map_or(PopMode::None, |switch| switch.pop),
-            };
-            for (index, route) in config.positions().into_iter().enumerate() {
-                let Some(route) = route else { break };
-                row.rx[index] = route.rx.0;
-                row.tx[index] = route.tx.0;
-                row.positions += 1;
-            }
+            let row = ColorPlan::new(*color, config);
             if row.initial >= row.positions {
                 let color = color.index();
                 let message = format!(
@@ -76,14 +82,88 @@ impl RouterPlan {
                 );
                 return Err(LoadError::Invalid(message));
             }
-            plan.index_of[usize::from(row.color)] = plan.colors.len() as u8;
-            plan.colors.push(row);
+            plan.swaps |= row.swap_x || row.swap_y;
+            plan.add(row);
         }
         Ok(plan)
+    }
+
+    /// Appends a color; its index.
+    pub(crate) fn add(&mut self, row: ColorPlan) -> u8 {
+        let index = self.colors.len() as u8;
+        self.index_of[usize::from(row.color)] = index;
+        self.colors.push(row);
+        index
+    }
+
+    /// The row of a color.
+    pub(crate) fn row(&self, color: u8) -> Option<&ColorPlan> {
+        self.colors.get(usize::from(self.index_of[usize::from(color)]))
     }
 }
 
 impl ColorPlan {
+    fn new(color: Color, config: &ColorConfig) -> ColorPlan {
+        let ColorConfig { route, switch, filter, teardown, swap_x, swap_y } = config;
+        let switch = switch.unwrap_or_default();
+        let entry = |entry: Option<SwitchEntry>| match entry {
+            None => Entry::default(),
+            Some(SwitchEntry::Rx(rx)) => Entry { rx: Some(rx.0), tx: None },
+            Some(SwitchEntry::Tx(tx)) => Entry { rx: None, tx: Some(tx.0) },
+            Some(SwitchEntry::Both(route)) => Entry { rx: Some(route.rx.0), tx: Some(route.tx.0) },
+        };
+        let mut row = ColorPlan {
+            known: true,
+            base: Ports { rx: route.rx.0, tx: route.tx.0 },
+            entries: switch.positions.map(entry),
+            initial: switch.initial,
+            ring: switch.ring,
+            pop: switch.pop,
+            swap_x: *swap_x,
+            swap_y: *swap_y,
+            teardown: *teardown,
+            filter: *filter,
+            ..ColorPlan::unknown(color.index())
+        };
+        row.derive();
+        row
+    }
+
+    /// A color that is not configured.
+    pub(crate) fn unknown(color: u8) -> ColorPlan {
+        ColorPlan {
+            color,
+            known: false,
+            base: Ports::default(),
+            entries: [Entry::default(); 3],
+            rx: [0; 4],
+            tx: [0; 4],
+            positions: 1,
+            initial: 0,
+            ring: false,
+            pop: PopMode::None,
+            swap_x: false,
+            swap_y: false,
+            teardown: false,
+            filter: None,
+        }
+    }
+
+    /// Computes what follows from `base` and `entries`: a position keeps from the one before it
+    /// what it does not name; the first invalid one ends the sequence.
+    pub(crate) fn derive(&mut self) {
+        let mut ports = self.base;
+        (self.rx[0], self.tx[0]) = (ports.rx, ports.tx);
+        for (at, entry) in self.entries.iter().enumerate() {
+            ports.rx = entry.rx.unwrap_or(ports.rx);
+            ports.tx = entry.tx.unwrap_or(ports.tx);
+            (self.rx[at + 1], self.tx[at + 1]) = (ports.rx, ports.tx);
+        }
+        let invalid = |entry: &Entry| *entry == Entry::default();
+        let valid = self.entries.iter().position(invalid).unwrap_or(self.entries.len());
+        self.positions = valid as u8 + 1;
+    }
+
     /// The position after `position`, by ADV.
     pub(crate) fn next(&self, position: u8) -> u8 {
         if position + 1 < self.positions {
@@ -92,6 +172,15 @@ impl ColorPlan {
             0
         } else {
             position
+        }
+    }
+
+    /// Whether it takes what enters by a port on its partner, the color that differs in bit 0.
+    pub(crate) fn swaps(&self, port: u8) -> bool {
+        match port / 2 {
+            0 => self.swap_x,
+            1 => self.swap_y,
+            _ramp => self.swap_x && self.swap_y,
         }
     }
 }

@@ -9,7 +9,9 @@ use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, PopMode, Port, Wavelet};
 
 use super::control;
-use super::plan::{ColorPlan, NONE};
+use super::filter::FilterState;
+use super::plan::{ColorPlan, NONE, RouterPlan};
+use super::registers::Current;
 use super::ring::{NEVER, Ring, Slot};
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
@@ -22,8 +24,10 @@ pub(crate) const RAMP: u8 = Port::Ramp as u8;
 /// State of a router, made when the first word comes.
 #[derive(Debug)]
 pub(crate) struct Router {
-    /// Index of its plan.
-    pub(crate) plan: u32,
+    /// Index of the plan it shares.
+    plan: u32,
+    /// Its own plan, once registers have been written or words of a strange color have come.
+    own: Option<Box<RouterPlan>>,
     /// Number of its PE in the whole rectangle.
     number: u32,
     /// What is behind each link, by port.
@@ -31,8 +35,12 @@ pub(crate) struct Router {
     /// Whether its PE has links to the host.
     has_links: bool,
     /// Switch position per color of the plan.
-    pub(crate) position: Box<[u8]>,
-    lane_of: Box<[[u8; 5]]>,
+    position: Vec<u8>,
+    /// Colors in teardown, as bits by color number.
+    torn: u32,
+    /// Its filters, by color.
+    filters: Vec<FilterState>,
+    lane_of: Vec<[u8; 5]>,
     pub(crate) lanes: Vec<Lane>,
     /// Free places of neighbours that other regions own.
     pub(crate) shadows: Vec<Shadow>,
@@ -50,21 +58,25 @@ pub(crate) struct Side {
     /// Its region, and its number there.
     region: u32,
     pe: u32,
-    /// Its number in the whole rectangle.
-    number: u32,
-    /// Its router's plan.
-    plan: u32,
 }
 
 /// Buffer of one color and input port.
 #[derive(Debug)]
 pub(crate) struct Lane {
     pub(crate) ring: Ring<3>,
-    /// Index into the plan's colors.
+    /// The color as which words come over the link.
     pub(crate) color: u8,
+    /// Index into the plan's colors.
+    index: u8,
     /// Input port.
     pub(crate) port: u8,
+    /// Receptions that the head is still to have, once it has had one (color swaps only).
+    rest: u8,
 }
+
+/// Receptions of a word: as its own color, as the other color of the pair.
+const AS_IT_IS: u8 = 1;
+const SWAPPED: u8 = 2;
 
 /// Sender's view of a lane in another region.
 #[derive(Debug)]
@@ -96,7 +108,15 @@ pub(crate) struct Candidate {
     color: u8,
     port: u8,
     lane: u8,
+    /// Index of the color it is received as.
+    index: u8,
     outs: u8,
+    /// This reception, and all that the word has.
+    reception: u8,
+    receptions: u8,
+    /// It is one that a filter judges, and the filter keeps it from the core.
+    judged: bool,
+    filtered: bool,
 }
 
 impl Router {
@@ -107,24 +127,80 @@ impl Router {
         let colors = &plan.routers[id as usize].colors;
         let side = |port: Port| match plan.neighbour(x, y, port) {
             Some((x, y)) => {
-                let ((region, pe), number) = (plan.locate(x, y), plan.number(x, y));
-                let plan = plan.router_of[number];
-                Side { exists: true, region, pe, number: number as u32, plan }
+                let (region, pe) = plan.locate(x, y);
+                Side { exists: true, region, pe }
             }
-            None => Side { exists: false, region: 0, pe: 0, number: 0, plan: 0 },
+            None => Side { exists: false, region: 0, pe: 0 },
         };
+        let torn = colors.iter().filter(|row| row.teardown);
+        let filter = |row: &ColorPlan| Some(FilterState::new(row.color, row.filter?));
         Router {
             plan: id,
+            own: None,
             number: number as u32,
             sides: [Port::West, Port::East, Port::South, Port::North].map(side),
             has_links: plan.has_links(number),
             position: colors.iter().map(|color| color.initial).collect(),
-            lane_of: vec![[NONE; 5]; colors.len()].into_boxed_slice(),
+            torn: torn.fold(0, |torn, row| torn | 1 << row.color),
+            filters: colors.iter().filter_map(filter).collect(),
+            lane_of: vec![[NONE; 5]; colors.len()],
             lanes: Vec::new(),
             shadows: Vec::new(),
             sources: Vec::new(),
             waiting: 0,
         }
+    }
+
+    /// Its configuration.
+    pub(crate) fn table<'a>(&'a self, plan: &'a Plan) -> &'a RouterPlan {
+        match &self.own {
+            Some(own) => own,
+            None => &plan.routers[self.plan as usize],
+        }
+    }
+
+    /// Its configuration, to be changed.
+    pub(crate) fn own(&mut self, plan: &Plan) -> &mut RouterPlan {
+        self.own.get_or_insert_with(|| Box::new(plan.routers[self.plan as usize].clone()))
+    }
+
+    /// The index of a color; one that is not configured gets one.
+    pub(crate) fn index(&mut self, plan: &Plan, color: u8) -> u8 {
+        let index = self.table(plan).index_of[usize::from(color)];
+        if index != NONE {
+            return index;
+        }
+        self.position.push(0);
+        self.lane_of.push([NONE; 5]);
+        self.own(plan).add(ColorPlan::unknown(color))
+    }
+
+    /// Position and teardown of a color.
+    pub(crate) fn current(&self, plan: &Plan, color: u8) -> Current {
+        let index = self.table(plan).index_of[usize::from(color)];
+        let position = self.position.get(usize::from(index)).copied().unwrap_or(0);
+        Current { position, torn: self.torn >> color & 1 != 0 }
+    }
+
+    /// Sets position and teardown of a color.
+    pub(crate) fn set_current(&mut self, index: u8, color: u8, current: Current) {
+        self.position[usize::from(index)] = current.position;
+        self.torn = self.torn & !(1 << color) | u32::from(current.torn) << color;
+    }
+
+    /// The filter of a color.
+    pub(crate) fn filter(&self, color: u8) -> Option<&FilterState> {
+        self.filters.iter().find(|state| state.color == color)
+    }
+
+    /// The filter of a color.
+    pub(crate) fn filter_mut(&mut self, color: u8) -> Option<&mut FilterState> {
+        self.filters.iter_mut().find(|state| state.color == color)
+    }
+
+    /// Colors of the configuration, known or not.
+    pub(crate) fn color_count(&self) -> usize {
+        self.position.len()
     }
 
     /// The input queue of its core that takes a color.
@@ -148,40 +224,108 @@ impl Router {
             return Way::Outside;
         }
         // West and east, south and north differ in the lowest bit.
-        let entry = port ^ 1;
-        let index = plan
-            .routers
-            .get(side.plan as usize)
-            .map_or(NONE, |plan| plan.index_of[usize::from(color)]);
-        if index == NONE {
-            Way::NoRoute { at: side.number as usize, from: entry }
-        } else if side.region == region {
-            Way::Near { pe: side.pe, index, port: entry }
+        let port = port ^ 1;
+        if side.region == region {
+            Way::Near { pe: side.pe, port }
         } else {
-            Way::Far { region: side.region, pe: side.pe, port: entry }
+            Way::Far { region: side.region, pe: side.pe, port }
         }
     }
 
-    /// From which cycle a word may be pushed into a lane.
-    pub(crate) fn free_from(&self, color: u8, port: u8) -> u64 {
-        match self.lane_of[usize::from(color)][usize::from(port)] {
+    /// From which cycle a word of a color may be pushed at a port.
+    pub(crate) fn free_from(&self, plan: &Plan, color: u8, port: u8) -> u64 {
+        let index = self.table(plan).index_of[usize::from(color)];
+        let lanes = self.lane_of.get(usize::from(index));
+        match lanes.map_or(NONE, |lanes| lanes[usize::from(port)]) {
             NONE => 0,
             lane => self.lanes[usize::from(lane)].ring.free_from(),
         }
     }
 
-    /// Appends a word to a lane of `places` places; whether the lane was empty.
-    pub(crate) fn push(&mut self, color: u8, port: u8, places: u32, word: Slot) -> bool {
-        let lane = &mut self.lane_of[usize::from(color)][usize::from(port)];
+    /// Appends a word of a color to a lane of `places` places; whether the lane was empty.
+    pub(crate) fn push(
+        &mut self,
+        plan: &Plan,
+        color: u8,
+        port: u8,
+        places: u32,
+        word: Slot,
+    ) -> bool {
+        let index = self.index(plan, color);
+        let lane = &mut self.lane_of[usize::from(index)][usize::from(port)];
         if *lane == NONE {
             *lane = self.lanes.len() as u8;
-            self.lanes.push(Lane { ring: Ring::new(places), color, port });
+            self.lanes.push(Lane { ring: Ring::new(places), color, index, port, rest: 0 });
         }
-        let index = usize::from(*lane);
-        let was_empty = self.lanes[index].ring.is_empty();
-        self.lanes[index].ring.push(word);
-        self.waiting |= 1 << index;
+        let lane = usize::from(*lane);
+        let was_empty = self.lanes[lane].ring.is_empty();
+        self.lanes[lane].ring.push(word);
+        self.waiting |= 1 << lane;
         was_empty
+    }
+
+    /// As what the head of a lane is received, as far as its colors listen at the port; none if
+    /// no color of it is configured. What nobody listens to is received as it waits.
+    fn receptions(&self, plan: &Plan, lane: &Lane) -> u8 {
+        let table = self.table(plan);
+        let own = &table.colors[usize::from(lane.index)];
+        if !table.swaps {
+            return if own.known { AS_IT_IS } else { 0 };
+        }
+        let partner = table.row(lane.color ^ 1).filter(|row| row.known);
+        let swapped = partner.filter(|row| row.swaps(lane.port));
+        let both = if swapped.is_none() {
+            AS_IT_IS
+        } else if own.known && own.swaps(lane.port) {
+            SWAPPED
+        } else {
+            AS_IT_IS | SWAPPED
+        };
+        let hears = |row: &ColorPlan| {
+            let index = usize::from(table.index_of[usize::from(row.color)]);
+            row.rx[usize::from(self.position[index])] >> lane.port & 1 != 0
+        };
+        let mut known = both & if own.known { !0 } else { !AS_IT_IS };
+        if known == AS_IT_IS | SWAPPED {
+            // Of two, one that does not listen does not keep the other waiting.
+            known &= if hears(own) { !0 } else { !AS_IT_IS };
+            known &= if swapped.is_some_and(hears) { !0 } else { !SWAPPED };
+            if known == 0 {
+                known = both;
+            }
+        }
+        known
+    }
+
+    /// What a head word at a port would do as a word of a color, if that color takes it now.
+    fn candidate(&self, plan: &Plan, head: &Slot, color: u8, port: u8) -> Option<Candidate> {
+        let table = self.table(plan);
+        let index = table.index_of[usize::from(color)];
+        let row = table.colors.get(usize::from(index))?;
+        let position = usize::from(self.position[usize::from(index)]);
+        let tx = row.tx[position];
+        if row.rx[position] >> port & 1 == 0 || tx == 0 || self.torn >> color & 1 != 0 {
+            return None;
+        }
+        let hidden = head.control && control::hidden(head.payload);
+        let judged = tx >> RAMP & 1 != 0 && !hidden;
+        let filter = if judged { self.filter(color) } else { None };
+        let filtered = filter.is_some_and(|state| !state.passes(head.payload, head.control));
+        let outs = tx & if hidden || filtered { !(1 << RAMP) } else { !0 };
+        let (lane, reception, receptions) = (0, AS_IT_IS, AS_IT_IS);
+        let stamp = head.stamp;
+        Some(Candidate {
+            stamp,
+            color,
+            port,
+            lane,
+            index,
+            outs,
+            reception,
+            receptions,
+            judged,
+            filtered,
+        })
     }
 
     /// The free places of a neighbour in another region.
@@ -229,7 +373,7 @@ impl<C: Code> Region<C> {
             let source = &router.sources[index];
             let Some(&(cycle, word)) = source.words.front() else { continue };
             let (color, port) = (source.color, source.port);
-            let from = cycle.max(source.next).max(router.free_from(color, port));
+            let from = cycle.max(source.next).max(router.free_from(plan, color, port));
             if from > t {
                 if from != NEVER {
                     self.wakes.router(pe, from);
@@ -239,7 +383,7 @@ impl<C: Code> Region<C> {
             let stamp = t + plan.timing.hop;
             let slot =
                 Slot { stamp, payload: word.payload, control: word.control, ..Slot::default() };
-            if router.push(color, port, plan.timing.link_places, slot) {
+            if router.push(plan, color, port, plan.timing.link_places, slot) {
                 self.wakes.router(pe, stamp);
             }
             self.active_until = self.active_until.max(t + 1);
@@ -272,27 +416,36 @@ impl<C: Code> Region<C> {
             let lane = &router.lanes[index as usize];
             let Some(&head) = lane.ring.visible(t) else { continue };
             let (color, port) = (lane.color, lane.port);
-            let row = &plan.routers[router.plan as usize].colors[usize::from(color)];
-            let position = usize::from(router.position[usize::from(color)]);
-            if row.rx[position] >> port & 1 == 0 || row.tx[position] == 0 {
-                continue;
+            let receptions = if lane.rest != 0 { lane.rest } else { router.receptions(plan, lane) };
+            if receptions == 0 {
+                self.strange(plan, router, pe, t, color, port);
             }
-            let hidden = head.control && control::hidden(head.payload);
-            let outs = row.tx[position] & if hidden { !(1 << RAMP) } else { !0 };
-            let free = self.free_from(plan, code, router, pe, color, row.color, outs);
-            if free <= t {
-                let lane = index as u8;
-                candidates.push(Candidate {
-                    stamp: head.stamp,
-                    color: row.color,
-                    port,
-                    lane,
-                    outs,
-                });
-            } else if free != NEVER {
-                self.wakes.router(pe, free);
+            for (reception, color) in [(AS_IT_IS, color), (SWAPPED, color ^ 1)] {
+                if receptions & reception == 0 {
+                    continue;
+                }
+                let Some(mut candidate) = router.candidate(plan, &head, color, port) else {
+                    continue;
+                };
+                (candidate.lane, candidate.reception) = (index as u8, reception);
+                candidate.receptions = receptions;
+                let free = self.free_from(plan, code, router, pe, color, candidate.outs);
+                if free <= t {
+                    candidates.push(candidate);
+                } else if free != NEVER {
+                    self.wakes.router(pe, free);
+                }
             }
         }
+    }
+
+    /// A word of a color that is not configured: a trap, unless the program may do that yet.
+    fn strange(&mut self, plan: &Plan, router: &Router, pe: u32, t: u64, color: u8, port: u8) {
+        if plan.program(router.number as usize).is_some_and(|program| program.configures) {
+            return;
+        }
+        let from = Port::ALL[usize::from(port)];
+        self.trap(plan, pe, t, TrapKind::NoRoute { from }, Color::new(color));
     }
 
     /// From which cycle all of a set of outputs have a place.
@@ -303,7 +456,6 @@ impl<C: Code> Region<C> {
         code: &C,
         router: &mut Router,
         pe: u32,
-        index: u8,
         color: u8,
         outs: u8,
     ) -> u64 {
@@ -314,13 +466,13 @@ impl<C: Code> Region<C> {
                     Some(queue) => self.core(plan, code, pe).inputs[queue].ring.free_from(),
                     None => NEVER,
                 },
-                Way::Near { pe, index, port } => match &self.routers[pe as usize] {
-                    Some(neighbour) => neighbour.free_from(index, port),
+                Way::Near { pe, port } => match &self.routers[pe as usize] {
+                    Some(neighbour) => neighbour.free_from(plan, color, port),
                     None => 0,
                 },
-                Way::Far { .. } => router.shadow(index, port, plan.timing.link_places).free_from(),
+                Way::Far { .. } => router.shadow(color, port, plan.timing.link_places).free_from(),
                 Way::Host { link } => self.room(link),
-                Way::Outside | Way::NoRoute { .. } => 0,
+                Way::Outside => 0,
             };
             free = free.max(one);
         }
@@ -337,24 +489,64 @@ impl<C: Code> Region<C> {
         t: u64,
         granted: Candidate,
     ) {
-        let lane = &mut router.lanes[usize::from(granted.lane)];
-        let (index, was_full) = (lane.color, lane.ring.is_full());
-        let mut word = lane.ring.pop(t + plan.timing.credit);
-        if lane.ring.is_empty() {
-            router.waiting &= !(1 << granted.lane);
+        let mut word = self.take(plan, router, pe, t, granted);
+        let index = usize::from(granted.index);
+        if let Some(state) = router.filter_mut(granted.color).filter(|_| granted.judged) {
+            state.count(word.control);
+            self.stats.filtered += u64::from(granted.filtered);
         }
-        self.credit(plan, router, pe, granted, was_full, t + plan.timing.credit);
-        let row = &plan.routers[router.plan as usize].colors[usize::from(index)];
         if word.control {
-            self.command(plan, router, pe, t, row, index, &mut word);
+            let torn = self.command(plan, router, granted, &mut word);
+            if torn {
+                self.tear(plan, code, router, pe, t, granted.color);
+            }
         } else if word.advance {
-            let position = &mut router.position[usize::from(index)];
-            *position = row.next(*position);
+            let next = router.table(plan).colors[index].next(router.position[index]);
+            router.position[index] = next;
         }
         word.advance = false;
         word.color = granted.color;
         for port in (0..5).filter(|port| granted.outs >> port & 1 != 0) {
-            self.forward(plan, code, router, pe, t, index, port, word);
+            self.forward(plan, code, router, pe, t, port, word);
+        }
+    }
+
+    /// The word that is granted; it leaves its lane with the last of its receptions.
+    fn take(
+        &mut self,
+        plan: &Plan,
+        router: &mut Router,
+        pe: u32,
+        t: u64,
+        granted: Candidate,
+    ) -> Slot {
+        let lane = &mut router.lanes[usize::from(granted.lane)];
+        if lane.rest == 0 {
+            lane.rest = granted.receptions;
+        }
+        lane.rest &= !granted.reception;
+        let head = lane.ring.head().copied();
+        if lane.rest != 0
+            && let Some(head) = head
+        {
+            return head;
+        }
+        let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
+        let word = lane.ring.pop(t + plan.timing.credit);
+        if lane.ring.is_empty() {
+            router.waiting &= !(1 << granted.lane);
+        }
+        self.credit(plan, router, pe, (color, port), was_full, t + plan.timing.credit);
+        word
+    }
+
+    /// A color enters teardown: its core hears of it as of a word that comes down the ramp.
+    fn tear(&mut self, plan: &Plan, code: &C, router: &mut Router, pe: u32, t: u64, color: u8) {
+        router.torn |= 1 << color;
+        if plan.program(router.number as usize).is_some() {
+            let due = t + plan.timing.ramp_down;
+            self.core(plan, code, pe).registers.tear(due, color);
+            self.wakes.core(pe, due);
         }
     }
 
@@ -364,11 +556,10 @@ impl<C: Code> Region<C> {
         plan: &Plan,
         router: &Router,
         pe: u32,
-        granted: Candidate,
+        (color, port): (u8, u8),
         was_full: bool,
         free: u64,
     ) {
-        let Candidate { color, port, .. } = granted;
         if port == RAMP {
             if was_full {
                 self.wakes.core(pe, free);
@@ -389,39 +580,34 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// R6: executes the first command and pops the list.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one router's surroundings")]
+    /// R6: executes the first command and pops the list; whether it tears the color down.
     fn command(
         &mut self,
         plan: &Plan,
         router: &mut Router,
-        pe: u32,
-        t: u64,
-        row: &ColorPlan,
-        index: u8,
+        granted: Candidate,
         word: &mut Slot,
-    ) {
-        let position = &mut router.position[usize::from(index)];
-        let old = *position;
+    ) -> bool {
+        let index = usize::from(granted.index);
+        let row = &router.table(plan).colors[index];
+        let (old, pop) = (router.position[index], row.pop);
         let command = control::first(word.payload);
-        match command {
-            Command::Nop => {}
-            Command::Advance => *position = row.next(old),
-            Command::Reset => *position = 0,
-            Command::Teardown => {
-                self.trap(plan, pe, t, TrapKind::Teardown, Color::new(row.color));
-            }
-        }
-        let changed = *position != old;
-        let pops = match row.pop {
+        let new = match command {
+            Command::Nop | Command::Teardown => old,
+            Command::Advance => row.next(old),
+            Command::Reset => 0,
+        };
+        router.position[index] = new;
+        let pops = match pop {
             PopMode::None => false,
             PopMode::Always => true,
-            PopMode::OnAdvance => changed,
-            PopMode::OnAdvanceOrNop => changed || command == Command::Nop,
+            PopMode::OnAdvance => new != old,
+            PopMode::OnAdvanceOrNop => new != old || command == Command::Nop,
         };
         if pops {
             word.payload = control::pop(word.payload);
         }
+        command == Command::Teardown
     }
 
     /// R5: a word goes out by one port.
@@ -433,7 +619,6 @@ impl<C: Code> Region<C> {
         router: &mut Router,
         pe: u32,
         t: u64,
-        index: u8,
         port: u8,
         mut word: Slot,
     ) {
@@ -447,17 +632,17 @@ impl<C: Code> Region<C> {
                     self.deliver(plan, code, pe, queue, word);
                 }
             }
-            Way::Near { pe, index, port } => {
+            Way::Near { pe, port } => {
                 self.stats.hops += 1;
                 let neighbour = self.router(plan, pe);
-                if neighbour.push(index, port, places, word) {
+                if neighbour.push(plan, word.color, port, places, word) {
                     self.wakes.router(pe, word.stamp);
                 }
             }
             Way::Far { region, pe, port: entry } => {
                 self.stats.hops += 1;
                 router
-                    .shadow(index, port, places)
+                    .shadow(word.color, port, places)
                     .push(Slot { stamp: word.stamp, ..Slot::default() });
                 self.messages.push(Message::Word { region, pe, port: entry, word });
             }
@@ -472,10 +657,6 @@ impl<C: Code> Region<C> {
             Way::Outside => {
                 let port = Port::ALL[usize::from(port)];
                 self.trap(plan, pe, t, TrapKind::LeftTheMesh { port }, color);
-            }
-            Way::NoRoute { at, from } => {
-                let from = Port::ALL[usize::from(from)];
-                self.trap_at(plan, at, t, TrapKind::NoRoute { from }, color);
             }
         }
     }

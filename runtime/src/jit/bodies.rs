@@ -12,7 +12,9 @@ use super::context::Parts;
 use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
 use crate::exec::vector::{self, Issued, VectorArgs};
-use crate::exec::{CodeTrap, CodeTrapKind, FlagAct, HostCall, Stop, interp};
+use crate::exec::{
+    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, SlotAct, Stop, interp, registers,
+};
 
 /// What the trap helper is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +76,75 @@ fn stop(parts: &mut Parts<'_>, func: u32, frame: u64, stop: Stop) -> u32 {
     STOPPED
 }
 
-pub(super) fn ensure(parts: &mut Parts<'_>, address: u64, bytes: u32, func: u32, inst: u32) -> u32 {
-    let done = parts.state.memory.ensure(address, u64::from(bytes));
+/// A load outside the slab: the value is in `result`.
+pub(super) fn load(parts: &mut Parts<'_>, address: u64, bytes: u32, func: u32, inst: u32) -> u32 {
     let loc = inst_of(parts, func, inst).1;
+    let value = match parts.state.memory.load(address, bytes) {
+        Ok(value) => Ok(value),
+        Err(outside) => {
+            let (registers, out) = (parts.registers, &*parts.out);
+            registers::load(parts.program, registers, out, address, bytes, outside)
+        }
+    };
+    match value {
+        Ok(value) => {
+            *parts.result = value;
+            DONE
+        }
+        Err(kind) => fail(parts, kind, loc),
+    }
+}
+
+/// A store outside the slab.
+pub(super) fn store(
+    parts: &mut Parts<'_>,
+    address: u64,
+    value: u64,
+    bytes: u32,
+    func: u32,
+    inst: u32,
+) -> u32 {
+    let loc = inst_of(parts, func, inst).1;
+    let done = match parts.state.memory.store(address, bytes, value) {
+        Ok(()) => Ok(()),
+        Err(outside) => {
+            let (slot, access) = (slot(parts, func, inst), (address, bytes, value));
+            registers::store(parts.program, parts.out, access, slot, loc, outside)
+        }
+    };
     settle(parts, done, loc)
+}
+
+/// The slot that an instruction belongs to, its cost being counted already.
+fn slot(parts: &Parts<'_>, func: u32, inst: u32) -> u32 {
+    let plan = parts.program.plan(FuncId::from_u32(func));
+    parts.cycles.wrapping_sub(plan.inst_cost[Inst::from_u32(inst)])
+}
+
+/// Records a write to a configuration register.
+pub(super) fn set_config(
+    parts: &mut Parts<'_>,
+    address: u64,
+    value: u64,
+    func: u32,
+    inst: u32,
+) -> u32 {
+    let loc = inst_of(parts, func, inst).1;
+    let (slot, access) = (slot(parts, func, inst), (address as u16, value as u16));
+    let done = registers::write(parts.program, parts.out, access, slot, loc);
+    settle(parts, done, loc)
+}
+
+/// Stops for the read of a configuration register.
+pub(super) fn get_config(
+    parts: &mut Parts<'_>,
+    address: u64,
+    func: u32,
+    inst: u32,
+    frame: u64,
+) -> u32 {
+    let read = ConfigRead { address: address as u16, loc: inst_of(parts, func, inst).1 };
+    stop(parts, func, frame, Stop::Config(read))
 }
 
 pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at: u32) -> u32 {
@@ -151,7 +218,8 @@ pub(super) fn flag(
     inst: u32,
 ) -> u32 {
     let loc = inst_of(parts, func, inst).1;
-    parts.out.flags.push(FlagAct { slot, op: FLAG_OPS[op as usize], id: id as u16, loc });
+    let what = ActKind::Flag { op: FLAG_OPS[op as usize], id: id as u16 };
+    parts.out.acts.push(SlotAct { slot, what, loc });
     DONE
 }
 

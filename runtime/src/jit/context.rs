@@ -11,7 +11,7 @@ use std::any::Any;
 
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{Segment, Stop};
+use crate::exec::{Registers, Segment, Stop};
 
 /// The context of a run. Fields above the line are read by generated code.
 #[repr(C)]
@@ -42,6 +42,7 @@ pub(super) struct PeContext {
     state: *mut PeState,
     program: *const LoadedProgram,
     out: *mut Segment,
+    registers: *const (dyn Registers + 'static),
     panic: Option<Box<dyn Any + Send>>,
 }
 
@@ -50,10 +51,22 @@ pub(super) struct Parts<'a> {
     pub(super) program: &'a LoadedProgram,
     pub(super) state: &'a mut PeState,
     pub(super) out: &'a mut Segment,
+    pub(super) registers: &'a dyn Registers,
     pub(super) args: &'a [u64],
     pub(super) cycles: &'a mut u32,
     pub(super) result: &'a mut u64,
     pub(super) sp: &'a mut u64,
+}
+
+/// What a run sees beside program and state.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// The PE's slot values.
+    pub(super) slots: &'a [u64],
+    /// Address of each function.
+    pub(super) codes: &'a [usize],
+    /// What loads beyond the memory see.
+    pub(super) registers: &'a dyn Registers,
 }
 
 impl PeContext {
@@ -61,11 +74,11 @@ impl PeContext {
     pub(super) fn new(
         program: &LoadedProgram,
         state: &mut PeState,
-        slots: &[u64],
-        codes: &[usize],
+        around: Around<'_>,
         args: &mut [u64],
         out: &mut Segment,
     ) -> PeContext {
+        let Around { slots, codes, registers } = around;
         assert!(slots.len() >= program.program().slots.len(), "a value per slot");
         assert!(args.len() >= program.args_len(), "room for arguments");
         let mut context = PeContext {
@@ -83,6 +96,13 @@ impl PeContext {
             state,
             program,
             out,
+            // SAFETY: only the lifetime changes, between pointers of one layout; the context lives
+            // for one run, and what it was made from outlives that.
+            registers: unsafe {
+                std::mem::transmute::<*const (dyn Registers + '_), *const (dyn Registers + 'static)>(
+                    registers,
+                )
+            },
             panic: None,
         };
         context.sync();
@@ -102,8 +122,8 @@ impl PeContext {
 
     /// Borrows the parts for the length of a helper call.
     pub(super) fn parts(&mut self) -> Parts<'_> {
-        // SAFETY: the three pointers were made from references that outlive the context (`new`)
-        // to three different objects; `args` points to `args_len` words by the assertion there.
+        // SAFETY: the four pointers were made from references that outlive the context (`new`)
+        // to four different objects; `args` points to `args_len` words by the assertion there.
         // `&mut self` keeps the borrow alone.
         unsafe {
             let program = &*self.program;
@@ -111,6 +131,7 @@ impl PeContext {
                 program,
                 state: &mut *self.state,
                 out: &mut *self.out,
+                registers: &*self.registers,
                 args: std::slice::from_raw_parts(self.args, program.args_len()),
                 cycles: &mut self.cycles,
                 result: &mut self.result,

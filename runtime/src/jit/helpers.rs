@@ -106,8 +106,14 @@ macro_rules! helpers {
 }
 
 helpers! {
-    /// Makes a range part of the memory, or traps.
-    Ensure = ensure(address: u64, bytes: u32, func: u32, inst: u32) -> u32;
+    /// Loads from outside the slab: memory not made yet, or registers; the value is in `result`.
+    Load = load(address: u64, bytes: u32, func: u32, inst: u32) -> u32;
+    /// Stores to outside the slab.
+    Store = store(address: u64, value: u64, bytes: u32, func: u32, inst: u32) -> u32;
+    /// Records a write to a configuration register.
+    SetConfig = set_config(address: u64, value: u64, func: u32, inst: u32) -> u32;
+    /// Stops for the read of a configuration register.
+    GetConfig = get_config(address: u64, func: u32, inst: u32, frame: u64) -> u32;
     /// Traps.
     Trap = trap(kind: u32, detail: u64, func: u32, inst: u32) -> u32;
     /// Issues the vector operation of an instruction; operands are in `args`.

@@ -16,12 +16,12 @@ use cranelift_module::ModuleError;
 use dflow_ir::program::FuncId;
 
 use self::code::{Code, Ended};
-use self::context::PeContext;
+use self::context::{Around, PeContext};
 use self::helpers::Helper;
 pub(crate) use self::helpers::fused_multiply_add;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{CodeEngine, Entry, Segment};
+use crate::exec::{CodeEngine, Entry, Registers, Segment};
 
 /// Why a program has no native code.
 #[derive(Debug, thiserror::Error)]
@@ -60,12 +60,13 @@ impl std::fmt::Debug for Jit {
 }
 
 impl CodeEngine for Jit {
-    fn run(
+    fn run_with(
         &self,
         program: &LoadedProgram,
         state: &mut PeState,
         slots: &[u64],
         entry: Entry<'_>,
+        registers: &dyn Registers,
         out: &mut Segment,
     ) {
         assert_eq!(program.id(), self.program, "code of another program");
@@ -82,7 +83,8 @@ impl CodeEngine for Jit {
                 }
                 Entry::Resume { .. } => FuncId::from_u32((state.frames[0] >> 32) as u32),
             };
-            let mut context = PeContext::new(program, state, slots, self.code.table(), buffer, out);
+            let around = Around { slots, codes: self.code.table(), registers };
+            let mut context = PeContext::new(program, state, around, buffer, out);
             if let Entry::Resume { value } = entry {
                 context.resuming = 1;
                 context.value = value;

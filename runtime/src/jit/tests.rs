@@ -20,9 +20,18 @@ use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::FRAME_HEADER;
 use crate::exec::{
-    CodeEngine, CodeTrapKind, Entry, FifoCheck, PeState, Segment, Stop, VectorStart, VectorState,
-    finish_host_call,
+    ActKind, CodeEngine, CodeTrapKind, ConfigRead, Entry, FifoCheck, PeState, Registers, Segment,
+    Stop, VectorStart, VectorState, finish_host_call,
 };
+
+/// Registers that hold something of their own.
+struct Addresses;
+
+impl Registers for Addresses {
+    fn read(&self, address: u16) -> Option<u16> {
+        Some(address.wrapping_mul(31))
+    }
+}
 
 /// Runs a program on both engines side by side and compares all that can be seen.
 struct Pair {
@@ -63,8 +72,8 @@ impl Pair {
     fn run(&mut self, entry: Entry<'_>) -> Segment {
         let (mut first, mut second) = (Segment::default(), Segment::default());
         let (program, slots) = (&self.program, &self.slots);
-        Interpreter.run(program, &mut self.plain, slots, entry, &mut first);
-        self.jit.run(program, &mut self.native, slots, entry, &mut second);
+        Interpreter.run_with(program, &mut self.plain, slots, entry, &Addresses, &mut first);
+        self.jit.run_with(program, &mut self.native, slots, entry, &Addresses, &mut second);
         assert_eq!(first, second);
         self.compare(&first.stop);
         first
@@ -121,6 +130,7 @@ impl Pair {
                     self.vector(&start)
                 }
                 Stop::Clock(_) => 1000 + turn * 13,
+                Stop::Config(read) => u64::from(read.address) + turn,
                 Stop::Yield => 0,
                 Stop::Host(call) => {
                     let values: Vec<u64> = (0..call.dsts.len() as u64).map(|v| v + turn).collect();
@@ -637,7 +647,7 @@ fn a_fabric_descriptor_in_place_of_memory_traps() {
 /// How often each kind of segment end comes up: a generator that traps at once tests nothing.
 #[test]
 fn random_programs_reach_every_kind_of_stop() {
-    let mut counts = [0; 5];
+    let mut counts = [0; 6];
     for seed in 0..120u64 {
         let program = random::program(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let last = program.funcs.len() as u32 - 1;
@@ -648,10 +658,58 @@ fn random_programs_reach_every_kind_of_stop() {
                 Stop::Clock(_) => 2,
                 Stop::Yield => 3,
                 Stop::Trap(_) => 4,
+                Stop::Config(_) => 5,
                 Stop::Host(_) => continue,
             };
             counts[kind] += 1;
         }
     }
     assert!(counts.iter().all(|&count| count >= 10), "{counts:?}");
+}
+
+/// Loads and stores beyond the memory, and the instructions for registers.
+#[test]
+fn registers_are_words_that_a_segment_writes_in_slots_of_their_own() {
+    let mut b = function(&[], Some(Ty::I32));
+    let route = b.constant(Ty::I16, 0x7f23);
+    let bytes = b.constant(Ty::I16, 2 * 0x7f23);
+    let value = b.constant(Ty::I16, 0x1234);
+    let both = b.local(Ty::I32);
+    b.inst(InstData::Store { addr: bytes, offset: 2, src: value });
+    b.inst(InstData::Load { dst: both, addr: bytes, offset: 0 });
+    b.inst(InstData::SetConfig { addr: route, src: value });
+    b.inst(InstData::GetConfig { dst: value, addr: route });
+    b.terminate(Terminator::Return(Some(both)));
+    let mut pair = Pair::of(vec![b.finish()]);
+    let segment = pair.start(0, &[]);
+    let writes: Vec<(u32, ActKind)> = segment.acts.iter().map(|act| (act.slot, act.what)).collect();
+    let write = |address| ActKind::Write { address, value: 0x1234 };
+    assert_eq!(writes, [(0, write(0x7f24)), (2, write(0x7f23))]);
+    assert!(matches!(segment.stop, Stop::Config(ConfigRead { address: 0x7f23, .. })));
+    // The load saw its own write above the other register.
+    let seen = u32::from(0x7f23u16.wrapping_mul(31)) | 0x1234 << 16;
+    assert_eq!(pair.plain.suspended_local(both), Some(seen.into()));
+}
+
+#[test]
+fn what_is_neither_memory_nor_a_register_traps_by_name() {
+    let kind = |address: u64, ty: Ty| {
+        let mut b = function(&[], None);
+        let addr = b.constant(Ty::I16, address);
+        let value = b.local(ty);
+        b.inst(InstData::Load { dst: value, addr, offset: 0 });
+        b.terminate(Terminator::Return(None));
+        match Pair::of(vec![b.finish()]).start(0, &[]).stop {
+            Stop::Trap(trap) => trap.kind,
+            stop => panic!("{stop:?}"),
+        }
+    };
+    let outside = |address, bytes| CodeTrapKind::OutsideMemory { address, bytes };
+    assert_eq!(kind(0xfe70, Ty::I16), outside(0xfe70, 2));
+    assert_eq!(kind(0xd000, Ty::I16), outside(0xd000, 2));
+    assert_eq!(kind(2 * 0x7f37, Ty::I32), CodeTrapKind::NoRegister { address: 0x7f38 });
+    for (address, ty) in [(0xfe41, Ty::I16), (0xfe40, Ty::I8)] {
+        let why = "is read and written as a whole word";
+        assert_eq!(kind(address, ty), CodeTrapKind::BadRegister { address: 0x7f20, why });
+    }
 }

@@ -1,6 +1,6 @@
 //! What the scheduler asks of whatever runs code.
 
-use crate::exec::{CodeTrapKind, Entry, Segment, VectorStart};
+use crate::exec::{CodeTrapKind, Entry, Registers, Segment, VectorStart};
 
 /// Names a PE to the code engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,14 @@ pub(crate) trait Code: Sync {
     fn bytes(&self, pe: Pe) -> u64;
 
     /// Runs a segment.
-    fn run(&self, pe: Pe, state: &mut Self::State, entry: Entry<'_>, out: &mut Segment);
+    fn run(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        entry: Entry<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    );
 
     /// Begins a vector operation.
     fn begin(&self, pe: Pe, state: &mut Self::State, start: &VectorStart) -> Self::Op;

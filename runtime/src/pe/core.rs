@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use dflow_ir::inst::{FlagOp, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
+use dflow_ir::target::TEARDOWN_TASK;
 
 use super::code::{Code, Pe};
 use super::main::Main;
 use super::op::Op;
 use super::plan::{IDS, NO_TASK, PePlan};
+use super::registers::CoreRegisters;
 use crate::exec::Segment;
 use crate::exec::Stop;
 use crate::fabric::control;
@@ -49,6 +51,7 @@ pub(crate) struct Core<C: Code> {
     /// Completions to come, by cycle.
     pub(crate) due: VecDeque<(u64, Completion)>,
     pub(crate) clock: Clock,
+    pub(crate) registers: CoreRegisters,
     /// A trap ended it.
     pub(crate) dead: bool,
     /// What the current visit has done.
@@ -117,7 +120,7 @@ impl<C: Code> Core<C> {
             leaving: 0,
             main: Main::Idle,
             task: NO_TASK,
-            segment: Segment { cycles: 0, flags: Vec::new(), stop: Stop::Return },
+            segment: Segment { cycles: 0, acts: Vec::new(), stop: Stop::Return },
             threads: Vec::new(),
             owned_in: 0,
             owned_out: 0,
@@ -128,6 +131,7 @@ impl<C: Code> Core<C> {
             thread_blocked: 0,
             due: VecDeque::new(),
             clock: Clock::default(),
+            registers: CoreRegisters::default(),
             dead: false,
             acted: Acted::default(),
         };
@@ -169,6 +173,13 @@ impl<C: Code> Core<C> {
 
     /// R8 (a): what is due in cycle `t`.
     fn complete(&mut self, program: &PePlan, t: u64) -> Result<(), Fault> {
+        if self.registers.torn(t) {
+            self.acted.acted = true;
+            // Nobody need listen.
+            if program.local[usize::from(TEARDOWN_TASK)] != NO_TASK {
+                self.activated |= 1 << TEARDOWN_TASK;
+            }
+        }
         while let Some(&(_, completion)) = self.due.front().filter(|(due, _)| *due <= t) {
             self.due.pop_front();
             self.acted.acted = true;
@@ -322,6 +333,9 @@ impl<C: Code> Region<C> {
         if is_local {
             core.activated &= !(1 << id);
             core.task = program.local[usize::from(id)];
+            if id == TEARDOWN_TASK {
+                core.registers.begin_teardown();
+            }
         } else {
             word = self.take_input(plan, core, pe, queue, t);
             core.task = match control::entry(word.payload) {
@@ -368,12 +382,8 @@ impl<C: Code> Region<C> {
         if core.leaving == 0 {
             return;
         }
-        let number = core.at.number as usize;
         let router = self.routers[pe as usize].as_deref();
-        let free_from = |color: u8| match (router, plan.color_index(number, color)) {
-            (Some(router), Some(index)) => router.free_from(index, RAMP),
-            _ => 0,
-        };
+        let free_from = |color: u8| router.map_or(0, |router| router.free_from(plan, color, RAMP));
         let queue = match core.departure(free_from, t) {
             Ok(queue) => queue,
             Err(later) => {
@@ -388,13 +398,9 @@ impl<C: Code> Region<C> {
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }
-        let Some(index) = plan.color_index(number, word.color) else {
-            let from = dflow_ir::mesh::Port::Ramp;
-            self.trap_at(plan, number, t, TrapKind::NoRoute { from }, Color::new(word.color));
-            return;
-        };
         word.stamp = t + plan.timing.ramp_up;
-        if self.router(plan, pe).push(index, RAMP, plan.timing.ramp_places, word) {
+        let places = plan.timing.ramp_places;
+        if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
             self.wakes.router(pe, word.stamp);
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::code::{Code, Element, Fifo, Pe};
 use crate::exec::{
-    CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Segment, VectorStart,
-    VectorState,
+    CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
+    VectorStart, VectorState,
 };
 
 /// Programs with their code, and the PEs' slot values.
@@ -42,9 +42,16 @@ impl Code for Programs {
         self.program(pe).slab_bytes() as u64
     }
 
-    fn run(&self, pe: Pe, state: &mut PeState, entry: Entry<'_>, out: &mut Segment) {
+    fn run(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        entry: Entry<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    ) {
         let (program, engine) = &self.loaded[usize::from(pe.program)];
-        engine.run(program, state, self.slots(pe), entry, out);
+        engine.run_with(program, state, self.slots(pe), entry, registers, out);
     }
 
     fn begin(&self, pe: Pe, _: &mut PeState, start: &VectorStart) -> VectorState {

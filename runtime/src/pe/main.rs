@@ -9,7 +9,9 @@ use super::core::{Clock, Completion, Core, Fault};
 use super::issue::Readiness;
 use super::op::Op;
 use super::plan::{NO_TASK, PePlan, TaskPlan};
-use crate::exec::{CodeTrap, Entry, FlagAct, Segment, Stop, VectorStart};
+use super::registers::{View, view};
+use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SlotAct, Stop, VectorStart};
+use crate::fabric::router::Router;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -89,7 +91,8 @@ impl<C: Code> Region<C> {
         match std::mem::replace(&mut core.main, Main::Idle) {
             Main::Idle | Main::Counting { .. } => Ok(()),
             Main::Ready { next, .. } => {
-                run_segment(program, code, core, next);
+                let router = self.routers[pe as usize].as_deref();
+                run_segment(plan, program, code, core, router, next);
                 let total = core.segment.cycles.max(1);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
@@ -116,20 +119,25 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         let Main::Counting { slot, total, mut flag, .. } = core.main else { return Ok(()) };
         let is_last = slot + 1 == total;
-        while let Some(&act) = core.segment.flags.get(flag as usize)
+        while let Some(&act) = core.segment.acts.get(flag as usize)
             && (is_last || act.slot <= slot)
         {
-            let FlagAct { slot: _, op, id, loc } = act;
+            let SlotAct { slot: _, what, loc } = act;
             flag += 1;
+            let done = match what {
+                ActKind::Flag { op, id } => core.flag(program, op, id),
+                ActKind::Write { address, value } => {
+                    self.write_register(plan, pe, t, address, value)
+                }
+            };
             let task = core.task;
-            let fault = |kind| Fault { kind, task, loc, color: None };
-            core.flag(program, op, id).map_err(fault)?;
+            done.map_err(|kind| Fault { kind, task, loc, color: None })?;
         }
         if is_last {
             core.acted.acted = true;
             return self.stop(plan, program, code, core, pe, t);
         }
-        let next_flag = core.segment.flags.get(flag as usize).map_or(u32::MAX, |it| it.slot);
+        let next_flag = core.segment.acts.get(flag as usize).map_or(u32::MAX, |it| it.slot);
         let next = next_flag.clamp(slot + 1, total - 1);
         core.main = Main::Counting { slot: slot + 1, total, next, flag, asleep: None };
         core.acted.counted = true;
@@ -160,11 +168,22 @@ impl<C: Code> Region<C> {
                 core.main = Main::resume(t + 1, value);
                 Ok(())
             }
+            Stop::Config(ConfigRead { address, loc }) => {
+                let router = self.routers[pe as usize].as_deref();
+                let value = view(plan, core, router).look(address).ok_or(Fault {
+                    kind: TrapKind::Code(CodeTrapKind::NoRegister { address }),
+                    task,
+                    loc,
+                    color: None,
+                })?;
+                core.main = Main::resume(t + 1, value.into());
+                Ok(())
+            }
             Stop::Trap(CodeTrap { kind, loc }) => {
                 Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
             }
             Stop::Host(_) => {
-                let kind = crate::exec::CodeTrapKind::Unreachable;
+                let kind = CodeTrapKind::Unreachable;
                 let loc = program.tasks[usize::from(task)].loc;
                 Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
             }
@@ -325,18 +344,27 @@ impl<C: Code> Core<C> {
 }
 
 /// Runs code up to its next act; the result stands in the core's segment.
-fn run_segment<C: Code>(program: &PePlan, code: &C, core: &mut Core<C>, next: Next) {
-    let segment: &mut Segment = &mut core.segment;
-    segment.flags.clear();
+fn run_segment<C: Code>(
+    plan: &Plan,
+    program: &PePlan,
+    code: &C,
+    core: &mut Core<C>,
+    router: Option<&Router>,
+    next: Next,
+) {
+    let Core { at, state, segment, task, registers, .. } = core;
+    let number = at.number as usize;
+    let view = View { plan, number, router, core: registers };
+    segment.acts.clear();
     segment.cycles = 0;
     match next {
         Next::Start { args, count } => {
-            let func = program.tasks[usize::from(core.task)].func;
+            let func = program.tasks[usize::from(*task)].func;
             let args = &args[..usize::from(count)];
-            code.run(core.at, &mut core.state, Entry::Start { func, args }, segment);
+            code.run(*at, state, Entry::Start { func, args }, &view, segment);
         }
         Next::Resume { value } => {
-            code.run(core.at, &mut core.state, Entry::Resume { value }, segment);
+            code.run(*at, state, Entry::Resume { value }, &view, segment);
         }
     }
 }

@@ -11,3 +11,4 @@ pub(crate) mod issue;
 pub(crate) mod main;
 pub(crate) mod op;
 pub(crate) mod plan;
+pub(crate) mod registers;

@@ -1,6 +1,6 @@
 //! What a core knows from its program: immutable, one per program.
 
-use dflow_ir::inst::FlagOp;
+use dflow_ir::inst::{FlagOp, InstData};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{FuncId, Program, TaskKind};
@@ -38,6 +38,10 @@ pub(crate) struct PePlan {
     pub(crate) initial: Vec<(FlagOp, u8)>,
     /// Whether anything can happen on a PE before a word comes.
     pub(crate) starts: bool,
+    /// Configuration registers written before the start: word address and value.
+    pub(crate) config: Vec<(u16, u16)>,
+    /// Whether it writes configuration registers at all (other than through pointers).
+    pub(crate) configures: bool,
     pub(crate) microthreads: u8,
 }
 
@@ -102,6 +106,8 @@ impl PePlan {
             data: 0,
             initial: Vec::new(),
             starts: false,
+            config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
+            configures: configures(program),
             microthreads: target.microthreads.min(8),
         };
         plan.bind_queues(program, target)?;
@@ -227,4 +233,11 @@ impl PePlan {
         self.queue_of[usize::from(id)] = queue as u8;
         queue
     }
+}
+
+/// Whether a program has an instruction that writes configuration registers.
+fn configures(program: &Program) -> bool {
+    let writes = |inst: &InstData| matches!(inst, InstData::SetConfig { .. });
+    let mut funcs = program.funcs.values();
+    !program.initial_config.is_empty() || funcs.any(|func| func.insts.values().any(writes))
 }

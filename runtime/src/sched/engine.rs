@@ -21,7 +21,7 @@ use crate::outcome::{Deadlock, RunEnd};
 use crate::pe::code::Code;
 use crate::pe::main::Main;
 use crate::stats::Stats;
-use crate::trap::{Trap, TrapKind};
+use crate::trap::Trap;
 
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
@@ -46,11 +46,13 @@ impl<C: Code> Engine<C> {
         let mut regions: Vec<Region<C>> =
             (0..plan.regions()).map(|id| Region::new(&plan, id, wakes)).collect();
         for (number, &program) in plan.program_of.iter().enumerate() {
-            if plan.programs.get(usize::from(program)).is_some_and(|program| program.starts) {
+            let program = plan.programs.get(usize::from(program));
+            if program.is_some_and(|it| it.starts || !it.config.is_empty()) {
                 let at = plan.coord(number);
                 let (region, pe) = plan.locate(at.x.into(), at.y.into());
                 let region = &mut regions[region as usize];
                 region.core(&plan, &code, pe);
+                region.configure(&plan, pe);
                 region.wakes.core(pe, 0);
             }
         }
@@ -87,22 +89,16 @@ impl<C: Code> Engine<C> {
         let Some(&info) = self.plan.links.get(link.0 as usize) else { return false };
         let (x, y) = (info.at.x.into(), info.at.y.into());
         let (region, pe) = self.plan.locate(x, y);
-        let color = self.plan.color_index(self.plan.number(x, y), info.color.index());
         if !info.to_mesh {
             return false;
         }
         let cycle = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
-        let Some(color) = color else {
-            let kind = TrapKind::NoRoute { from: info.port };
-            region.trap(&self.plan, pe, cycle, kind, Some(info.color));
-            return true;
-        };
         let counted = self.plan.rooms.get(link.0 as usize).copied().flatten().is_some();
         let router = region.router(&self.plan, pe);
         let known = router.sources.iter().position(|source| source.link == link.0);
         let index = known.unwrap_or_else(|| {
-            let port = info.port as u8;
+            let (color, port) = (info.color.index(), info.port as u8);
             let words = VecDeque::new();
             router.sources.push(Source { link: link.0, color, port, words, next: 0, counted });
             router.sources.len() - 1

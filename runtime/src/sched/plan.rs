@@ -4,8 +4,9 @@
 //! row over the program's rectangle; a region numbers its own PEs likewise.
 
 use dflow_ir::mesh::{Coord, Port};
+use dflow_ir::target::TargetId;
 
-use crate::fabric::plan::{NONE, RouterPlan};
+use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
 use crate::pe::plan::PePlan;
 
@@ -14,6 +15,7 @@ use crate::pe::plan::PePlan;
 pub(crate) struct Plan {
     pub(crate) width: u32,
     pub(crate) height: u32,
+    pub(crate) target: TargetId,
     /// Side of a region.
     pub(crate) side: u32,
     pub(crate) timing: Latencies,
@@ -98,13 +100,6 @@ impl Plan {
         let x = x.checked_add_signed(dx).filter(|&x| x < self.width)?;
         let y = y.checked_add_signed(dy).filter(|&y| y < self.height)?;
         Some((x, y))
-    }
-
-    /// Index of a color in the plan of a PE's router.
-    pub(crate) fn color_index(&self, pe: usize, color: u8) -> Option<u8> {
-        let plan = self.routers.get(*self.router_of.get(pe)? as usize)?;
-        let index = plan.index_of[usize::from(color)];
-        (index != NONE).then_some(index)
     }
 
     /// The program of a PE.

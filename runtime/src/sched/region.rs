@@ -66,16 +66,14 @@ pub(crate) enum Message {
 pub(crate) enum Way {
     /// To the own core.
     Core,
-    /// To a router of this region: PE, color index, port.
-    Near { pe: u32, index: u8, port: u8 },
+    /// To a router of this region: PE, port.
+    Near { pe: u32, port: u8 },
     /// To a router of another region.
     Far { region: u32, pe: u32, port: u8 },
     /// To the host.
     Host { link: u32 },
     /// Out of the rectangle.
     Outside,
-    /// To a router without this color.
-    NoRoute { at: usize, from: u8 },
 }
 
 impl<C: Code> Region<C> {
@@ -109,13 +107,13 @@ impl<C: Code> Region<C> {
         plan.number(x, y)
     }
 
-    /// The router of a PE whose color is configured, made if need be.
+    /// The router of a PE, made if need be.
     pub(crate) fn router(&mut self, plan: &Plan, pe: u32) -> &mut Router {
         let (rect, bytes) = (self.rect, &mut self.bytes);
         self.routers[pe as usize].get_or_insert_with(|| {
             let (x, y) = place(rect, pe);
             let router = Router::new(plan, x, y);
-            *bytes += 256 + 80 * router.position.len() as u64;
+            *bytes += 256 + 80 * router.color_count() as u64;
             Box::new(router)
         })
     }
@@ -168,18 +166,14 @@ impl<C: Code> Region<C> {
     pub(crate) fn accept(&mut self, plan: &Plan, message: Message) {
         match message {
             Message::Word { pe, port, word, .. } => {
-                let index = plan.color_index(self.number(plan, pe), word.color);
-                // The sender has looked at this router's plan.
-                let Some(index) = index else { return };
                 let places = plan.timing.link_places;
-                if self.router(plan, pe).push(index, port, places, word) {
+                if self.router(plan, pe).push(plan, word.color, port, places, word) {
                     self.wakes.router(pe, word.stamp);
                 }
             }
             Message::Credit { pe, color, port, free, .. } => {
-                let Some(index) = plan.color_index(self.number(plan, pe), color) else { return };
                 let places = plan.timing.link_places;
-                let shadow = self.router(plan, pe).shadow(index, port, places);
+                let shadow = self.router(plan, pe).shadow(color, port, places);
                 let was_full = shadow.is_full();
                 shadow.pop(free);
                 if was_full {

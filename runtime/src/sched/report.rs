@@ -7,6 +7,7 @@ use dflow_ir::mesh::{Color, Coord, Port};
 
 use super::plan::Plan;
 use super::region::Region;
+use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP};
 use crate::outcome::{Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
@@ -58,7 +59,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
                     *group = (group.0 + 1, group.1.min(number), group.2.max(number));
                 }
             }
-            for (color, place, words) in standing(plan, region, pe) {
+            for (color, place, words) in standing(region, pe) {
                 let entry = stuck.entry((color, place)).or_insert((0, 0, number));
                 *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
             }
@@ -141,7 +142,7 @@ fn kind<C: Code>(core: &Core<C>, op: &Op<C::Op>) -> Kind {
 }
 
 /// Words that stand on a PE.
-fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
+fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
     let mut all = Vec::new();
     let mut note = |color: u8, place, words: usize| {
         if let (Some(color), 1..) = (Color::new(color), words) {
@@ -149,10 +150,9 @@ fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, St
         }
     };
     if let Some(router) = &region.routers[pe as usize] {
-        let colors = &plan.routers[router.plan as usize].colors;
         for lane in &router.lanes {
             let port = Port::ALL[usize::from(lane.port)];
-            note(colors[usize::from(lane.color)].color, StuckPlace::Router(port), lane.ring.len());
+            note(lane.color, StuckPlace::Router(port), lane.ring.len());
         }
     }
     if let Some(core) = &region.cores[pe as usize] {
@@ -222,8 +222,7 @@ fn trace<C: Code>(
         if stands.is_none() {
             stands = words_at(plan, regions, at, color).map(|port| (at, port));
         }
-        let Some(index) = plan.color_index(pe, color) else { continue };
-        let row = &plan.routers[plan.router_of[pe] as usize].colors[usize::from(index)];
+        let Some(row) = row_at(plan, regions, pe, color) else { continue };
         let rx = row.rx[..usize::from(row.positions)].iter().fold(0, |all, rx| all | rx);
         for port in Port::ALL.into_iter().filter(|&port| rx >> port as u8 & 1 != 0) {
             if port as u8 == RAMP {
@@ -251,8 +250,7 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
         | TrapKind::QueueBusy { .. }
         | TrapKind::BadQueue { .. }
         | TrapKind::UnboundTask { .. }
-        | TrapKind::BadId { .. }
-        | TrapKind::Teardown => return None,
+        | TrapKind::BadId { .. } => return None,
     };
     let (color, start) = (trap.color?.index(), plan.number(x, y));
     let senders = match trap.kind {
@@ -293,11 +291,25 @@ fn core_at<'r, C: Code>(plan: &Plan, regions: &'r [Region<C>], pe: usize) -> Opt
     regions[region].cores[local].as_deref()
 }
 
+/// The configuration of a color at a PE's router, as it is now.
+fn row_at<'r, C: Code>(
+    plan: &'r Plan,
+    regions: &'r [Region<C>],
+    pe: usize,
+    color: u8,
+) -> Option<&'r ColorPlan> {
+    let (region, local) = locate(plan, plan.coord(pe));
+    let table = match regions[region].routers[local].as_deref() {
+        Some(router) => Some(router.table(plan)),
+        None => plan.routers.get(*plan.router_of.get(pe)? as usize),
+    };
+    table?.row(color).filter(|row| row.known)
+}
+
 fn words_at<C: Code>(plan: &Plan, regions: &[Region<C>], at: Coord, color: u8) -> Option<Port> {
     let (region, local) = locate(plan, at);
     let router = regions[region].routers[local].as_deref()?;
-    let index = plan.color_index(plan.number(at.x.into(), at.y.into()), color)?;
-    let holds = |lane: &&Lane| lane.color == index && !lane.ring.is_empty();
+    let holds = |lane: &&Lane| lane.color == color && !lane.ring.is_empty();
     let lane = router.lanes.iter().filter(holds).min_by_key(|lane| lane.port)?;
     Some(Port::ALL[usize::from(lane.port)])
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod args;
 mod color;
+mod config;
 mod dsd;
 mod export;
 mod host;

@@ -1,6 +1,8 @@
 //! The builtins, one row each, sorted by name.
 
-use super::{Handler, color, dsd, export, host, ids, layout, map, queue, structs, task, values};
+use super::{
+    Handler, color, config, dsd, export, host, ids, layout, map, queue, structs, task, values,
+};
 
 /// A row.
 pub(crate) struct Row {
@@ -138,8 +140,14 @@ pub(crate) const ROWS: &[Row] = &[
     row("fp16", (0, 0), X, values::fp16, "the 16-bit float type"),
     row("get_array", (1, 1), X, values::get_array, "a string as an array of bytes"),
     row("get_color", (1, 1), X, ids::get_color, "a color by number"),
-    later("get_config", REGISTERS, "reads a configuration register"),
-    later("get_config_unchecked", REGISTERS, "reads a configuration register"),
+    row("get_config", (1, 2), CR, config::get, "a configuration register's value"),
+    row(
+        "get_config_unchecked",
+        (1, 2),
+        CR,
+        config::get_unchecked,
+        "a configuration register's value, any register's",
+    ),
     row("get_control_task_id", (1, 1), X, ids::get_control_task_id, "a control task id by number"),
     row(
         "get_data_task_id",
@@ -217,8 +225,14 @@ pub(crate) const ROWS: &[Row] = &[
     row("rpc", (1, 1), C, export::rpc, "asks for the server of host calls, which is there anyway"),
     later("set_active_prng", "one generator per PE only", "chooses a random generator"),
     row("set_color_config", (4, 4), L, color::set_color_config, "configures a color on a PE"),
-    later("set_config", REGISTERS, "writes a configuration register"),
-    later("set_config_unchecked", REGISTERS, "writes a configuration register"),
+    row("set_config", (2, 3), CR, config::set, "writes a configuration register"),
+    row(
+        "set_config_unchecked",
+        (2, 3),
+        CR,
+        config::set_unchecked,
+        "writes a configuration register, any of them",
+    ),
     later("set_control_task_table", WSE3, "separates the table of control tasks"),
     row("set_dsd_base_addr", (2, 2), X, dsd::set_base, "a descriptor with another base"),
     row("set_dsd_length", (2, 2), X, dsd::set_length, "a descriptor with another length"),

@@ -100,6 +100,7 @@ impl<'p> Names<'p> {
             | ExprKind::SetStride { .. }
             | ExprKind::Vector(_)
             | ExprKind::Random
+            | ExprKind::GetConfig(_)
             | ExprKind::ClockRead => None,
         }
     }
@@ -149,6 +150,7 @@ impl<'p> Names<'p> {
             ExprKind::Vector(vector) => self.vector(vector),
             ExprKind::Random => "random()".to_owned(),
             ExprKind::ClockRead => "clock()".to_owned(),
+            ExprKind::GetConfig(addr) => format!("config({})", self.expr(addr)),
             ExprKind::Load { .. }
             | ExprKind::Unary(_, _)
             | ExprKind::Binary(_, _, _)

@@ -67,6 +67,9 @@ fn write_stmt(text: &mut String, names: &Names<'_>, stmt: &Stmt, depth: usize) -
             let side = if *write_side { "write" } else { "read" };
             format!("fifo{fifo} {side} length = {}", names.expr(length))
         }
+        StmtKind::SetConfig { addr, value } => {
+            format!("config({}) = {}", names.expr(addr), names.expr(value))
+        }
         StmtKind::Clock(op) => format!("clock {op:?}").to_lowercase(),
         StmtKind::Assert { cond, message } => format!("assert {} {message:?}", names.expr(cond)),
         StmtKind::Host { op, dests, args } => {

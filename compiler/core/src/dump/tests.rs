@@ -109,6 +109,7 @@ fn a_typed_program_reads_like_code() {
         queues: vec![QueueBinding { input: false, queue: 2, color, span: SPAN }],
         initial_flags: vec![(FlagOp::Activate, 8, SPAN)],
         initial_dsrs: Vec::new(),
+        initial_config: Vec::new(),
         colors: Vec::new(),
         host_links: Vec::new(),
         exports: Vec::new(),

@@ -33,6 +33,7 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         queues,
         initial_flags,
         initial_dsrs,
+        initial_config,
         colors,
         host_links,
         exports,
@@ -70,6 +71,9 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         writeln!(text, "start {} {id}", flag_name(*op))?;
     }
     initial_dsrs.iter().try_for_each(|load| write_dsr(text, program, load))?;
+    for (address, value, _) in initial_config {
+        writeln!(text, "config {address:#06x} = {value:#06x}")?;
+    }
     for (color, color_config, _) in colors {
         writeln!(text, "color {} {}", color.index(), config(color_config))?;
     }

@@ -74,6 +74,7 @@ impl Lower<'_> {
             }
             ExprKind::FuncAddress(func) => InstData::FuncAddress { dst, func: func_id(*func) },
             ExprKind::Random => InstData::Random { dst },
+            ExprKind::GetConfig(addr) => InstData::GetConfig { dst, addr: self.value(addr) },
             ExprKind::ClockRead => InstData::Clock { op: ClockOp::Read, dst: Some(dst) },
             ExprKind::Mem1d { base, extent, stride, indexed } => InstData::MakeMem1d {
                 dst,
@@ -186,6 +187,7 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         | ExprKind::SetStride { .. }
         | ExprKind::Vector(_)
         | ExprKind::Random
+        | ExprKind::GetConfig(_)
         | ExprKind::ClockRead => None,
     }
 }

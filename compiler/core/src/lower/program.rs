@@ -4,8 +4,8 @@ use dflow_ir::func::Signature;
 use dflow_ir::inst::{FlagOp, VectorOptions};
 use dflow_ir::mesh::{Color, ColorConfig};
 use dflow_ir::program::{
-    ExportBinding, FuncId, Global, GlobalId, InitialDsr, InitialFlag, LocalColorConfig, Program,
-    QueueBinding, Reloc, SigId, SlotId, Symbol, TaskBinding,
+    ExportBinding, FuncId, Global, GlobalId, InitialConfig, InitialDsr, InitialFlag,
+    LocalColorConfig, Program, QueueBinding, Reloc, SigId, SlotId, Symbol, TaskBinding,
 };
 use dflow_syntax::Span;
 use indexmap::IndexSet;
@@ -32,6 +32,7 @@ pub(crate) fn program(typed: &typed::Program, locs: &LocTable<'_>) -> Program {
         queues: typed.queues.iter().map(|queue| lower_queue(*queue, locs)).collect(),
         initial_flags: typed.initial_flags.iter().map(|&flag| lower_flag(flag, locs)).collect(),
         initial_dsrs: typed.initial_dsrs.iter().map(lower_dsr).collect(),
+        initial_config: typed.initial_config.iter().map(|&set| lower_config(set, locs)).collect(),
         colors: typed.colors.iter().map(|color| lower_color(color, locs)).collect(),
         host_links: typed.host_links.clone(),
         exports: typed.exports.iter().map(|&export| lower_export(export)).collect(),
@@ -107,6 +108,10 @@ fn lower_dsr(load: &typed::InitialDsr) -> InitialDsr {
         save_address: options.save_address,
         single_step: options.single_step,
     }
+}
+
+fn lower_config((address, value, span): (u16, u16, Span), locs: &LocTable<'_>) -> InitialConfig {
+    InitialConfig { address, value, loc: locs.loc(span) }
 }
 
 fn lower_color(

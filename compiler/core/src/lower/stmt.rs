@@ -62,6 +62,10 @@ impl Lower<'_> {
                 let (fifo, length) = (FifoId::from_u32(*fifo), self.value(length));
                 InstData::SetFifoLength { fifo, write_side: *write_side, length }
             }
+            StmtKind::SetConfig { addr, value } => {
+                let (addr, src) = (self.value(addr), self.value(value));
+                InstData::SetConfig { addr, src }
+            }
             StmtKind::Clock(op) => InstData::Clock { op: *op, dst: None },
             StmtKind::Assert { cond, message } => {
                 InstData::Assert { cond: self.value(cond), message: message.clone() }

@@ -65,6 +65,7 @@ fn typed(funcs: Vec<Func>) -> Program {
         queues: Vec::new(),
         initial_flags: Vec::new(),
         initial_dsrs: Vec::new(),
+        initial_config: Vec::new(),
         colors: Vec::new(),
         host_links: Vec::new(),
         exports: Vec::new(),

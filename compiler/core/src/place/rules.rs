@@ -14,27 +14,16 @@ pub(super) fn check(
     span: Span,
     target: &Target,
 ) {
-    let ColorConfig { route: _, switch, filter, teardown, swap_x, swap_y } = config;
+    let ColorConfig { route: _, switch, filter: _, teardown: _, swap_x, swap_y } = config;
     if (*swap_x || *swap_y) && !target.color_swap {
-        let message = format!("{} has no color swap", target.id.name());
-        cx.emit(Diagnostic::new(codes::WRONG_TARGET, message, span));
-    } else if *swap_x || *swap_y {
-        not_yet(cx, "color swap", span);
-    }
-    if filter.is_some() {
-        not_yet(cx, "a filter", span);
-    }
-    if *teardown {
-        not_yet(cx, "a color that starts in teardown", span);
+        let message = format!("routers of {} have no color swap", target.id.name());
+        cx.emit(Diagnostic::new(codes::WRONG_TARGET, message, span).label("asks for one").help(
+            "give every second PE the other color of the pair: send on one, receive on the other",
+        ));
     }
     if let Some(switch) = switch {
         check_switch(cx, color, switch, span, target);
     }
-}
-
-fn not_yet(cx: &mut Session<'_>, what: &str, span: Span) {
-    let message = format!("{what} is not supported yet");
-    cx.emit(Diagnostic::new(codes::NOT_SUPPORTED, message, span));
 }
 
 fn invalid(cx: &mut Session<'_>, message: String, help: &str, span: Span) {

@@ -199,6 +199,7 @@ fn leaves(stmts: &[crate::typed::Stmt], label: crate::typed::LabelIdx) -> bool {
         | StmtKind::LoadDsr { .. }
         | StmtKind::SetFifoLength { .. }
         | StmtKind::Clock(_)
+        | StmtKind::SetConfig { .. }
         | StmtKind::Assert { .. }
         | StmtKind::Host { .. } => false,
     })

@@ -22,8 +22,8 @@ use crate::mesh::{
 };
 use crate::program::{
     ExportBinding, Fifo, FifoId, FuncId, Global, GlobalId, HostArg, HostLink, HostMath, HostOp,
-    InitialDsr, InitialFlag, LocalColorConfig, Profile, Program, QueueBinding, Reloc, Shape,
-    ShapeId, SigId, SlotId, Symbol, TaskBinding, TaskKind,
+    InitialConfig, InitialDsr, InitialFlag, LocalColorConfig, Profile, Program, QueueBinding,
+    Reloc, Shape, ShapeId, SigId, SlotId, Symbol, TaskBinding, TaskKind,
 };
 use crate::target::TargetId;
 use crate::ty::Ty;
@@ -120,6 +120,8 @@ fn bindings(program: &mut Program, shown: FuncId, choices: &mut Choices<'_>) {
             single_step: choices.yes(),
         });
     }
+    let (address, value) = (0x7e00, choices.number() as u16);
+    program.initial_config.push(InitialConfig { address, value, loc: choices.loc() });
     let (color, config) = (color(choices), color_config(choices));
     program.colors.push(LocalColorConfig { color, config, loc: choices.loc() });
     let port = choices.one(&[Port::West, Port::North]);
@@ -244,6 +246,8 @@ fn shown(choices: &mut Choices<'_>) -> Func {
         InstData::Flag { op: FlagOp::BlockMicrothread, id: word },
         InstData::Flag { op: FlagOp::UnblockMicrothread, id: word },
         InstData::Random { dst: word },
+        InstData::GetConfig { dst: word, addr: word },
+        InstData::SetConfig { addr: word, src: word },
         InstData::Clock {
             op: choices.one(&[ClockOp::Enable, ClockOp::Disable, ClockOp::Reset]),
             dst: None,

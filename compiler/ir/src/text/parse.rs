@@ -10,8 +10,8 @@ use crate::func::{BlockData, Func, Local, Signature, StackSlotData};
 use crate::image::{Image, Placement};
 use crate::mesh::{ColorConfig, Filter, Port, PortSet, Route, Switch, SwitchEntry};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, HostLink, InitialDsr, InitialFlag, LocalColorConfig,
-    Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
+    ExportBinding, Fifo, FuncId, Global, HostLink, InitialConfig, InitialDsr, InitialFlag,
+    LocalColorConfig, Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
 };
 use crate::ty::Ty;
 
@@ -134,6 +134,12 @@ fn declaration(line: &mut Line, section: &str, program: &mut Program) -> Parsed<
             program.initial_flags.push(InitialFlag { op, id, loc: line.loc()? });
         }
         "register" => program.initial_dsrs.push(initial_dsr(line)?),
+        "config" => {
+            let address = line.bits()? as u16;
+            line.sign('=')?;
+            let value = line.bits()? as u16;
+            program.initial_config.push(InitialConfig { address, value, loc: line.loc()? });
+        }
         "color" => {
             let (color, config) = (line.color()?, color_config(line)?);
             program.colors.push(LocalColorConfig { color, config, loc: line.loc()? });

@@ -122,6 +122,10 @@ impl Reader<'_> {
                 line.sign(',')?;
                 InstData::SetFifoLength { fifo, write_side, length: line.entity()? }
             }
+            "set_config" => {
+                let (addr, src) = pair(line)?;
+                InstData::SetConfig { addr, src }
+            }
             "clock" => InstData::Clock { op: line.member::<ClockOp>()?, dst: None },
             "assert" => {
                 let cond = line.entity()?;
@@ -216,6 +220,7 @@ impl Reader<'_> {
                 InstData::DsdSetStride { dst, src, stride }
             }
             "random" => InstData::Random { dst },
+            "get_config" => InstData::GetConfig { dst, addr: line.entity()? },
             "clock" => InstData::Clock { op: line.member::<ClockOp>()?, dst: Some(dst) },
             "host" => {
                 let (op, args) = host(line)?;

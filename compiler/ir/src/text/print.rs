@@ -9,8 +9,8 @@ use crate::func::{BlockData, Func, Local, Signature, StackSlotData};
 use crate::loc::Loc;
 use crate::mesh::{ColorConfig, Filter, PortSet, Route, Switch, SwitchEntry};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialDsr, InitialFlag,
-    LocalColorConfig, Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
+    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig, InitialDsr,
+    InitialFlag, LocalColorConfig, Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
 };
 use crate::ty::Ty;
 
@@ -69,6 +69,7 @@ pub(super) fn program(out: &mut String, program: &Program, options: PrintOptions
         queues,
         initial_flags,
         initial_dsrs,
+        initial_config,
         colors,
         host_links,
         exports,
@@ -100,6 +101,9 @@ pub(super) fn program(out: &mut String, program: &Program, options: PrintOptions
     }
     for dsr in initial_dsrs {
         line!(out, "  register {}", initial_dsr(dsr));
+    }
+    for InitialConfig { address, value, loc } in initial_config {
+        line!(out, "  config {address:#06x} = {value:#06x}{}", options.loc(*loc));
     }
     for LocalColorConfig { color, config, loc } in colors {
         line!(out, "  color {color:?} {}{}", color_config(config), options.loc(*loc));

@@ -137,6 +137,8 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
         }
         InstData::Flag { op, id } => format!("{} {id}", op.word()),
         InstData::Random { dst } => format!("{dst} = random"),
+        InstData::GetConfig { dst, addr } => format!("{dst} = get_config {addr}"),
+        InstData::SetConfig { addr, src } => format!("set_config {addr}, {src}"),
         InstData::Clock { op, dst } => format!("{}clock {}", assign(*dst), op.word()),
         InstData::Assert { cond, message } => format!("assert {cond}, {}", quote(message)),
         InstData::Host { op, dsts, args } => {

@@ -213,6 +213,10 @@ impl Body<'_> {
             InstData::SetFifoLength { fifo: _, write_side: _, length: word }
             | InstData::Flag { op: _, id: word }
             | InstData::Random { dst: word } => self.descriptor(&[], &[*word]),
+            InstData::GetConfig { dst: first, addr: second }
+            | InstData::SetConfig { addr: first, src: second } => {
+                self.descriptor(&[], &[*first, *second])
+            }
             InstData::Clock { op, dst } => {
                 self.only(Profile::Pe)?;
                 self.clock(*op, *dst)

@@ -185,6 +185,8 @@ fn inst(inst: &InstData, func: &Func, program: &Program) -> Result<(), IndexErro
         | InstData::Flag { .. }
         | InstData::Random { .. }
         | InstData::Clock { .. }
+        | InstData::GetConfig { .. }
+        | InstData::SetConfig { .. }
         | InstData::Assert { .. }
         | InstData::Host { .. } => Ok(()),
     }

@@ -12,9 +12,11 @@ use crate::func::{Func, Signature};
 use crate::inst::FlagOp;
 use crate::mesh::{Color, Port};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialDsr, InitialFlag,
-    LocalColorConfig, Profile, Program, QueueBinding, Reloc, Shape, TaskBinding, TaskKind,
+    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig, InitialDsr,
+    InitialFlag, LocalColorConfig, Profile, Program, QueueBinding, Reloc, Shape, TaskBinding,
+    TaskKind,
 };
+use crate::registers;
 use crate::target::Target;
 use crate::ty::Ty;
 
@@ -192,6 +194,7 @@ fn indices(program: &Program) -> Checked {
         queues: _,
         initial_flags: _,
         initial_dsrs,
+        initial_config: _,
         colors: _,
         host_links: _,
         exports,
@@ -238,6 +241,7 @@ fn declarations(program: &Program, limits: &Limits) -> Checked {
         queues,
         initial_flags,
         initial_dsrs,
+        initial_config,
         colors,
         host_links,
         exports,
@@ -256,6 +260,7 @@ fn declarations(program: &Program, limits: &Limits) -> Checked {
     self::queues(queues, limits)?;
     initial_flags.iter().try_for_each(|flag| self::flag(flag, limits))?;
     initial_dsrs.iter().try_for_each(|dsr| initial_dsr(dsr, program, limits))?;
+    initial_config.iter().try_for_each(|config| self::config(config, limits))?;
     self::colors(colors)?;
     host_links.iter().try_for_each(host_link)?;
     self::exports(exports)?;
@@ -278,6 +283,7 @@ fn counts(program: &Program) -> Checked {
         ("queues", program.queues.len()),
         ("flags", program.initial_flags.len()),
         ("registers", program.initial_dsrs.len()),
+        ("configuration registers", program.initial_config.len()),
         ("colors", program.colors.len()),
         ("host links", program.host_links.len()),
         ("exports", program.exports.len()),
@@ -406,6 +412,13 @@ fn flag(flag: &InitialFlag, limits: &Limits) -> Checked {
         FlagOp::BlockMicrothread | FlagOp::UnblockMicrothread => limits.microthread(id),
     }
     .map_err(limit("flag"))
+}
+
+fn config(config: &InitialConfig, limits: &Limits) -> Checked {
+    let InitialConfig { address, value: _, loc: _ } = config;
+    let bank = registers::find(limits.target.id, *address);
+    let what = format!("configuration register {address:#06x}");
+    ensure(bank.is_some_and(|(bank, _)| bank.writable), what, "there is none to write")
 }
 
 fn initial_dsr(initial: &InitialDsr, program: &Program, limits: &Limits) -> Checked {

@@ -13,7 +13,7 @@ use dflow_ir::ty::Ty;
 use super::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::{
-    CodeEngine, CodeTrapKind, Entry, FlagAct, PeState, SEGMENT_BUDGET, Segment, Stop,
+    ActKind, CodeEngine, CodeTrapKind, Entry, PeState, SEGMENT_BUDGET, Segment, SlotAct, Stop,
 };
 
 fn load(funcs: Vec<Func>) -> LoadedProgram {
@@ -69,9 +69,12 @@ fn a_wait_in_a_nested_call_comes_back_to_where_it_was() {
     assert_eq!(first.cycles, 2 * timing.scalar + timing.call);
     let second = resume(&program, &mut state, 10);
     assert_eq!(second.stop, Stop::Return);
-    let act =
-        FlagAct { slot: 3 * timing.scalar, op: FlagOp::Activate, id: 17, loc: Loc::default() };
-    assert_eq!(second.flags, [act]);
+    let act = SlotAct {
+        slot: 3 * timing.scalar,
+        what: ActKind::Flag { op: FlagOp::Activate, id: 17 },
+        loc: Loc::default(),
+    };
+    assert_eq!(second.acts, [act]);
     assert_eq!(second.cycles, 5 * timing.scalar);
 }
 

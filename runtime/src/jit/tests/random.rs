@@ -167,8 +167,31 @@ impl<'a> Gen<'a> {
         }
     }
 
+    /// Configuration registers, by instruction and through a pointer; some addresses hold none.
+    fn register(&mut self) {
+        let word = 0x7f20 + self.rng.below(25) as u64;
+        let (kind, value) = (self.rng.below(4), self.any(Ty::I16));
+        if kind < 2 {
+            let addr = self.b.constant(Ty::I16, word);
+            self.b.inst(match kind {
+                0 => InstData::GetConfig { dst: value, addr },
+                _ => InstData::SetConfig { addr, src: value },
+            });
+            return;
+        }
+        let ty = self.rng.pick(&[Ty::I16, Ty::I32, Ty::F16, Ty::F32, Ty::I8]);
+        let value = self.any(ty);
+        let offset = self.rng.below(5) as i32;
+        let addr = self.b.constant(Ty::I16, 2 * word - 4);
+        self.b.inst(match kind {
+            2 => InstData::Load { dst: value, addr, offset },
+            _ => InstData::Store { addr, offset, src: value },
+        });
+    }
+
     fn odd(&mut self) {
-        match self.rng.below(6) {
+        match self.rng.below(7) {
+            6 => self.register(),
             0 => {
                 let dst = self.any(Ty::I16);
                 self.b.inst(InstData::Random { dst });

@@ -108,7 +108,13 @@ impl Translator<'_> {
                 let value = self.b.ins().ireduce(types::I16, value);
                 self.set(*dst, value);
             }
-            InstData::Clock { .. } | InstData::Host { .. } => self.stop(inst),
+            InstData::SetConfig { addr, src } => {
+                let (addr, src) = (self.raw(*addr), self.raw(*src));
+                self.with_place(inst, Helper::SetConfig, &[addr, src]);
+            }
+            InstData::Clock { .. } | InstData::GetConfig { .. } | InstData::Host { .. } => {
+                self.stop(inst);
+            }
             InstData::Assert { cond, message: _ } => {
                 let cond = self.get(*cond);
                 let fails = self.b.ins().icmp_imm_s(

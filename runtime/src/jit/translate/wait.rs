@@ -118,8 +118,9 @@ impl Translator<'_> {
         }
     }
 
-    /// A clock access or a host operation: always stops.
+    /// A clock access, the read of a register or a host operation: always stops.
     pub(super) fn stop(&mut self, inst: Inst) {
+        let mut before = Vec::new();
         let (helper, value, dsts): (Helper, Option<Local>, &[Local]) = match &self.func.insts[inst]
         {
             InstData::Host { op: _, dsts, args } => {
@@ -127,11 +128,16 @@ impl Translator<'_> {
                 (Helper::Host, None, dsts)
             }
             InstData::Clock { op: _, dst } => (Helper::Clock, *dst, &[]),
+            InstData::GetConfig { dst, addr } => {
+                before.push(self.raw(*addr));
+                (Helper::GetConfig, Some(*dst), &[])
+            }
             _ => return,
         };
         self.store_cycles();
         let [func, at] = self.place(inst);
-        self.call_helper(helper, &[func, at, self.frame]);
+        before.extend([func, at, self.frame]);
+        self.call_helper(helper, &before);
         let point = self.plan.resume_inst[inst];
         if point == 0 {
             // Only in blocks that nothing reaches.

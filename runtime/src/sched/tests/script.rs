@@ -11,7 +11,9 @@ use dflow_ir::program::{FuncId, Profile, Program};
 use dflow_ir::target::{Target, TargetId};
 
 use crate::config::{Config, EngineKind};
-use crate::exec::{CodeTrapKind, Entry, FlagAct, Segment, Stop, Stream, VectorStart};
+use crate::exec::{
+    ActKind, CodeTrapKind, Entry, Registers, Segment, SlotAct, Stop, Stream, VectorStart,
+};
 use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
 use crate::pe::code::{Code, Element, Fifo, Pe};
@@ -89,6 +91,7 @@ impl Spec {
         let plan = Plan {
             width,
             height,
+            target: self.target,
             side: Engine::<Script>::side(&config, width, height),
             timing,
             programs: programs.collect(),
@@ -136,7 +139,14 @@ impl Code for Script {
         0
     }
 
-    fn run(&self, pe: Pe, state: &mut State, entry: Entry<'_>, out: &mut Segment) {
+    fn run(
+        &self,
+        pe: Pe,
+        state: &mut State,
+        entry: Entry<'_>,
+        _: &dyn Registers,
+        out: &mut Segment,
+    ) {
         if let Entry::Start { func, args } = entry {
             (state.func, state.next) = (func.index(), 0);
             for &arg in args {
@@ -144,15 +154,15 @@ impl Code for Script {
             }
         }
         out.cycles = 0;
-        out.flags.clear();
+        out.acts.clear();
         let acts = &self.acts[pe.number as usize][state.func];
         while let Some(act) = acts.get(state.next) {
             state.next += 1;
             match act {
                 Act::Work(slots) => out.cycles += slots,
                 Act::Flag(op, id) => {
-                    let (slot, op, id, loc) = (out.cycles, *op, *id, Loc::default());
-                    out.flags.push(FlagAct { slot, op, id, loc });
+                    let what = ActKind::Flag { op: *op, id: *id };
+                    out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });
                     out.cycles += 1;
                 }
                 Act::Vector(start) => {

@@ -1,0 +1,170 @@
+//! Configuration registers by word address (spec/registers.md).
+
+use dflow_ir::registers;
+use dflow_ir::ty::Ty;
+use dflow_syntax::ast::ExprId;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::Call;
+use crate::sema::address::typed;
+use crate::sema::types::{Repr, TypeId};
+use crate::sema::value::{Data, Value};
+use crate::sema::{Operand, R, Sema};
+use crate::typed::{Expr, ExprKind, StmtKind};
+
+pub(super) fn get(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    read(sema, call, true)
+}
+
+pub(super) fn get_unchecked(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    read(sema, call, false)
+}
+
+pub(super) fn set(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    write(sema, call, true)
+}
+
+pub(super) fn set_unchecked(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    write(sema, call, false)
+}
+
+/// A register's address: known, or as code.
+enum Address {
+    Known(u16),
+    Code(Expr),
+}
+
+fn read(sema: &mut Sema<'_, '_>, call: Call<'_>, checked: bool) -> R<Operand> {
+    let address = address(sema, call, checked, false)?;
+    ranges(sema, call.args.get(1))?;
+    if sema.is_runtime() {
+        let address = code_address(address, call.span);
+        let read = typed(ExprKind::GetConfig(address), Ty::I16, call.span);
+        let expr = sema.pin(read, call.span);
+        return Ok(Operand::Scalar { ty: sema.types.common.u16, expr });
+    }
+    let address = known(sema, address, call.span)?;
+    let set = sema.program_mut().typed.initial_config.iter();
+    let value = set.rev().find(|&&(at, _, _)| at == address).map(|&(_, value, _)| value);
+    match value {
+        Some(value) => Ok(Operand::Const(Value::int(sema.types.common.u16, value.into()))),
+        None => Err(sema.report(
+            Diagnostic::new(
+                codes::INVALID_ARGUMENT,
+                format!("nothing has been written to register {address:#06x} before the start"),
+                call.span,
+            )
+            .label("read here")
+            .help("read it at run time, in a function or task"),
+        )),
+    }
+}
+
+fn write(sema: &mut Sema<'_, '_>, call: Call<'_>, checked: bool) -> R<Operand> {
+    let address = address(sema, call, checked, true)?;
+    let span = sema.expr_span(call.args[1]);
+    let value = word(sema, call.args[1], "a register's value")?;
+    ranges(sema, call.args.get(2))?;
+    if sema.is_runtime() {
+        let addr = code_address(address, call.span);
+        let value = sema.scalar_of(value, span)?;
+        sema.emit(StmtKind::SetConfig { addr, value }, call.span);
+        return Ok(Operand::Void);
+    }
+    let address = known(sema, address, call.span)?;
+    let value = sema.need_const(value, span)?;
+    let value = sema.fix_int(&value).unwrap_or(0) as u16;
+    sema.program_mut().typed.initial_config.push((address, value, call.span));
+    Ok(sema.void_operand())
+}
+
+/// The address; a known one must name a register, before the start none that the compiler sets
+/// up itself, unless the program insists.
+fn address(sema: &mut Sema<'_, '_>, call: Call<'_>, checked: bool, writes: bool) -> R<Address> {
+    let span = sema.expr_span(call.args[0]);
+    let operand = word(sema, call.args[0], "a register's address")?;
+    let value = match operand {
+        // What differs between PEs is looked at when it is used.
+        Operand::Const(value) if value.prov == 0 || !sema.is_runtime() => value,
+        operand => return Ok(Address::Code(sema.scalar_of(operand, span)?)),
+    };
+    let address = sema.fix_int(&value).unwrap_or(0) as u16;
+    let target = sema.target.id;
+    let Some((bank, _)) = registers::find(target, address) else {
+        let name = target.name();
+        let message =
+            format!("{name} has no configuration register at word address {address:#06x}");
+        return Err(sema.report(
+            Diagnostic::new(codes::INVALID_ARGUMENT, message, span)
+                .label("this address")
+                .help("`<tile_config>` gives the addresses of all registers"),
+        ));
+    };
+    let refused = if writes && !bank.writable {
+        Some("can only be read")
+    } else if checked && bank.reserved && !sema.is_runtime() {
+        Some("is set up by the compiler before the start")
+    } else {
+        None
+    };
+    let Some(why) = refused else { return Ok(Address::Known(address)) };
+    let message = format!("register {address:#06x} ({}) {why}", bank.name);
+    let diagnostic = Diagnostic::new(codes::INVALID_ARGUMENT, message, span).label("this address");
+    Err(sema.report(match (writes, bank.writable) {
+        (true, true) => diagnostic
+            .help("use it at run time, or `@set_config_unchecked` if you know what you overwrite"),
+        (false, _) => diagnostic.help("use it at run time"),
+        (true, false) => diagnostic,
+    }))
+}
+
+/// An argument of 16 bits: an integer, an enum, a pointer.
+fn word(sema: &mut Sema<'_, '_>, arg: ExprId, what: &str) -> R<Operand> {
+    let span = sema.expr_span(arg);
+    let operand = sema.expr(arg, None)?;
+    let ty = sema.operand_type(&operand);
+    if is_word(sema, ty) {
+        return Ok(operand);
+    }
+    if let Operand::Const(Value { data: Data::Int(number), .. }) = operand
+        && sema.types.is_int(ty)
+    {
+        let common = sema.types.common;
+        return sema.coerce(operand, if number < 0 { common.i16 } else { common.u16 }, span);
+    }
+    let name = sema.type_name(ty);
+    let message = format!("{what} has 16 bits, this is `{name}`");
+    sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type")
+}
+
+fn is_word(sema: &Sema<'_, '_>, ty: TypeId) -> bool {
+    matches!(sema.types.repr(ty, sema.profile()), Repr::Scalar(Ty::I16))
+}
+
+/// The ranges that a run-time address is promised to lie in: known, and of no effect here, where
+/// every address is looked at when it is used.
+fn ranges(sema: &mut Sema<'_, '_>, arg: Option<&ExprId>) -> R<()> {
+    if let Some(&arg) = arg {
+        sema.arg_value(arg, None)?;
+    }
+    Ok(())
+}
+
+fn code_address(address: Address, span: Span) -> Expr {
+    match address {
+        Address::Known(address) => typed(ExprKind::Const(address.into()), Ty::I16, span),
+        Address::Code(expr) => expr,
+    }
+}
+
+fn known(sema: &mut Sema<'_, '_>, address: Address, span: Span) -> R<u16> {
+    match address {
+        Address::Known(address) => Ok(address),
+        Address::Code(_) => sema.fail(
+            codes::NOT_COMPTIME,
+            "before the start the address of a register must be known",
+            span,
+            "a run-time value",
+        ),
+    }
+}

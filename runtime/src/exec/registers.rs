@@ -1,0 +1,114 @@
+//! Configuration registers as code sees them: words beyond the memory.
+//!
+//! Loads and stores through pointers reach registers by their byte address, `@get_config` and
+//! `@set_config` by their word address; `ir::registers` says which there are. Invariants: a load
+//! sees registers as of the first slot of its segment, and what the segment itself has written
+//! before; a write is recorded and takes effect in its slot.
+
+use dflow_ir::loc::Loc;
+use dflow_ir::program::Profile;
+use dflow_ir::registers;
+
+use super::program::LoadedProgram;
+use super::{ActKind, CodeTrapKind, Segment, SlotAct};
+
+/// Values of a PE's registers.
+pub trait Registers {
+    /// The register at a word address, if there is one.
+    fn read(&self, address: u16) -> Option<u16>;
+}
+
+/// Registers of a machine that has none: they read as zero.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoRegisters;
+
+impl Registers for NoRegisters {
+    fn read(&self, _: u16) -> Option<u16> {
+        Some(0)
+    }
+}
+
+/// The word addresses that an access to `bytes` bytes at byte address `address` covers, if they
+/// are registers; `outside` says what is wrong if there is none.
+fn words(
+    program: &LoadedProgram,
+    address: u64,
+    bytes: u32,
+    outside: CodeTrapKind,
+) -> Result<std::ops::Range<u16>, CodeTrapKind> {
+    let word = u16::try_from(address / 2).ok().filter(|_| address < 1 << 16);
+    let target = program.target().id;
+    let known = |&word: &u16| registers::find(target, word).is_some();
+    let Some(word) = word.filter(|word| program.program().profile == Profile::Pe && known(word))
+    else {
+        return Err(outside);
+    };
+    if address % 2 != 0 || bytes % 2 != 0 {
+        let why = "is read and written as a whole word";
+        return Err(CodeTrapKind::BadRegister { address: word, why });
+    }
+    let words = word..word + (bytes / 2) as u16;
+    match words.clone().find(|word| !known(word)) {
+        Some(address) => Err(CodeTrapKind::NoRegister { address }),
+        None => Ok(words),
+    }
+}
+
+/// Loads `bytes` bytes at a byte address outside the memory; `outside` is the trap if no register
+/// is there.
+pub(crate) fn load(
+    program: &LoadedProgram,
+    registers: &dyn Registers,
+    out: &Segment,
+    address: u64,
+    bytes: u32,
+    outside: CodeTrapKind,
+) -> Result<u64, CodeTrapKind> {
+    let mut value = 0;
+    for (at, word) in words(program, address, bytes, outside)?.enumerate() {
+        let own = out.acts.iter().rev().find_map(|act| match act.what {
+            ActKind::Write { address, value } if address == word => Some(value),
+            ActKind::Write { .. } | ActKind::Flag { .. } => None,
+        });
+        let found = own.or_else(|| registers.read(word));
+        let found = found.ok_or(CodeTrapKind::NoRegister { address: word })?;
+        value |= u64::from(found) << (16 * at);
+    }
+    Ok(value)
+}
+
+/// Stores `bytes` bytes at a byte address outside the memory, in slot `slot`.
+#[expect(clippy::too_many_arguments, reason = "an access and its place")]
+pub(crate) fn store(
+    program: &LoadedProgram,
+    out: &mut Segment,
+    (address, bytes, value): (u64, u32, u64),
+    slot: u32,
+    loc: Loc,
+    outside: CodeTrapKind,
+) -> Result<(), CodeTrapKind> {
+    for (at, word) in words(program, address, bytes, outside)?.enumerate() {
+        write(program, out, (word, (value >> (16 * at)) as u16), slot, loc)?;
+    }
+    Ok(())
+}
+
+/// Records a write to the register at a word address, in slot `slot`.
+pub(crate) fn write(
+    program: &LoadedProgram,
+    out: &mut Segment,
+    (address, value): (u16, u16),
+    slot: u32,
+    loc: Loc,
+) -> Result<(), CodeTrapKind> {
+    match registers::find(program.target().id, address) {
+        None => Err(CodeTrapKind::NoRegister { address }),
+        Some((bank, _)) if !bank.writable => {
+            Err(CodeTrapKind::BadRegister { address, why: "can only be read" })
+        }
+        Some(_) => {
+            out.acts.push(SlotAct { slot, what: ActKind::Write { address, value }, loc });
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Configuration registers of a PE, as its code reads and writes them: those of its router, and
+//! those of its core. A bank that `ir::registers` lists is read in [`View::look`] and written in
+//! [`Region::write_register`].
+//!
+//! Invariants: in each cycle a PE's router is visited before its core, so that a read in cycle
+//! `t` sees what the router did up to `t`; a write in cycle `t` is seen by the router from
+//! `t + 1` on.
+
+use std::collections::VecDeque;
+
+use dflow_ir::registers::{self, BankKind};
+
+use super::code::Code;
+use super::core::Core;
+use crate::exec::{CodeTrapKind, Registers};
+use crate::fabric::registers as router;
+use crate::fabric::router::Router;
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+use crate::trap::TrapKind;
+
+/// What the core itself keeps in registers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CoreRegisters {
+    /// Colors that entered teardown, and the cycle from which the core knows.
+    torn: VecDeque<(u64, u8)>,
+    /// Colors of which the core knows and the teardown task does not.
+    pending: u32,
+    /// Colors that the teardown task was started for.
+    seen: u32,
+}
+
+impl CoreRegisters {
+    /// A color enters teardown; the core knows from cycle `due` on.
+    pub(crate) fn tear(&mut self, due: u64, color: u8) {
+        self.torn.push_back((due, color));
+    }
+
+    /// Takes what is due in cycle `t`; whether the teardown task is to be activated.
+    pub(crate) fn torn(&mut self, t: u64) -> bool {
+        let mut any = false;
+        while let Some(&(_, color)) = self.torn.front().filter(|(due, _)| *due <= t) {
+            self.torn.pop_front();
+            self.pending |= 1 << color;
+            any = true;
+        }
+        any
+    }
+
+    /// The teardown task begins.
+    pub(crate) fn begin_teardown(&mut self) {
+        self.seen = std::mem::take(&mut self.pending);
+    }
+}
+
+/// A PE's registers, to be read.
+pub(crate) struct View<'a> {
+    pub(crate) plan: &'a Plan,
+    /// The PE's number.
+    pub(crate) number: usize,
+    pub(crate) router: Option<&'a Router>,
+    pub(crate) core: &'a CoreRegisters,
+}
+
+impl View<'_> {
+    /// The register at a word address; none if there is none.
+    pub(crate) fn look(&self, address: u16) -> Option<u16> {
+        let (bank, index) = registers::find(self.plan.target, address)?;
+        match bank.kind {
+            BankKind::Route | BankKind::Switch | BankKind::Color | BankKind::Filter => {
+                router::read(self.plan, self.number, self.router, bank.kind, index)
+            }
+            BankKind::Teardown => Some((self.core.seen >> (16 * index)) as u16),
+        }
+    }
+}
+
+impl Registers for View<'_> {
+    fn read(&self, address: u16) -> Option<u16> {
+        self.look(address)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Writes the register at a word address in cycle `t`.
+    pub(crate) fn write_register(
+        &mut self,
+        plan: &Plan,
+        pe: u32,
+        t: u64,
+        address: u16,
+        value: u16,
+    ) -> Result<(), TrapKind> {
+        let fail = |why| TrapKind::Code(CodeTrapKind::BadRegister { address, why });
+        let found = registers::find(plan.target, address);
+        let (bank, index) = found.ok_or(TrapKind::Code(CodeTrapKind::NoRegister { address }))?;
+        match bank.kind {
+            BankKind::Route | BankKind::Switch | BankKind::Color | BankKind::Filter => {
+                let router = self.router(plan, pe);
+                router::write(plan, router, bank.kind, index, value).map_err(fail)?;
+                self.wakes.router(pe, t + 1);
+                Ok(())
+            }
+            BankKind::Teardown => Err(fail("can only be read")),
+        }
+    }
+
+    /// Writes what the program has written before the start.
+    pub(crate) fn configure(&mut self, plan: &Plan, pe: u32) {
+        let Some(program) = plan.program(self.number(plan, pe)) else { return };
+        for &(address, value) in &program.config {
+            if let Err(kind) = self.write_register(plan, pe, 0, address, value) {
+                self.trap(plan, pe, 0, kind, None);
+            }
+        }
+    }
+}
+
+/// The registers of a PE whose core is at hand.
+pub(crate) fn view<'a, C: Code>(
+    plan: &'a Plan,
+    core: &'a Core<C>,
+    router: Option<&'a Router>,
+) -> View<'a> {
+    View { plan, number: core.at.number as usize, router, core: &core.registers }
+}
