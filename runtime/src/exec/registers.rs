@@ -43,7 +43,7 @@ fn words(
     else {
         return Err(outside);
     };
-    if address % 2 != 0 || bytes % 2 != 0 {
+    if !address.is_multiple_of(2) || !bytes.is_multiple_of(2) {
         let why = "is read and written as a whole word";
         return Err(CodeTrapKind::BadRegister { address: word, why });
     }
@@ -78,7 +78,6 @@ pub(crate) fn load(
 }
 
 /// Stores `bytes` bytes at a byte address outside the memory, in slot `slot`.
-#[expect(clippy::too_many_arguments, reason = "an access and its place")]
 pub(crate) fn store(
     program: &LoadedProgram,
     out: &mut Segment,

@@ -449,7 +449,6 @@ impl<C: Code> Region<C> {
     }
 
     /// From which cycle all of a set of outputs have a place.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one router's surroundings")]
     fn free_from(
         &mut self,
         plan: &Plan,
