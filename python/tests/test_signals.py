@@ -48,7 +48,7 @@ def test_other_threads_go_on(many_program: dflow.Program) -> None:
     during = counted[0] - before
     done.set()
     thread.join()
-    assert during > 100
+    assert during > 5
 
 
 def test_two_threads_take_turns(many_program: dflow.Program) -> None:

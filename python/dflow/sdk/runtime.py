@@ -22,7 +22,7 @@ from dflow.sdk.tensor import MemcpyDataType, MemcpyOrder
 
 __all__ = ["MemcpyDataType", "MemcpyOrder", "SdkCompileArtifacts", "SdkRuntime", "Task"]
 
-MOST_STATE = 1 << 30
+MOST_STATE = 1 << 28
 
 
 class SdkCompileArtifacts:
