@@ -28,4 +28,6 @@ pub mod world;
 #[cfg(test)]
 mod codes;
 #[cfg(test)]
+mod layouts;
+#[cfg(test)]
 mod readme;

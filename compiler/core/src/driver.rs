@@ -48,13 +48,32 @@ pub enum Stage {
 
 /// Compiles a program from its top file.
 pub fn compile(world: &dyn World, root: &str, options: Options) -> Compiled {
-    let (image, compiled) = on_large_stack(world, options, |cx| try_compile(cx, root).ok());
-    Compiled { image: image.flatten(), ..compiled }
+    let elaborate = |cx: &mut Session<'_>| Ok((elaborate::layout(cx, root)?, ()));
+    compile_with(world, options, elaborate).1
 }
 
-fn try_compile(cx: &mut Session<'_>, root: &str) -> Result<Image, Reported> {
-    let elaborated = elaborate::layout(cx, root)?; // loads, resolves, evaluates and checks
-    let lowered = lower_all(cx, &elaborated); // cannot fail
+/// Compiles what a function makes, which also gives something else.
+pub(crate) fn compile_with<T: Send>(
+    world: &dyn World,
+    options: Options,
+    elaborate: impl FnOnce(&mut Session<'_>) -> Result<(Elaborated, T), Reported> + Send,
+) -> (Option<T>, Compiled) {
+    let work = |cx: &mut Session<'_>| {
+        let (elaborated, other) = elaborate(cx)?; // loads, resolves, evaluates and checks
+        Ok((try_compile(cx, &elaborated)?, other))
+    };
+    let (made, compiled) = on_large_stack(world, options, |cx| {
+        let made: Result<(Image, T), Reported> = work(cx);
+        made.ok()
+    });
+    match made.flatten() {
+        Some((image, other)) => (Some(other), Compiled { image: Some(image), ..compiled }),
+        None => (None, compiled),
+    }
+}
+
+fn try_compile(cx: &mut Session<'_>, elaborated: &Elaborated) -> Result<Image, Reported> {
+    let lowered = lower_all(cx, elaborated); // cannot fail
     let placed = place::place(cx, &elaborated.plan, &elaborated.programs, &lowered.programs)?;
     let image = link::link(cx, &elaborated.plan, placed, lowered.host, lowered.tests);
     validated(cx, image)
@@ -94,17 +113,33 @@ fn validated(cx: &mut Session<'_>, image: Image) -> Result<Image, Reported> {
 
 /// The text of a stage; empty if an earlier one failed.
 pub fn dump(world: &dyn World, root: &str, options: Options, stage: Stage) -> (String, Compiled) {
-    let (text, compiled) =
-        on_large_stack(world, options, |cx| try_dump(cx, root, stage).unwrap_or_default());
+    dump_with(world, root, options, stage, |cx| elaborate::layout(cx, root))
+}
+
+/// Likewise, of what a function makes; `root` is the text of the first stages.
+pub(crate) fn dump_with(
+    world: &dyn World,
+    root: &str,
+    options: Options,
+    stage: Stage,
+    elaborate: impl FnOnce(&mut Session<'_>) -> Result<Elaborated, Reported> + Send,
+) -> (String, Compiled) {
+    let (text, compiled) = on_large_stack(world, options, |cx| match stage {
+        Stage::Tokens | Stage::Ast => dump_text(cx, root, stage).unwrap_or_default(),
+        _ => {
+            let elaborated = elaborate(cx);
+            elaborated.and_then(|it| try_dump(cx, &it, stage)).unwrap_or_default()
+        }
+    });
     (text.unwrap_or_default(), compiled)
 }
 
-fn try_dump(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, Reported> {
-    if let Stage::Tokens | Stage::Ast = stage {
-        return dump_text(cx, root, stage);
-    }
-    let elaborated = elaborate::layout(cx, root)?;
-    let Elaborated { plan, programs, host, tests } = &elaborated;
+fn try_dump(
+    cx: &mut Session<'_>,
+    elaborated: &Elaborated,
+    stage: Stage,
+) -> Result<String, Reported> {
+    let Elaborated { plan, programs, host, tests } = elaborated;
     if stage == Stage::Plan {
         let names: Vec<String> = programs.iter().map(|program| program.name.clone()).collect();
         return Ok(dumps::plan(plan, &names, &cx.sources));
@@ -114,7 +149,7 @@ fn try_dump(cx: &mut Session<'_>, root: &str, stage: Stage) -> Result<String, Re
         let texts = programs.iter().chain(host).chain(tests).map(dumps::typed);
         return Ok(texts.collect::<Vec<_>>().join("\n"));
     }
-    let lowered = lower_all(cx, &elaborated);
+    let lowered = lower_all(cx, elaborated);
     if stage == Stage::Ir {
         let tests = lowered.tests.iter().map(|(_, test)| test);
         let all = lowered.programs.values().chain(&lowered.host).chain(tests);

@@ -52,6 +52,8 @@ pub(crate) struct LayoutState {
     bound: Vec<Bound>,
     /// Coordinates of the PE whose program is analysed, as values with provenance.
     pub(crate) pe_coords: Option<(Value, Value)>,
+    /// Places of the next PE's params, if each has its own.
+    pub(crate) param_spans: Vec<Span>,
     /// Modules whose imports are under way.
     pub(crate) importing: Vec<SourceIdx>,
     /// Queue bindings that descriptors implied: (input, queue, position in the program's list).
@@ -108,6 +110,32 @@ impl LayoutState {
                 Ok(())
             }
         }
+    }
+}
+
+/// For layouts that are made without a layout block.
+impl LayoutState {
+    /// The programs so far.
+    pub(crate) fn programs(&self) -> &[typed::Program] {
+        &self.programs
+    }
+
+    /// A program.
+    pub(crate) fn program(&self, index: ProgramIdx) -> Option<&typed::Program> {
+        self.programs.get(index.0 as usize)
+    }
+
+    /// A program, to be completed.
+    pub(crate) fn program_mut(&mut self, index: usize) -> &mut typed::Program {
+        &mut self.programs[index]
+    }
+
+    /// The plan and its programs. Nobody declares exports: what programs export by name is left out.
+    pub(crate) fn take_without_exports(&mut self) -> Elaborated {
+        let mut programs = std::mem::take(&mut self.programs);
+        programs.iter_mut().for_each(|program| program.exports.clear());
+        let plan = std::mem::take(&mut self.plan);
+        Elaborated { plan, programs, host: None, tests: Vec::new() }
     }
 }
 
@@ -460,8 +488,9 @@ fn with_own_params(
 
 fn named(sema: &Sema<'_, '_>, params: &Value, span: Span) -> Vec<(Symbol, Value, Span)> {
     let Type::Struct(info) = sema.types.get(params.ty) else { return Vec::new() };
+    let span = |at: usize| sema.layout.param_spans.get(at).copied().unwrap_or(span);
     let fields = info.fields.iter().enumerate();
-    fields.filter_map(|(at, &(name, _))| Some((name, params.element(at)?, span))).collect()
+    fields.filter_map(|(at, &(name, _))| Some((name, params.element(at)?, span(at)))).collect()
 }
 
 fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Span)]) {

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod builder;
 mod builtins;
 mod dialect;
 mod driver;

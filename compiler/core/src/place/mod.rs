@@ -21,6 +21,7 @@ mod routes;
 mod rules;
 mod stack;
 mod wafer;
+pub(crate) mod wires;
 
 pub(crate) mod dump;
 

@@ -191,6 +191,7 @@ codes! {
     UNKNOWN_TILE "unknown-tile" Error "a tile name that nothing declares";
     ROUTE_CONFLICT "route-conflict" Error "a color configured twice on one PE";
     INVALID_ROUTE "invalid-route" Error "a route or switch that the router cannot hold";
+    NO_PATH "no-path" Error "a connection that no way is left for";
     ROUTE_LEAVES_RECTANGLE "route-leaves-rectangle" Note "a route out of the rectangle";
     COLOR_OUT_OF_RANGE "color-out-of-range" Error "a color that the target does not have";
     QUEUE_OUT_OF_RANGE "queue-out-of-range" Error "a queue or microthread that the target does not have";
