@@ -16,6 +16,7 @@ pub mod dflowc;
 mod diagnostics;
 mod exit;
 mod interrupt;
+pub mod layout;
 mod library;
 mod machine;
 mod near;

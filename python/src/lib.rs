@@ -8,6 +8,7 @@
 
 mod attend;
 mod errors;
+mod layout;
 mod machine;
 mod program;
 mod state;
@@ -19,6 +20,8 @@ use pyo3::pymodule;
 #[pymodule]
 #[pyo3(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use crate::layout::Layout;
     #[pymodule_export]
     use crate::machine::Machine;
     #[pymodule_export]

@@ -139,6 +139,14 @@ pub fn write_meta(path: &Path, meta: &Meta) -> Result<(), ArtifactError> {
     files::write_all(&[(path.to_path_buf(), meta.to_text().into_bytes())])
 }
 
+/// Writes a text file of a folder, whole or not at all.
+///
+/// # Errors
+/// The system does not let us.
+pub fn write_text(path: &Path, text: &str) -> Result<(), ArtifactError> {
+    files::write_all(&[(path.to_path_buf(), text.as_bytes().to_vec())])
+}
+
 /// Reads a folder.
 ///
 /// # Errors

@@ -95,10 +95,16 @@ fn compile_options(given: &Given) -> Result<Options, Failure> {
 
 /// `--import-path`, then `CSL_IMPORT_PATH`.
 fn import_paths(given: &Given) -> Vec<String> {
-    let environment = std::env::var_os("CSL_IMPORT_PATH").unwrap_or_default();
-    let more = std::env::split_paths(&environment).map(|path| path.to_string_lossy().into_owned());
-    let all = given.import_paths.iter().cloned().chain(more);
+    let all = given.import_paths.iter().cloned().chain(environment_paths());
     all.filter(|path| !path.is_empty()).collect()
+}
+
+/// `CSL_IMPORT_PATH`.
+pub(crate) fn environment_paths() -> Vec<String> {
+    let environment = std::env::var_os("CSL_IMPORT_PATH").unwrap_or_default();
+    let paths = std::env::split_paths(&environment);
+    let paths = paths.map(|path| path.to_string_lossy().into_owned());
+    paths.filter(|path| !path.is_empty()).collect()
 }
 
 fn meta(given: &Given, compiled: &Compiled) -> Meta {
@@ -107,10 +113,15 @@ fn meta(given: &Given, compiled: &Compiled) -> Meta {
         colors: given.colors.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         target: given.target,
-        dialect: Dialect {
-            version: compiled.dialect.version.to_string(),
-            marks: compiled.dialect.marks.iter().map(mark).collect(),
-        },
+        dialect: dialect(compiled),
+    }
+}
+
+/// The dialect as `out.json` has it.
+pub(crate) fn dialect(compiled: &Compiled) -> Dialect {
+    Dialect {
+        version: compiled.dialect.version.to_string(),
+        marks: compiled.dialect.marks.iter().map(mark).collect(),
     }
 }
 
@@ -124,16 +135,30 @@ fn mark(mark: &Mark) -> String {
 
 /// `--sdk-version`, then `DFLOW_SDK_VERSION`.
 fn sdk_version(given: &Given) -> Result<Option<(SdkVersion, Origin)>, Failure> {
-    let read = |text: &str, origin: Origin| match text.parse::<SdkVersion>() {
-        Ok(version) => Ok(Some((version, origin))),
-        Err(fault) => Err(Failure::usage(format!("{}: {fault}", origin.name()))),
+    let named = match &given.sdk_version {
+        Some(text) => read_version(text, Origin::Flag),
+        None => environment_version(),
     };
-    if let Some(text) = &given.sdk_version {
-        return read(text, Origin::Flag);
-    }
+    named.map_err(Failure::usage)
+}
+
+/// `DFLOW_SDK_VERSION`.
+///
+/// # Errors
+/// It names no version; a sentence.
+pub(crate) fn environment_version() -> Result<Option<(SdkVersion, Origin)>, String> {
     match std::env::var_os("DFLOW_SDK_VERSION") {
-        Some(text) if !text.is_empty() => read(&text.to_string_lossy(), Origin::Environment),
+        Some(text) if !text.is_empty() => {
+            read_version(&text.to_string_lossy(), Origin::Environment)
+        }
         Some(_) | None => Ok(None),
+    }
+}
+
+fn read_version(text: &str, origin: Origin) -> Result<Option<(SdkVersion, Origin)>, String> {
+    match text.parse::<SdkVersion>() {
+        Ok(version) => Ok(Some((version, origin))),
+        Err(fault) => Err(format!("{}: {fault}", origin.name())),
     }
 }
 

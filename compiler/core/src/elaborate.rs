@@ -52,6 +52,8 @@ pub(crate) struct LayoutState {
     bound: Vec<Bound>,
     /// Coordinates of the PE whose program is analysed, as values with provenance.
     pub(crate) pe_coords: Option<(Value, Value)>,
+    /// Numbers that were named or given.
+    pub(crate) taken: crate::builtins::allocate::Taken,
     /// Places of the next PE's params, if each has its own.
     pub(crate) param_spans: Vec<Span>,
     /// Modules whose imports are under way.

@@ -37,6 +37,12 @@ class SdkCompileArtifacts:
     def __repr__(self) -> str:
         return f"SdkCompileArtifacts({str(self.path)!r})"
 
+    def add_port_mapping(self, file: Union[str, os.PathLike[str]]) -> SdkCompileArtifacts:
+        """Check that a file of streams is there; the streams themselves are in the program."""
+        if not Path(file).is_file():
+            raise HostError(f"{file} cannot be read: there is no such file")
+        return self
+
 
 class SdkRuntime(Copies, Ports):
     """The host of a program: ``load``, ``run``, copies and launches, ``stop``.

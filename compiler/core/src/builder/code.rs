@@ -2,7 +2,7 @@
 
 use dflow_ir::mesh::{Color, Coord, Rect};
 use dflow_syntax::ast::{Expr, ItemKind, VarDecl, VarKind};
-use dflow_syntax::{Diagnostic, Interner, Reported, SourceMap, Span, codes};
+use dflow_syntax::{Diagnostic, Interner, Reported, SourceMap, codes};
 
 use super::LayoutBuilder;
 use super::geometry::Ground;

@@ -50,6 +50,9 @@ impl Notes {
     }
 }
 
+/// A caller's file, and where its lines begin and end.
+type Opened = (FileId, Vec<(u32, u32)>);
+
 /// Places of requests as spans.
 pub(super) struct Places {
     spans: Vec<Span>,
@@ -59,7 +62,7 @@ impl Places {
     /// Looks for the callers' files; `own` is the text of the requests.
     pub(super) fn new(cx: &mut Session<'_>, notes: &Notes, own: FileId) -> Places {
         let own_lines = lines(cx, own);
-        let mut files: BTreeMap<u32, Option<(FileId, Vec<(u32, u32)>)>> = BTreeMap::new();
+        let mut files: BTreeMap<u32, Option<Opened>> = BTreeMap::new();
         let mut spans = Vec::with_capacity(notes.lines.len());
         for (index, place) in notes.places.iter().enumerate() {
             let named = place.and_then(|(file, line)| {
@@ -80,7 +83,7 @@ impl Places {
     }
 }
 
-fn open(cx: &mut Session<'_>, path: &str) -> Option<(FileId, Vec<(u32, u32)>)> {
+fn open(cx: &mut Session<'_>, path: &str) -> Option<Opened> {
     let bytes = cx.world.read(path).ok()?;
     std::str::from_utf8(&bytes).ok()?;
     let id = cx.sources.add_bytes(path, &bytes).ok()?;

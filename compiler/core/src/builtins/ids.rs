@@ -4,6 +4,7 @@ use dflow_ir::dsd::{DsrFile, DsrRef};
 use dflow_syntax::{Code, codes};
 
 use super::Call;
+use super::allocate::{self, Resource};
 use super::args::{in_range, wrong_type};
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, Value};
@@ -42,9 +43,23 @@ fn id(
     Ok(Operand::Const(Value::int(ty, number)))
 }
 
+/// An id whose number is not to be given to somebody else.
+fn noted(
+    sema: &mut Sema<'_, '_>,
+    operand: Operand,
+    resource: Resource,
+    call: Call<'_>,
+) -> R<Operand> {
+    if let Operand::Const(Value { data: Data::Int(number), .. }) = operand {
+        allocate::named(sema, resource, number, call.span)?;
+    }
+    Ok(operand)
+}
+
 pub(super) fn get_color(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.types.common.color;
-    id(sema, call, ty, 23, codes::COLOR_OUT_OF_RANGE, "color")
+    let operand = id(sema, call, ty, 23, codes::COLOR_OUT_OF_RANGE, "color")?;
+    noted(sema, operand, Resource::Color, call)
 }
 
 pub(super) fn get_control_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
@@ -64,7 +79,7 @@ pub(super) fn get_local_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Op
         let message = format!("local task id {number} is too low: {target} has {first} to {last}");
         return sema.fail(codes::TASK_ID_OUT_OF_RANGE, message, call.span, "out of range");
     }
-    Ok(operand)
+    noted(sema, operand, Resource::LocalTask, call)
 }
 
 pub(super) fn get_data_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
@@ -96,12 +111,14 @@ pub(super) fn get_data_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Ope
 
 pub(super) fn get_input_queue(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (ty, last) = (sema.types.common.input_queue, sema.target.input_queues.len() as i128 - 1);
-    id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "input queue")
+    let operand = id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "input queue")?;
+    noted(sema, operand, Resource::InputQueue, call)
 }
 
 pub(super) fn get_output_queue(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (ty, last) = (sema.types.common.output_queue, sema.target.output_queues.len() as i128 - 1);
-    id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "output queue")
+    let operand = id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "output queue")?;
+    noted(sema, operand, Resource::OutputQueue, call)
 }
 
 pub(super) fn get_ut_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {

@@ -4,7 +4,8 @@
 //! it; vector operations have their rows in `ir::dsd::op` and one handler here. A handler gets
 //! the analysis and the unevaluated arguments.
 
-pub(crate) mod args;
+pub(crate) mod allocate;
+mod args;
 mod color;
 mod config;
 mod dsd;

@@ -1,7 +1,7 @@
 //! The builtins, one row each, sorted by name.
 
 use super::{
-    Handler, color, config, dsd, export, host, ids, layout, map, queue, structs, task, values,
+    Handler, allocate, color, config, dsd, export, host, ids, layout, map, queue, structs, task, values,
 };
 
 /// A row.
@@ -100,8 +100,23 @@ pub(crate) const ROWS: &[Row] = &[
     row("activate", (1, 1), CR, task::activate, "activates a local task"),
     row("all", (0, 0), H, host::all, "the program's rectangle"),
     row("alloc", (2, 2), H, host::alloc, "`n` zeroed elements of host memory"),
-    later("allocate_color", "resources by need are not there yet", "a free color"),
+    row("allocate_color", (0, 0), L, allocate::color, "a color that nothing in the layout names"),
     row("allocate_fifo", (1, 2), V, dsd::allocate_fifo, "a FIFO over a global array"),
+    row(
+        "allocate_input_queue",
+        (0, 0),
+        V,
+        allocate::input_queue,
+        "an input queue not named so far",
+    ),
+    row("allocate_local_task_id", (0, 0), V, allocate::local_task_id, "an id not named so far"),
+    row(
+        "allocate_output_queue",
+        (0, 0),
+        V,
+        allocate::output_queue,
+        "an output queue not named so far",
+    ),
     row("as", (2, 2), X, values::as_, "converts numbers, bools and enums"),
     row("assert", (1, 2), X, values::assert, "ends the run unless true"),
     row("bind_control_task", (2, 2), C, task::bind_control, "binds a task to a control task id"),

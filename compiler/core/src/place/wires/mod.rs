@@ -122,12 +122,12 @@ pub(crate) fn plan(request: &Request) -> Result<Wired, Fault> {
     let mut search = Search::new(request, &nets);
     let mut laid = vec![Laid::default(); request.wires.len()];
     let mut joined = BTreeSet::new();
-    for net in 0..nets.len() {
+    for (net, taken) in nets.iter_mut().enumerate() {
         let of_net = |&wire: &usize| request.wires[wire].net == net;
         let mut order: Vec<usize> = (0..request.wires.len()).filter(of_net).collect();
         // Short wires have the least choice.
         order.sort_by_key(|&wire| length(&request.wires[wire]));
-        lay_net(request, &mut search, &mut nets[net], &order, &mut joined, &mut laid)?;
+        lay_net(request, &mut search, taken, &order, &mut joined, &mut laid)?;
     }
     let colors = colors::choose(request, &nets)?;
     Ok(Wired { wires: laid, colors })
@@ -216,12 +216,12 @@ fn to_host(
         // The side is at the edge itself.
         return via.is_none().then(|| (Vec::new(), (at, side)));
     };
-    let Some(via) = via else { return search.to_edge(taken, joined, first) };
+    let Some(via) = via else { return search.edge_from(taken, joined, first) };
     let mut way = search.between(taken, first, via)?;
     way.pop();
     let mut rest = taken.clone();
     way.iter().for_each(|at| rest.insert(*at));
-    let (tail, host) = search.to_edge(&rest, joined, via)?;
+    let (tail, host) = search.edge_from(&rest, joined, via)?;
     way.extend(tail);
     Some((way, host))
 }

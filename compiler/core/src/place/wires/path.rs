@@ -88,7 +88,7 @@ impl Search {
 
     /// The way from a PE to an edge, and the side there that the host is joined to: one that
     /// joins no other wire.
-    pub(super) fn to_edge(
+    pub(super) fn edge_from(
         &mut self,
         taken: &Cells,
         joined: &BTreeSet<(Coord, Port)>,
