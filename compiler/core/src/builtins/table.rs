@@ -1,7 +1,8 @@
 //! The builtins, one row each, sorted by name.
 
 use super::{
-    Handler, allocate, color, config, dsd, export, host, ids, layout, map, queue, structs, task, values,
+    Handler, allocate, color, config, dsd, export, host, ids, layout, map, queue, structs, task,
+    values,
 };
 
 /// A row.
