@@ -123,6 +123,26 @@ impl Machine<Running> {
         self.engine.counted(link)
     }
 
+    /// Limits a link to the host: from `cycle` on it takes so many more words, the rest wait in
+    /// the mesh. `None`: as many as come, which is how links start. False if the link leads into
+    /// the mesh.
+    pub fn allow(&mut self, link: LinkId, cycle: u64, words: Option<u64>) -> bool {
+        self.engine.allow(link, cycle, words)
+    }
+
+    /// Counts, from now on, the words of a color's links into the mesh that come to rest there,
+    /// or (for `to_mesh` false) lets words that operations pass on to this color count only when
+    /// they reach the host.
+    pub fn watch(&mut self, color: Color, to_mesh: bool) {
+        self.engine.watch(color, to_mesh);
+    }
+
+    /// Words of a watched link into the mesh that have come to rest: taken by a task, stored in
+    /// memory, sent on by the program, or back at the host.
+    pub fn rested(&self, link: LinkId) -> u64 {
+        self.engine.rested(link)
+    }
+
     /// Words in all source queues, which have no bound of their own. Looks at every PE.
     pub fn queued(&self) -> u64 {
         self.engine.queued()

@@ -43,6 +43,52 @@ pub struct Deadlock {
     pub host_waiting: Vec<(Coord, Color, u64)>,
     /// Where the host program waits (line 0: not known).
     pub host: Loc,
+    /// What the host waits for, if it knows.
+    pub host_wait: Option<HostWait>,
+}
+
+/// What the host waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostWait {
+    /// Answers to a launch.
+    Launch {
+        /// The function.
+        name: String,
+        /// Where it stands (line 0: not known).
+        loc: Loc,
+        /// The first PE, in row order, that has not answered.
+        first: Coord,
+        /// How many have not.
+        count: usize,
+    },
+    /// Words of a copy to the host.
+    Copy {
+        /// The export.
+        name: String,
+    },
+    /// That commands are executed.
+    Commands,
+    /// Room in the queues of a stream into the mesh.
+    StreamIn {
+        /// The color.
+        color: Color,
+        /// First row whose words do not all fit.
+        row: u16,
+        /// Words of the row that are neither at rest in the mesh nor back at the host.
+        words: u64,
+        /// How many fit.
+        room: u64,
+    },
+    /// Words of a stream to the host.
+    StreamOut {
+        /// The color.
+        color: Color,
+        /// The PE whose words are missing (the column is that of the link, for streams that do
+        /// not take turns).
+        at: Coord,
+        /// How many are missing.
+        words: u64,
+    },
 }
 
 /// PEs that wait for the same thing at the same place of the same program.
@@ -137,6 +183,11 @@ impl Deadlock {
         if self.host.line != 0 {
             text.push_str(&format!("; the host waits at {}", place(self.host, files)));
         }
+        if let Some(wait) = &self.host_wait {
+            let stuck =
+                self.waiters.iter().any(|waiter| !matches!(waiter.wait, Wait::Blocked { .. }));
+            text.push_str(&format!("\n  {}", wait.text(files, stuck)));
+        }
         let shown = LINES - usize::from(!self.stuck.is_empty());
         for waiter in self.waiters.iter().take(shown) {
             text.push_str(&format!("\n  {}", waiter.text(files)));
@@ -148,6 +199,40 @@ impl Deadlock {
             text.push_str(&format!("\n  {stuck}"));
         }
         text
+    }
+}
+
+impl HostWait {
+    /// `stuck`: some operation waits, so that a PE may have had no chance to answer.
+    fn text(&self, files: &[String], stuck: bool) -> String {
+        match self {
+            HostWait::Launch { name, loc, first, count } => {
+                let mut text = format!("launch of `{name}`");
+                if loc.line != 0 {
+                    text.push_str(&format!(" ({})", place(*loc, files)));
+                }
+                let Coord { x, y } = first;
+                text.push_str(&match count {
+                    1 => format!(" has not been answered: PE ({x}, {y})"),
+                    _ => format!(" has not been answered: {count} PEs, first ({x}, {y}),"),
+                });
+                let never = if stuck { "has not called" } else { "never called" };
+                let never = if *count > 1 && stuck { "have not called" } else { never };
+                format!("{text} {never} unblock_cmd_stream")
+            }
+            HostWait::Copy { name } => format!("the host waits for the elements of `{name}`"),
+            HostWait::Commands => "the host waits until all commands are executed".to_owned(),
+            HostWait::StreamIn { color, row, words, room } => format!(
+                "the host cannot finish its stream into the mesh on color {}: {words} words of row {row} \
+                 are neither stored nor taken, and the queues at the edge hold {room}; words to the \
+                 host are not taken before",
+                color.index()
+            ),
+            HostWait::StreamOut { color, at: Coord { x, y }, words } => format!(
+                "the host waits for {words} more words of PE ({x}, {y}) on color {}",
+                color.index()
+            ),
+        }
     }
 }
 

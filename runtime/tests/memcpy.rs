@@ -93,7 +93,7 @@ block8:
   v7 = const 1
   v31 = mem1d v15, v14, v7
   block_channel v10
-  switch v21, [1: block9, 2: block10], block11
+  switch v21, [1: block9, 2: block10, 7: block9, 8: block10], block11
 block9:
   v30 = fabin queue=0 color21 extent v14
   vector mov32 memory v31, fabric v30 async activate=27
@@ -199,7 +199,13 @@ fn colors(first: bool, last: bool) -> [(u8, String); 5] {
     };
     let gather = if last { "route RAMP>WEST" } else { "route RAMP+EAST>WEST" }.to_owned();
     let commands = if last { "route WEST>RAMP" } else { "route WEST>RAMP+EAST" }.to_owned();
-    [(3, deal.clone()), (4, gather.clone()), (21, deal), (22, gather), (23, commands)]
+    let spread = if first && last {
+        "route WEST>RAMP".to_owned()
+    } else {
+        let onward = if last { "RAMP" } else { "RAMP+EAST" };
+        format!("route WEST>{onward} switch [tx RAMP, tx {next}, invalid] initial=0 pop=never")
+    };
+    [(3, deal), (4, gather.clone()), (21, spread), (22, gather), (23, commands)]
 }
 
 /// An image of `width` x `height` PEs: a program and a router per kind of column.

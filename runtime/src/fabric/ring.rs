@@ -16,6 +16,9 @@ pub(crate) struct Slot {
     pub(crate) control: bool,
     /// The router of its own PE advances after it.
     pub(crate) advance: bool,
+    /// One more than the color by which the host sent it, for a word that an operation passes on
+    /// from a stream to a stream (spec/time.md, section 8).
+    pub(crate) origin: u8,
 }
 
 /// The stamp of a place that is not known to become free.

@@ -494,6 +494,9 @@ impl<C: Code> Region<C> {
             state.count(word.control);
             self.stats.filtered += u64::from(granted.filtered);
         }
+        if granted.filtered && !word.control {
+            self.rests(plan, pe, granted.color);
+        }
         if word.control {
             let torn = self.command(plan, router, granted, &mut word);
             if torn {
@@ -649,6 +652,9 @@ impl<C: Code> Region<C> {
                 self.stats.delivered += 1;
                 if !word.control {
                     self.fill(link);
+                }
+                if word.origin != 0 {
+                    self.rests(plan, pe, word.origin - 1);
                 }
                 let wavelet = Wavelet { payload: word.payload, control: word.control };
                 self.to_host.push((link, word.stamp, wavelet));

@@ -4,6 +4,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
 
+use super::region::Elements;
 use crate::config::Limit;
 use crate::exec::CodeTrap;
 use crate::outcome::Deadlock;
@@ -45,18 +46,18 @@ pub enum HostError {
         name: String,
     },
     /// Another element type.
-    #[error("`{name}` points to elements of type {found}, the host has {given}")]
+    #[error("`{name}` points to elements of type {found} ({} bits), the host has {given}", found.bits())]
     ElementType {
         /// The export.
         name: String,
         /// Its elements.
         found: Ty,
         /// The host's.
-        given: Ty,
+        given: Elements,
     },
     /// Elements of this size cannot travel.
-    #[error("elements of type {0} cannot be copied or streamed: 16-, 32- and 64-bit elements can")]
-    ElementSize(Ty),
+    #[error("{0} cannot be copied or streamed: 16-, 32- and 64-bit elements can")]
+    ElementSize(Elements),
     /// Not a whole number of elements per PE or row.
     #[error("{elements} elements cannot be shared equally by {pes} PEs or rows")]
     Count {
@@ -68,6 +69,18 @@ pub enum HostError {
     /// More than a PE's memory can hold.
     #[error("{elements} elements per PE are more than its memory holds")]
     TooMany {
+        /// Per PE.
+        elements: u64,
+    },
+    /// More than the array behind a pointer holds.
+    #[error("`{name}` of PE ({}, {}) points to {room} elements, the host asks for {elements} per PE", at.x, at.y)]
+    Room {
+        /// The export.
+        name: String,
+        /// First such PE.
+        at: Coord,
+        /// Elements there are.
+        room: u64,
         /// Per PE.
         elements: u64,
     },
@@ -131,8 +144,16 @@ pub enum HostError {
         /// Where it leads.
         to_mesh: bool,
     },
+    /// Words of such a color reach one column.
+    #[error("color {} has no switches on this target, so the host can stream to column 0 only, not to columns up to {last}: choose a color with switches", color.index())]
+    OneColumn {
+        /// The color.
+        color: Color,
+        /// Last column of the region.
+        last: u16,
+    },
     /// Words of several columns could not be told apart.
-    #[error("color {} brings words of {columns} columns per row to the host, which cannot tell them apart: use a region of one column, or mark the end of each row", color.index())]
+    #[error("color {} brings words of {columns} columns per row to the host, which cannot tell them apart here: use a region of one column", color.index())]
     SeveralColumns {
         /// The color.
         color: Color,
@@ -156,6 +177,17 @@ pub enum HostError {
         row: u16,
         /// The color.
         color: Color,
+    },
+    /// A ticket of another session, or one whose result has been taken.
+    #[error("there is no such request, or its result has been taken")]
+    NoRequest,
+    /// A name that no PE's program has.
+    #[error("PE ({}, {}) has no variable `{name}` that can be read: `export var` makes one readable", at.x, at.y)]
+    NoVariable {
+        /// The name.
+        name: String,
+        /// The PE.
+        at: Coord,
     },
     /// An input that cannot be had.
     #[error("input `{name}`: {reason}")]

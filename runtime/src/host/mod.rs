@@ -7,15 +7,21 @@
 //! host; what is done because of something seen in cycle `t` takes effect at `t + HOST_LATENCY`.
 
 mod calls;
+mod copies;
 mod env;
 mod error;
 mod format;
+mod inspect;
+mod launches;
 mod math;
 mod named;
 mod program;
+mod region;
+mod requests;
 mod run;
 mod session;
 mod stream;
+mod streaming;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -24,12 +30,14 @@ mod wire;
 pub use env::{HostEnv, Input, Output};
 pub use error::{Failure, HostError};
 pub use program::{HostOutcome, run_program};
+pub use region::{Elements, Region, Spread};
+pub use requests::{Request, Ticket};
 pub use run::{Run, RunError, run_image};
 pub use session::Session;
 pub use stream::{Finished, StreamId};
 pub use symbols::Symbols;
 
-use dflow_ir::mesh::Wavelet;
+use dflow_ir::mesh::{Color, Coord, Wavelet};
 
 use crate::config::Limits;
 use crate::machine::{Goal, HostLinkInfo, LinkId, Machine, Running};
@@ -53,6 +61,18 @@ pub trait Mesh {
 
     /// Words that have entered the mesh over a stream.
     fn entered(&self, link: LinkId) -> u64;
+
+    /// Limits a link to the host (see [`Machine::allow`]).
+    fn allow(&mut self, link: LinkId, cycle: u64, words: Option<u64>) -> bool;
+
+    /// Watches the streams of a color (see [`Machine::watch`]).
+    fn watch(&mut self, color: Color, to_mesh: bool);
+
+    /// Words of a watched link into the mesh that have come to rest.
+    fn rested(&self, link: LinkId) -> u64;
+
+    /// Bytes of a PE's memory; `None` outside the rectangle or the PE's memory.
+    fn read(&mut self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>>;
 
     /// Words that have not entered the mesh yet. Looks at every PE.
     fn queued(&self) -> u64;
@@ -86,6 +106,22 @@ impl Mesh for Machine<Running> {
 
     fn entered(&self, link: LinkId) -> u64 {
         Machine::entered(self, link)
+    }
+
+    fn allow(&mut self, link: LinkId, cycle: u64, words: Option<u64>) -> bool {
+        Machine::allow(self, link, cycle, words)
+    }
+
+    fn watch(&mut self, color: Color, to_mesh: bool) {
+        Machine::watch(self, color, to_mesh);
+    }
+
+    fn rested(&self, link: LinkId) -> u64 {
+        Machine::rested(self, link)
+    }
+
+    fn read(&mut self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>> {
+        self.read_memory(at, address, bytes)
     }
 
     fn queued(&self) -> u64 {

@@ -8,7 +8,7 @@
 use dflow_ir::image::{HostStream, Image};
 use dflow_ir::mesh::Wavelet;
 
-use super::stream::StreamId;
+use super::stream::{End, Expected, StreamId};
 use super::{Failure, HostError, Mesh, Session};
 use crate::config::{Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
@@ -22,6 +22,13 @@ pub(super) struct Named {
     link: LinkId,
     /// Words sent so far.
     sent: u64,
+}
+
+impl Named {
+    /// Its link.
+    pub(super) fn link(&self) -> LinkId {
+        self.link
+    }
 }
 
 /// The streams of an image; one whose link the mesh does not have is left out.
@@ -95,7 +102,9 @@ impl<M: Mesh> Session<M> {
         let link = self.named_link(stream, false)?;
         self.make_room(link, count);
         let HostStream { color, at, .. } = self.named[stream].stream;
-        Ok(self.streams.expect_words(color, &[link], at.y, size_of::<u32>(), count))
+        let (columns, end) = (None, End::Words(count));
+        let expected = Expected { color, columns, bytes_per_word: size_of::<u32>(), end };
+        Ok(self.streams.expect(expected, &[link], at.y))
     }
 
     /// Waits until a queued reception is complete and hands it over, as little-endian bytes; empty

@@ -4,9 +4,8 @@
 
 use dflow_ir::mesh::wavelet::{Command, Control, ControlCommand};
 use dflow_ir::mesh::{Color, Wavelet};
-use dflow_ir::ty::Ty;
 
-use super::HostError;
+use super::{Elements, HostError};
 
 /// Color number of words to the mesh.
 pub(super) const TO_MESH: u8 = 21;
@@ -31,6 +30,31 @@ pub(super) enum Operation {
     CopyOut = 3,
     Launch = 4,
     Fence = 5,
+    Turn = 6,
+    SpreadIn32 = 7,
+    SpreadIn16 = 8,
+}
+
+/// Ends the turns of columns before the sender, instead of the sender's own (section 5).
+pub(super) const RESET_TURNS: u32 = 1 << 8;
+
+/// Columns of a row that words are dealt to: every `step`th from `first` on, `count` in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub(super) first: u16,
+    pub(super) step: u16,
+    pub(super) count: u16,
+}
+
+impl Columns {
+    pub(super) fn at(self, index: u16) -> u16 {
+        self.first + self.step * index
+    }
+
+    /// Columns between the one before and column `index`.
+    fn gap(self, index: u16) -> u16 {
+        if index == 0 { self.first } else { self.step }
+    }
 }
 
 /// A command as words.
@@ -39,9 +63,15 @@ pub(super) fn command(operation: Operation, export: u32, args: &[u32]) -> Vec<Wa
     std::iter::once(header).chain(args.iter().copied()).map(Wavelet::data_word).collect()
 }
 
-/// The argument that names a range of columns.
-pub(super) fn columns(first: u16, last: u16) -> u32 {
-    u32::from(first) | u32::from(last) << 16
+/// The arguments of a copy: its columns, and elements or words per PE.
+pub(super) fn copy_args(columns: Columns, words: u32) -> [u32; 3] {
+    let last = columns.at(columns.count - 1);
+    [u32::from(columns.first) | u32::from(last) << 16, words, columns.step.into()]
+}
+
+/// The arguments of a turn: columns `first` to `last`, stream and what is asked of them.
+pub(super) fn turn_args(first: u16, last: u16, color: Color, flags: u32) -> [u32; 3] {
+    [u32::from(first) | u32::from(last) << 16, u32::from(color.index()) | flags, 1]
 }
 
 /// The control wavelet of one command that no compute element sees.
@@ -50,30 +80,51 @@ fn hidden(command: Command) -> Wavelet {
     Wavelet { payload: control.0, control: true }
 }
 
-/// The words of a row for columns `first` and on, `per_column` bytes of elements each (a whole
-/// number of words of `bytes` elements), dealt out by its switches.
-pub(super) fn deal(
-    first: u16,
-    row: &[u8],
-    per_column: usize,
+/// The words of a row dealt out to columns, a block of elements for each, in words of `bytes`
+/// bytes, over a stream: switches begin and end at the position towards the core.
+pub(super) fn deal<'a>(
+    columns: Columns,
+    block: impl Fn(u16) -> &'a [u8],
     bytes: usize,
 ) -> impl Iterator<Item = Wavelet> {
-    let columns = row.chunks_exact(per_column).enumerate();
-    let several = usize::from(first) + columns.len() > 1;
-    let dealt = columns.flat_map(move |(index, column)| {
-        let advance = (index > 0).then(|| hidden(Command::Advance));
-        advance.into_iter().chain(words(column, bytes))
-    });
-    let before = (0..first).map(|_| hidden(Command::Advance));
-    before.chain(dealt).chain(several.then(|| hidden(Command::Reset)))
+    let several = columns.at(columns.count - 1) > 0;
+    blocks(columns, block, bytes).chain(several.then(|| hidden(Command::Reset)))
 }
 
-/// How elements of a type travel into the mesh: bytes per word.
-pub(super) fn bytes_per_word(ty: Ty) -> Result<usize, HostError> {
-    match ty {
-        Ty::I16 | Ty::F16 => Ok(2),
-        Ty::I32 | Ty::F32 | Ty::I64 | Ty::F64 => Ok(4),
-        Ty::I8 => Err(HostError::ElementSize(ty)),
+/// Likewise over the color of copies, whose switches begin and end at the position towards all of
+/// the row's `width` columns.
+pub(super) fn deal_copies<'a>(
+    columns: Columns,
+    width: u16,
+    block: impl Fn(u16) -> &'a [u8],
+    bytes: usize,
+) -> impl Iterator<Item = Wavelet> {
+    let several = width > 1;
+    let begin = several.then(|| hidden(Command::Advance));
+    let left = width.saturating_sub(columns.at(columns.count - 1) + 1);
+    let rest = (0..left).map(|_| hidden(Command::Advance));
+    let end = rest.chain(several.then(|| hidden(Command::Reset)));
+    begin.into_iter().chain(blocks(columns, block, bytes)).chain(end)
+}
+
+/// Blocks with the advances before each.
+fn blocks<'a>(
+    columns: Columns,
+    block: impl Fn(u16) -> &'a [u8],
+    bytes: usize,
+) -> impl Iterator<Item = Wavelet> {
+    (0..columns.count).flat_map(move |index| {
+        let before = (0..columns.gap(index)).map(|_| hidden(Command::Advance));
+        before.chain(words(block(index), bytes))
+    })
+}
+
+/// How elements of a size in bytes travel into the mesh: bytes per word.
+pub(super) fn bytes_per_word(elements: Elements) -> Result<usize, HostError> {
+    match elements.bytes() {
+        2 => Ok(2),
+        4 | 8 => Ok(4),
+        _ => Err(HostError::ElementSize(elements)),
     }
 }
 
@@ -84,6 +135,15 @@ pub(super) fn words(elements: &[u8], bytes: usize) -> impl Iterator<Item = Wavel
 
 fn little_endian(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
+}
+
+/// What a control wavelet on a stream to the host does to turns, if it is the library's: the column
+/// that sent it, and whether it ended that column's turn (or else those of columns before it).
+pub(super) fn turn(word: Wavelet) -> Option<(u16, bool)> {
+    let low = 0xffff;
+    let of = |command| word.payload & !low == hidden(command).payload & !low;
+    let (advance, reset) = (of(Command::Advance), of(Command::Reset));
+    (word.control && (advance || reset)).then_some(((word.payload & low) as u16, advance))
 }
 
 /// Whether a control wavelet ends a row of a stream: it carries no switch command.
@@ -99,44 +159,65 @@ mod tests {
 
     #[test]
     fn a_command_is_a_header_and_its_arguments() {
-        let words = command(Operation::CopyOut, 7, &[columns(2, 5), 9]);
+        let columns = Columns { first: 2, step: 1, count: 4 };
+        let words = command(Operation::CopyOut, 7, &copy_args(columns, 9));
         let payloads: Vec<u32> = words.iter().map(|word| word.payload).collect();
-        assert_eq!(payloads, [0x0007_0203, 0x0005_0002, 9]);
+        assert_eq!(payloads, [0x0007_0303, 0x0005_0002, 9, 1]);
         assert!(words.iter().all(|word| !word.control));
     }
 
     #[test]
     fn the_first_column_alone_needs_no_switching() {
-        let dealt: Vec<Wavelet> = deal(0, &[1, 0, 2, 0], 4, 2).collect();
-        assert_eq!(dealt, [Wavelet::data_word(1), Wavelet::data_word(2)]);
+        let first = Columns { first: 0, step: 1, count: 1 };
+        let wanted = [Wavelet::data_word(1), Wavelet::data_word(2)];
+        assert!(deal(first, |_| &[1, 0, 2, 0], 2).eq(wanted));
+        assert!(deal_copies(first, 1, |_| &[1, 0, 2, 0], 2).eq(wanted));
     }
 
-    /// Routers as in section 3 of the protocol: who gets what, and all switches end at position 0.
-    #[test]
-    fn every_column_gets_its_words() {
-        for (columns, first) in [(1, 0), (1, 2), (3, 0), (3, 1), (2, 3)] {
-            let row: Vec<u8> =
-                (0..columns * 4).map(|i| if i % 2 == 0 { i as u8 } else { 0 }).collect();
-            let (mut position, mut got) = ([0; 6], vec![Vec::new(); 6]);
-            for word in deal(first, &row, 4, 2) {
-                for column in 0..6 {
-                    let here = position[column] == 0;
-                    if word.control {
-                        position[column] =
-                            i32::from(Control(word.payload).command(0).command == Command::Advance);
-                    } else if here {
-                        got[column].push(word.payload as u8);
-                    }
-                    if here {
-                        break;
-                    }
+    const WIDTH: usize = 9;
+
+    /// Routers as in section 3 of the protocol. Per position: to the core, to the east.
+    fn follow(words: impl Iterator<Item = Wavelet>, ways: &[(bool, bool)]) -> Vec<Vec<u8>> {
+        let (mut position, mut got) = ([0; WIDTH], vec![Vec::new(); WIDTH]);
+        for word in words {
+            for column in 0..WIDTH {
+                let (core, east) = ways[position[column]];
+                if word.control {
+                    let advance = Control(word.payload).command(0).command == Command::Advance;
+                    let next = (position[column] + 1).min(ways.len() - 1);
+                    position[column] = if advance { next } else { 0 };
+                } else if core {
+                    got[column].push(word.payload as u8);
+                }
+                if !east {
+                    break;
                 }
             }
-            assert_eq!(position, [0; 6]);
-            for index in 0..columns {
-                let wanted = [row[4 * index], row[4 * index + 2]];
-                assert_eq!(got[usize::from(first) + index], wanted);
+        }
+        assert_eq!(position, [0; WIDTH]);
+        got
+    }
+
+    /// Who gets what, and all switches end at position 0.
+    #[test]
+    fn every_column_gets_its_words() {
+        for (count, first, step) in
+            [(1, 0, 1), (1, 2, 1), (3, 0, 1), (3, 1, 2), (2, 3, 4), (9, 0, 1)]
+        {
+            let columns = Columns { first, step, count };
+            let row: Vec<u8> =
+                (0..count * 4).map(|i| if i % 2 == 0 { i as u8 } else { 0 }).collect();
+            let block = |index: u16| &row[usize::from(index) * 4..][..4];
+            let by_stream = follow(deal(columns, block, 2), &[(true, false), (false, true)]);
+            let copies = deal_copies(columns, WIDTH as u16, block, 2);
+            let by_copies = follow(copies, &[(true, true), (true, false), (false, true)]);
+            let mut wanted = vec![Vec::new(); WIDTH];
+            for index in 0..count {
+                let at = usize::from(4 * index);
+                wanted[usize::from(columns.at(index))] = vec![row[at], row[at + 2]];
             }
+            assert_eq!(by_stream, wanted);
+            assert_eq!(by_copies, wanted);
         }
     }
 
@@ -147,7 +228,8 @@ mod tests {
         };
         assert_eq!(payloads(4), [0x0403_0201, 0x0807_0605]);
         assert_eq!(payloads(2), [0x0201, 0x0403, 0x0605, 0x0807]);
-        assert_eq!(bytes_per_word(Ty::I8), Err(HostError::ElementSize(Ty::I8)));
+        let bytes = Elements::Bytes(1);
+        assert_eq!(bytes_per_word(bytes), Err(HostError::ElementSize(bytes)));
     }
 
     #[test]
@@ -156,5 +238,14 @@ mod tests {
         assert!(ends_row(mark));
         assert!(!ends_row(hidden(Command::Advance)));
         assert!(!ends_row(Wavelet::data_word(0)));
+    }
+
+    #[test]
+    fn turns_name_their_column() {
+        let control = |payload| Wavelet { payload, control: true };
+        assert_eq!(turn(control(0x015f_0007)), Some((7, true)));
+        assert_eq!(turn(control(0x019f_0002)), Some((2, false)));
+        assert_eq!(turn(control(0x001f_0002)), None);
+        assert_eq!(turn(Wavelet::data_word(0x015f_0007)), None);
     }
 }

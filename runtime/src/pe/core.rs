@@ -338,6 +338,9 @@ impl<C: Code> Region<C> {
             }
         } else {
             word = self.take_input(plan, core, pe, queue, t);
+            if !word.control {
+                self.rests(plan, pe, word.color);
+            }
             core.task = match control::entry(word.payload) {
                 Some(entry) if word.control => program.control[usize::from(entry)],
                 _ => program.inputs[queue].task,

@@ -192,9 +192,16 @@ impl<C: Code> Region<C> {
             self.end_by_control(plan, core, pe, t, op);
             return Ok(true);
         }
-        let mut words = [0; 2];
+        let (mut words, mut origin) = ([0; 2], 0);
         for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
-            *word = self.take_input(plan, core, pe, queue.into(), t).payload;
+            let taken = self.take_input(plan, core, pe, queue.into(), t);
+            *word = taken.payload;
+            match op.output {
+                Some(output) if self.watch.passes(taken.color, output.color) => {
+                    origin = taken.color + 1;
+                }
+                Some(_) | None => self.rests(plan, pe, taken.color),
+            }
         }
         let done = code
             .element(core.at, &mut core.state, &mut op.code, words)
@@ -216,6 +223,7 @@ impl<C: Code> Region<C> {
                 color: output.color,
                 control: output.control,
                 advance,
+                origin,
             });
         }
         Ok(ended)

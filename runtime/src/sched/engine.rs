@@ -6,11 +6,11 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use dflow_ir::mesh::{Coord, Wavelet};
+use dflow_ir::mesh::{Color, Coord, Wavelet};
 
 use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
-use super::region::Region;
+use super::region::{Region, Watch};
 use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
 use super::{exact, report, step};
@@ -122,6 +122,40 @@ impl<C: Code> Engine<C> {
         if region.routers[pe as usize].is_some() {
             region.wakes.router(pe, cycle);
         }
+    }
+
+    /// Lets so many more words leave by a link from `cycle` on, or as many as come; false if the
+    /// link does not lead out of the mesh.
+    pub(crate) fn allow(&mut self, link: LinkId, cycle: u64, words: Option<u64>) -> bool {
+        let Some(&info) = self.plan.links.get(link.0 as usize) else { return false };
+        if info.to_mesh {
+            return false;
+        }
+        let (x, y) = (info.at.x.into(), info.at.y.into());
+        let (region, pe) = self.plan.locate(x, y);
+        let from = cycle.max(self.frontier);
+        let region = &mut self.regions[region as usize];
+        region.set_room(link.0, from, words);
+        if region.routers[pe as usize].is_some() {
+            region.wakes.router(pe, from);
+        }
+        true
+    }
+
+    /// Counts, from now on, words of streams by these colors that come to rest.
+    pub(crate) fn watch(&mut self, color: Color, to_mesh: bool) {
+        for region in &mut self.regions {
+            let Watch { to_mesh: into, to_host: out, .. } = &mut region.watch;
+            *(if to_mesh { into } else { out }) |= 1 << color.index();
+        }
+    }
+
+    /// Words sent by a link that have come to rest.
+    pub(crate) fn rested(&self, link: LinkId) -> u64 {
+        let Some(info) = self.plan.links.get(link.0 as usize) else { return 0 };
+        let key = (info.at.y, info.color.index());
+        let counts = self.regions.iter().filter_map(|region| region.watch.rested.get(&key));
+        counts.sum()
     }
 
     /// Words in all source queues.

@@ -3,7 +3,7 @@
 //! Invariants: nothing is shared with other regions; what crosses an edge is a message with a
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
@@ -41,6 +41,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) events: Option<Vec<Event>>,
     /// Estimated bytes of state.
     pub(crate) bytes: u64,
+    /// What the host watches of its streams.
+    pub(crate) watch: Watch,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
 }
@@ -50,6 +52,25 @@ pub(crate) struct Region<C: Code> {
 struct Room {
     link: u32,
     words: VecDeque<(u64, u64)>,
+}
+
+/// Words of the host's streams that have come to rest (spec/time.md, section 8).
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Colors of streams into the mesh, as bits.
+    pub(crate) to_mesh: u32,
+    /// Colors of streams to the host, as bits.
+    pub(crate) to_host: u32,
+    /// By row and color: words that have come to rest.
+    pub(crate) rested: BTreeMap<(u16, u8), u64>,
+}
+
+impl Watch {
+    /// Whether a word that an operation takes from one color and sends on by another is still
+    /// under way.
+    pub(crate) fn passes(&self, from: u8, to: u8) -> bool {
+        self.to_mesh >> from & 1 != 0 && self.to_host >> to & 1 != 0
+    }
 }
 
 /// What crosses an edge.
@@ -96,6 +117,7 @@ impl<C: Code> Region<C> {
             trap: None,
             events: plan.record.then(Vec::new),
             bytes: 0,
+            watch: Watch::default(),
             candidates: Vec::new(),
             visits: Vec::new(),
         }
@@ -135,13 +157,14 @@ impl<C: Code> Region<C> {
 
     /// From which cycle the host takes a word over a link.
     pub(crate) fn room(&self, link: u32) -> u64 {
-        let room = self.rooms.iter().find(|room| room.link == link);
+        let room = self.room_index(link).ok().map(|index| &self.rooms[index]);
         room.map_or(0, |room| room.words.front().map_or(NEVER, |&(from, _)| from))
     }
 
     /// A data word takes a place at the host's end.
     pub(crate) fn fill(&mut self, link: u32) {
-        let Some(room) = self.rooms.iter_mut().find(|room| room.link == link) else { return };
+        let Ok(index) = self.room_index(link) else { return };
+        let room = &mut self.rooms[index];
         let Some((_, words)) = room.words.front_mut() else { return };
         *words -= 1;
         if *words == 0 {
@@ -152,14 +175,29 @@ impl<C: Code> Region<C> {
     /// The host takes so many words more over a link, from a cycle on. A link has no bound until
     /// this is said of it.
     pub(crate) fn make_room(&mut self, link: u32, from: u64, words: u64) {
-        let known = self.rooms.iter().position(|room| room.link == link);
-        let index = known.unwrap_or_else(|| {
-            self.rooms.push(Room { link, words: VecDeque::new() });
-            self.rooms.len() - 1
+        let index = self.room_index(link).unwrap_or_else(|index| {
+            self.rooms.insert(index, Room { link, words: VecDeque::new() });
+            index
         });
         if words != 0 {
             self.rooms[index].words.push_back((from, words));
         }
+    }
+
+    /// The host takes so many words over a link from a cycle on, whatever was said before;
+    /// `None`: as many as come.
+    pub(crate) fn set_room(&mut self, link: u32, from: u64, words: Option<u64>) {
+        if let Ok(index) = self.room_index(link) {
+            self.rooms.remove(index);
+        }
+        if let Some(words) = words {
+            self.make_room(link, from, words);
+        }
+    }
+
+    /// Rooms are kept in the order of their links.
+    fn room_index(&self, link: u32) -> Result<usize, usize> {
+        self.rooms.binary_search_by_key(&link, |room| room.link)
     }
 
     /// Takes a message from another region.
@@ -196,6 +234,14 @@ impl<C: Code> Region<C> {
             let Slot { stamp: cycle, payload, control, .. } = word;
             let queue = queue as u8;
             events.push(Event::Arrival { cycle, pe: number, queue, payload, control });
+        }
+    }
+
+    /// A word that the host sent by a color has come to rest on a PE, or gone back to the host.
+    pub(crate) fn rests(&mut self, plan: &Plan, pe: u32, color: u8) {
+        if self.watch.to_mesh >> color & 1 != 0 {
+            let row = plan.coord(self.number(plan, pe)).y;
+            *self.watch.rested.entry((row, color)).or_insert(0) += 1;
         }
     }
 

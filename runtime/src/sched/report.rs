@@ -87,7 +87,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
         .collect();
     stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.words));
     host_waiting.sort_by_key(|(at, color, _)| (at.y, at.x, *color));
-    Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default() }
+    Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default(), host_wait: None }
 }
 
 /// What a core's operations wait for.

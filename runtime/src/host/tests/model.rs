@@ -1,7 +1,7 @@
 //! A model of the mesh's side of the protocol, without time: what `spec/memcpy.md` says PEs and
 //! routers do, in the fewest words. Columns answer in an order that is not theirs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use dflow_ir::mesh::wavelet::{Command, Control};
 use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
@@ -24,8 +24,8 @@ pub(super) struct Pe {
     /// Memory behind exports 0 and 1.
     pub(super) memory: [Vec<u8>; 2],
     pub(super) launches: Vec<(u32, Vec<u32>)>,
-    position: u8,
-    stream_position: u8,
+    position: usize,
+    stream_position: usize,
     inbox: VecDeque<u32>,
 }
 
@@ -42,6 +42,7 @@ pub(super) enum Echo {
 
 pub(super) struct Model {
     width: usize,
+    height: u16,
     echo: Echo,
     links: Vec<HostLinkInfo>,
     sources: Vec<VecDeque<Wavelet>>,
@@ -49,6 +50,8 @@ pub(super) struct Model {
     come: Vec<[u64; 2]>,
     pub(super) pes: Vec<Vec<Pe>>,
     pub(super) sent_at: Vec<u64>,
+    /// Links to the host that take a limited number of words.
+    pub(super) allowed: BTreeMap<LinkId, u64>,
     cycle: u64,
 }
 
@@ -66,6 +69,8 @@ impl Model {
         }
         Model {
             width: width.into(),
+            height,
+            allowed: BTreeMap::new(),
             echo,
             sources: vec![VecDeque::new(); links.len()],
             arrived: vec![Vec::new(); links.len()],
@@ -99,18 +104,22 @@ impl Model {
                 let last = column + 1 == self.width;
                 let position =
                     if color == STREAM_IN { &mut pe.stream_position } else { &mut pe.position };
-                let here = *position == 0;
-                assert!(here || !last, "a word left the mesh to the east");
+                let ways: &[(bool, bool)] = match color {
+                    STREAM_IN => &[(true, false), (false, true)],
+                    _ => &[(true, true), (true, false), (false, true)],
+                };
+                let (core, east) = ways[*position];
+                assert!(core || !last, "a word left the mesh to the east");
                 if word.control {
                     *position = match Control(word.payload).command(0).command {
-                        Command::Advance => 1,
+                        Command::Advance => (*position + 1).min(ways.len() - 1),
                         Command::Reset => 0,
                         other => panic!("{other:?} was sent"),
                     };
-                } else if here {
+                } else if core {
                     pe.inbox.push_back(word.payload);
                 }
-                if here {
+                if !east {
                     break;
                 }
             }
@@ -134,9 +143,14 @@ impl Model {
     fn execute(&mut self, row: usize, operation: u32, export: u32, args: &[u32]) {
         let out = self.link(row, 22);
         match operation {
-            1 | 2 => {
+            1 | 2 | 7 | 8 => {
                 self.deal(row, 21);
-                let bytes = if operation == 1 { 4 } else { 2 };
+                let bytes = if operation % 6 == 1 { 4 } else { 2 };
+                for column in (0..self.width).filter(|_| operation > 2) {
+                    if !region(args).contains(&column) {
+                        self.pes[row][column].inbox.drain(..args[1] as usize);
+                    }
+                }
                 for column in region(args) {
                     let pe = &mut self.pes[row][column];
                     let words: Vec<u32> = pe.inbox.drain(..args[1] as usize).collect();
@@ -147,7 +161,7 @@ impl Model {
             3 => {
                 // Round robin from the last column on.
                 for half in 0..args[1] as usize {
-                    for column in region(args).rev() {
+                    for column in region(args).into_iter().rev() {
                         let memory = &self.pes[row][column].memory[export as usize];
                         let byte = |at: usize| memory.get(at).copied().unwrap_or(0);
                         let data = u16::from_le_bytes([byte(2 * half), byte(2 * half + 1)]);
@@ -191,8 +205,8 @@ impl Model {
     }
 }
 
-fn region(args: &[u32]) -> std::ops::RangeInclusive<usize> {
-    (args[0] & 0xffff) as usize..=(args[0] >> 16) as usize
+fn region(args: &[u32]) -> Vec<usize> {
+    ((args[0] & 0xffff) as usize..=(args[0] >> 16) as usize).step_by(args[2] as usize).collect()
 }
 
 impl Mesh for Model {
@@ -219,6 +233,22 @@ impl Mesh for Model {
 
     fn queued(&self) -> u64 {
         self.sources.iter().map(|words| words.len() as u64).sum()
+    }
+
+    fn allow(&mut self, link: LinkId, _cycle: u64, words: Option<u64>) -> bool {
+        self.allowed.insert(link, words.unwrap_or(u64::MAX));
+        !self.links[link.0 as usize].to_mesh
+    }
+
+    fn watch(&mut self, _color: Color, _to_mesh: bool) {}
+
+    fn rested(&self, _link: LinkId) -> u64 {
+        0
+    }
+
+    fn read(&mut self, at: Coord, address: u32, bytes: u32) -> Option<Vec<u8>> {
+        let inside = usize::from(at.x) < self.width && at.y < self.height;
+        inside.then(|| (address..address + bytes).map(|byte| byte as u8).collect())
     }
 
     fn run(&mut self, goals: &[Goal], _limits: &Limits) -> RunEnd {

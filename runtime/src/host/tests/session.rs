@@ -1,6 +1,6 @@
 //! Copies, launches and streams.
 
-use dflow_ir::mesh::Rect;
+use dflow_ir::mesh::{Port, Rect};
 use dflow_ir::ty::Ty;
 use proptest::prelude::*;
 
@@ -101,7 +101,9 @@ fn marks_end_rows() {
 #[test]
 fn a_stream_of_its_own_gets_its_rows_in_order() {
     let mut image = super::image(2, 2);
-    image.placement.routers[0].colors[0].1.switch = None;
+    let config = &mut image.placement.routers[0].colors[0].1;
+    config.switch = None;
+    config.route.tx = config.route.tx.with(Port::East);
     let mesh = super::Model::new(2, 2, Echo::Marked);
     let mut host = super::Session::new(mesh, &image, crate::config::Limits::default());
     let data: Vec<u8> = (0..6u16).flat_map(u16::to_le_bytes).collect();
