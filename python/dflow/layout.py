@@ -22,6 +22,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -125,9 +126,7 @@ class Layout:
     ) -> Region:
         """Add ``width`` x ``height`` PEs that run a source file, or a tile of it."""
         self._here()
-        id = self._native.region(
-            name, os.fspath(source), integer(width), integer(height), tile
-        )
+        id = self._native.region(name, os.fspath(source), integer(width), integer(height), tile)
         return Region(self, id, name, integer(width), integer(height))
 
     def color(self, name: str, number: Optional[int] = None) -> Color:
@@ -197,7 +196,7 @@ class Layout:
 
     def _here(self) -> None:
         """Tell where in the caller's program the next request stands."""
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_OWN):
             frame = frame.f_back
         if frame is not None:
@@ -304,8 +303,13 @@ class Region:
             raise HostError(f"the size of a port is {words}, which is no number of words")
         native = self._native
         id = native.port(
-            self.id, input, self.layout._color(color), edge.value, _positions(positions),
-            words, prefix,
+            self.id,
+            input,
+            self.layout._color(color),
+            edge.value,
+            _positions(positions),
+            words,
+            prefix,
         )
         return Port(id, native.port_name(id))
 

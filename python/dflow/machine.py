@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -163,6 +163,9 @@ def compile(
     path: Source,
     params: Mapping[str, Any] | None = None,
     target: str | None = None,
+    *,
+    sdk_version: str | None = None,
+    import_paths: Iterable[Source] = (),
 ) -> Program:
     """Compile a source file (``.dfl`` or ``.csl``), or a program of the library.
 
@@ -170,12 +173,16 @@ def compile(
         path: the source file.
         params: values for the layout's params, as numbers, bools or text.
         target: ``wse2`` (the default) or ``wse3``.
+        sdk_version: the SDK release whose meanings hold, as ``"1.4"``; decided from the sources
+            by default.
+        import_paths: folders where imports are looked for that are not beside the importing file.
 
     Raises:
         CompileError: it cannot be read or does not compile; ``report`` holds the diagnostics.
     """
     texts = [(name, _param(value)) for name, value in (params or {}).items()]
-    return Program(_native.compile(os.fspath(path), texts, target))
+    folders = [os.fspath(folder) for folder in import_paths]
+    return Program(_native.compile(os.fspath(path), texts, target, sdk_version, folders))
 
 
 def _param(value: Any) -> str:
@@ -280,7 +287,7 @@ class Machine:
                 f"an array of shape {values.shape} does not fit {height} rows of {width} PEs: "
                 f"expected ({height}, {width}, elements per PE)"
             )
-        self._native.copy_in(symbol.id, rect, _bytes(values))
+        self._native.copy_in(symbol.id, (*rect, 1, 1), "each", _bytes(values))
 
     def copy_out(
         self,
@@ -302,7 +309,7 @@ class Machine:
                 f"`{name}` points to elements of type {symbol.types[0]}: expected a dtype of "
                 f"{symbol.dtype.itemsize} bytes, found {wanted}"
             )
-        data = self._native.copy_out(symbol.id, rect, count)
+        data = self._native.wait_for(self._native.copy_out(symbol.id, (*rect, 1, 1), count))
         return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
 
     def scatter(self, name: str, field: npt.ArrayLike, rect: Rect | None = None) -> None:
@@ -321,7 +328,7 @@ class Machine:
             )
         rows, columns = values.shape[0] // height, values.shape[1] // width
         blocks = values.reshape(height, rows, width, columns).swapaxes(1, 2)
-        self._native.copy_in(symbol.id, rect, _bytes(blocks))
+        self._native.copy_in(symbol.id, (*rect, 1, 1), "each", _bytes(blocks))
 
     def gather(
         self, name: str, block: tuple[int, int], rect: Rect | None = None
@@ -337,15 +344,18 @@ class Machine:
     def launch(self, name: str, *args: Any) -> None:
         """Call an exported function on all PEs, and wait until each has answered."""
         symbol = self.program.symbol(name, "function")
-        self._native.launch(symbol.id, argument_words(symbol, args))
+        self._native.wait_for(self._native.launch(symbol.id, argument_words(symbol, args)))
 
     def stream_in(self, color: int, array: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Queue elements of 16 or 32 bits for a streaming color, one word each.
 
-        Does not wait: the mesh advances when somebody does.
+        ``array`` holds those of each PE of the rectangle, row by row. Does not wait: the mesh
+        advances when somebody does.
         """
         values = np.asarray(array)
-        self._native.stream_in(int(color), rect or self.rect, _bits(values.dtype), _bytes(values))
+        area = (*(rect or self.rect), 1, 1)
+        bits = _bits(values.dtype)
+        self._native.stream_in(int(color), area, bits, "each", _bytes(values))
 
     def stream_out(
         self,
@@ -357,11 +367,9 @@ class Machine:
         """Wait for ``count`` words per PE of a streaming color; shape (rows, columns, count)."""
         rect = rect or self.rect
         wanted = np.dtype(dtype)
-        _, _, width, height = rect
-        total = width * height * count
-        number = self._native.stream_out(int(color), rect, _bits(wanted), total)
-        data = self._native.complete(number)
-        return np.frombuffer(data, wanted).reshape(height, width, count).copy()
+        request = self._native.stream_out(int(color), (*rect, 1, 1), _bits(wanted), count)
+        data = self._native.wait_for(request)
+        return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
 
     def stop(self) -> None:
         """End the run: what the program still does by itself is done first.

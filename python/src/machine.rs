@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use dflow_cli::artifact::{self, State};
 use dflow_ir::image::{Image, ProgramId};
-use dflow_ir::mesh::{Color, Coord, Rect};
+use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
-use dflow_runtime::host::{Failure, HostError, Session, StreamId};
+use dflow_runtime::host::{
+    Elements, Failure, HostError, Region, Request, Session, Spread, StreamId, Ticket,
+};
 use dflow_runtime::machine::{Machine as Mesh, Running, Stopped};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -26,8 +28,8 @@ use crate::program::Program;
 /// Bytes of mesh state that a run may take unless told otherwise.
 const MAX_MEMORY: u64 = 32 << 30;
 
-/// First column, first row, columns, rows.
-type Region = (i64, i64, i64, i64);
+/// First column, first row, columns, rows, steps from column to column and from row to row.
+type Area = (i64, i64, i64, i64, u16, u16);
 
 /// A machine that runs a program.
 #[pyclass(frozen, module = "dflow._native")]
@@ -42,6 +44,8 @@ struct Inner {
     life: Life,
     /// Why the run ended before its time.
     ended: Option<String>,
+    /// Of the requests made, by number.
+    tickets: Vec<Ticket>,
 }
 
 enum Life {
@@ -100,6 +104,13 @@ impl Inner {
         }
     }
 
+    /// Makes a request; gives its number.
+    fn submit(&mut self, request: Request) -> Result<usize, Fault> {
+        let ticket = self.session()?.submit(request)?;
+        self.tickets.push(ticket);
+        Ok(self.tickets.len() - 1)
+    }
+
     /// Remembers what ends a run.
     fn note(&mut self, failure: &Failure) {
         match failure {
@@ -116,7 +127,7 @@ impl Inner {
     /// program does after its last word to the host.
     fn stop(&mut self) -> Result<(), Fault> {
         let rested = match (&self.ended, &mut self.life) {
-            (None, Life::Running(session)) => session.rest(),
+            (None, Life::Running(session)) => session.flush().and_then(|()| session.rest()),
             (Some(_), _) | (None, Life::Stopped { .. } | Life::Gone) => Ok(()),
         };
         match std::mem::replace(&mut self.life, Life::Gone) {
@@ -162,6 +173,21 @@ impl Machine {
         done.map_err(|fault| self.raise(py, &fault))
     }
 
+    /// Makes a request that concerns a region; gives its number.
+    fn submit(
+        &self,
+        py: Python<'_>,
+        area: Area,
+        request: impl FnOnce(Region) -> Result<Request, Fault> + Send,
+    ) -> PyResult<usize> {
+        self.glance(py, |inner| {
+            let (x, y, width, height, column_step, row_step) = area;
+            let rect = inner.session()?.symbols().region(x, y, width, height)?;
+            let request = request(Region { rect, column_step, row_step })?;
+            inner.submit(request)
+        })
+    }
+
     fn raise(&self, py: Python<'_>, fault: &Fault) -> PyErr {
         match fault {
             Fault::Failure(failure) => errors::failure(py, &self.image, failure),
@@ -173,7 +199,7 @@ impl Machine {
 #[pymethods]
 impl Machine {
     #[new]
-    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None))]
+    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None, finite=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn new(
         py: Python<'_>,
@@ -184,6 +210,7 @@ impl Machine {
         max_cycles: Option<u64>,
         max_memory: Option<u64>,
         seconds: Option<f64>,
+        finite: bool,
     ) -> PyResult<Machine> {
         let config = config(threads, engine, code).map_err(|text| errors::host(py, &text))?;
         let interrupt = Arc::new(AtomicBool::new(false));
@@ -197,79 +224,92 @@ impl Machine {
         let image = Arc::clone(&program.image);
         let mesh = attend(py, &interrupt, || Mesh::load(&image, &config))?;
         let mesh = mesh.map_err(|error| errors::host(py, &error.to_string()))?;
-        let session = Session::new(mesh.start(), &image, limits);
-        let inner = Inner { life: Life::Running(Box::new(session)), ended: None };
+        let make = if finite { Session::finite } else { Session::new };
+        let session = make(mesh.start(), &image, limits);
+        let inner =
+            Inner { life: Life::Running(Box::new(session)), ended: None, tickets: Vec::new() };
         let offsets = program.offsets;
         Ok(Machine { image, offsets, interrupt, inner: Mutex::new(inner) })
     }
 
-    /// Queues elements for the memory behind an exported pointer.
-    fn copy_in(&self, py: Python<'_>, symbol: u32, region: Region, data: &[u8]) -> PyResult<()> {
-        let ty = element(&self.image, symbol);
-        self.with(py, |inner| {
-            let session = inner.session()?;
-            let rect = rect(session, region)?;
-            Ok(session.copy_in(symbol, rect, ty, data)?)
+    /// Makes a request: elements for the memory behind an exported pointer. Gives its number.
+    fn copy_in(
+        &self,
+        py: Python<'_>,
+        symbol: u32,
+        region: Area,
+        spread: &str,
+        data: Vec<u8>,
+    ) -> PyResult<usize> {
+        let elements = Elements::Type(element(&self.image, symbol));
+        let spread = shared(spread).map_err(|fault| self.raise(py, &fault))?;
+        self.submit(py, region, |region| {
+            Ok(Request::CopyIn { export: symbol, region, elements, spread, data })
         })
     }
 
-    /// Waits for `count` elements of each PE of a region.
-    fn copy_out<'py>(
-        &self,
-        py: Python<'py>,
-        symbol: u32,
-        region: Region,
-        count: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        let ty = element(&self.image, symbol);
-        let bytes = self.with(py, |inner| {
-            let session = inner.session()?;
-            let rect = rect(session, region)?;
-            Ok(session.copy_out(symbol, rect, ty, count)?)
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+    /// Makes a request: `count` elements of each PE of a region.
+    fn copy_out(&self, py: Python<'_>, symbol: u32, region: Area, count: u64) -> PyResult<usize> {
+        let elements = Elements::Type(element(&self.image, symbol));
+        self.submit(py, region, |region| {
+            Ok(Request::CopyOut { export: symbol, region, elements, count })
+        })
     }
 
-    /// Calls an exported function with raw argument values and waits until all PEs have answered.
-    fn launch(&self, py: Python<'_>, symbol: u32, args: Vec<u64>) -> PyResult<()> {
-        self.with(py, |inner| Ok(inner.session()?.launch(symbol, &args)?))
+    /// Makes a request: a call of an exported function on all PEs, with raw argument values.
+    fn launch(&self, py: Python<'_>, symbol: u32, args: Vec<u64>) -> PyResult<usize> {
+        self.glance(py, |inner| inner.submit(Request::Launch { export: symbol, args }))
     }
 
-    /// Waits until every PE has executed all commands so far.
-    fn fence(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |inner| Ok(inner.session()?.fence()?))
-    }
-
-    /// Queues words for a streaming color, `bits` (16 or 32) of each used.
+    /// Makes a request: words on a streaming color, `bits` (16 or 32) of each used.
     fn stream_in(
         &self,
         py: Python<'_>,
         color: u8,
-        region: Region,
+        region: Area,
         bits: u32,
-        data: &[u8],
-    ) -> PyResult<()> {
-        self.with(py, |inner| {
-            let session = inner.session()?;
-            let rect = rect(session, region)?;
-            Ok(session.stream_in(stream_color(color)?, rect, stream_type(bits)?, data)?)
+        spread: &str,
+        data: Vec<u8>,
+    ) -> PyResult<usize> {
+        let spread = shared(spread).map_err(|fault| self.raise(py, &fault))?;
+        self.submit(py, region, |region| {
+            let (color, elements) = (stream_color(color)?, stream_type(bits)?.into());
+            Ok(Request::StreamIn { color, region, elements, spread, data })
         })
     }
 
-    /// Queues the reception of `count` words in all; `wait` hands them over.
+    /// Makes a request: `count` words of each PE of a region on a streaming color.
     fn stream_out(
         &self,
         py: Python<'_>,
         color: u8,
-        region: Region,
+        region: Area,
         bits: u32,
         count: u64,
-    ) -> PyResult<u32> {
-        self.with(py, |inner| {
-            let session = inner.session()?;
-            let rect = rect(session, region)?;
-            let id = session.stream_out(stream_color(color)?, rect, stream_type(bits)?, count)?;
-            Ok(id.number())
+    ) -> PyResult<usize> {
+        self.submit(py, region, |region| {
+            let (color, elements) = (stream_color(color)?, stream_type(bits)?.into());
+            Ok(Request::StreamOut { color, region, elements, count })
+        })
+    }
+
+    /// Carries out the requests up to one of them; gives the elements that it brought, PEs row by
+    /// row. They can be taken once.
+    fn wait_for<'py>(&self, py: Python<'py>, request: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.with(py, |inner| {
+            let ticket = inner.tickets.get(request).copied();
+            let ticket =
+                ticket.ok_or_else(|| Fault::Text(format!("there is no request {request}")))?;
+            Ok(inner.session()?.wait_for(ticket)?)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Whether a request has been carried out.
+    fn is_done(&self, py: Python<'_>, request: usize) -> PyResult<bool> {
+        self.glance(py, |inner| {
+            let Some(ticket) = inner.tickets.get(request).copied() else { return Ok(false) };
+            Ok(inner.session()?.is_done(ticket))
         })
     }
 
@@ -425,9 +465,15 @@ fn element(image: &Image, symbol: u32) -> Ty {
     }
 }
 
-fn rect(session: &Session<Mesh<Running>>, region: Region) -> Result<Rect, HostError> {
-    let (x, y, width, height) = region;
-    session.symbols().region(x, y, width, height)
+fn shared(spread: &str) -> Result<Spread, Fault> {
+    match spread {
+        "each" => Ok(Spread::Each),
+        "rows" => Ok(Spread::Rows),
+        "columns" => Ok(Spread::Columns),
+        other => {
+            Err(Fault::Text(format!("`{other}` is no way to share: each, rows and columns are")))
+        }
+    }
 }
 
 fn stream_color(number: u8) -> Result<Color, Fault> {

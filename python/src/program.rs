@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dflow_cli::artifact;
-use dflow_compiler::Options;
+use dflow_compiler::{Options, Origin};
 use dflow_ir::image::{ElementType, Export, ExportKind, Image};
 use dflow_ir::target::{Target, TargetId};
 use pyo3::prelude::*;
@@ -149,18 +149,24 @@ fn type_name(element: ElementType) -> String {
 /// # Errors
 /// It cannot be read, or does not compile.
 #[pyfunction]
-#[pyo3(signature = (path, params, target=None))]
+#[pyo3(signature = (path, params, target=None, sdk_version=None, import_paths=Vec::new()))]
 pub(crate) fn compile(
     py: Python<'_>,
     path: &str,
     params: Vec<(String, String)>,
     target: Option<&str>,
+    sdk_version: Option<&str>,
+    import_paths: Vec<String>,
 ) -> PyResult<Program> {
-    let mut options = Options { params, ..Options::default() };
+    let mut options = Options { params, import_paths, ..Options::default() };
     if let Some(name) = target {
         options.target = TargetId::from_name(name).ok_or_else(|| {
             errors::host(py, &format!("`{name}` is no target: wse2 and wse3 are"))
         })?;
+    }
+    if let Some(text) = sdk_version {
+        let version = text.parse().map_err(|fault: String| errors::host(py, &fault))?;
+        options.sdk_version = Some((version, Origin::Flag));
     }
     let never = AtomicBool::new(false);
     let built = attend(py, &never, || dflow_cli::compile(path, options))?;

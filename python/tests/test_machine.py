@@ -40,6 +40,26 @@ def test_what_does_not_compile_is_reported(tmp_path: Path) -> None:
         dflow.compile(PROGRAMS / "many" / "layout.csl", {**MANY, "size": "many"})
 
 
+def test_imports_and_releases(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "sizes.csl").write_text("const rows = 3;\n")
+    (tmp_path / "idle.csl").write_text("comptime {}\n")
+    layout = tmp_path / "layout.csl"
+    layout.write_text("""
+        const sizes = @import_module("sizes.csl");
+        layout {
+          @set_rectangle(1, sizes.rows);
+          for (@range(u16, sizes.rows)) |y| { @set_tile_code(0, y, "idle.csl", .{}); }
+        }
+    """)
+    with pytest.raises(dflow.CompileError, match=r"sizes\.csl"):
+        dflow.compile(layout)
+    program = dflow.compile(layout, import_paths=[tmp_path / "shared"], sdk_version="1.4")
+    assert program.size == (1, 3)
+    with pytest.raises(dflow.HostError, match="`new` is no version of the SDK"):
+        dflow.compile(layout, sdk_version="new")
+
+
 def test_a_program_is_kept_and_opened(many_program: dflow.Program, tmp_path: Path) -> None:
     path = tmp_path / "program.dfi"
     many_program.save(path)

@@ -341,16 +341,25 @@ def test_streams(echo) -> None:
     tensor = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
     back = np.zeros(8, np.float32)
     column = {**STREAM, "order": MemcpyOrder.COL_MAJOR}
-    reading = runtime.memcpy_d2h(back, 2, 0, 0, 1, 2, 4, **{**column, "nonblock": True})
     runtime.memcpy_h2d(1, tensor.ravel(), 0, 0, 1, 2, 4, **STREAM)
+    reading = runtime.memcpy_d2h(back, 2, 0, 0, 1, 2, 4, **{**column, "nonblock": True})
+    assert not back.any()
     runtime.task_wait(reading)
     assert np.array_equal(back, -tensor.ravel(order="F"))
-    with pytest.raises(dflow.HostError, match="a stream has no strides"):
-        runtime.memcpy_h2d_stride(1, np.float32([1]), 0, 0, 1, 2, 1, 1, 2, **STREAM)
     missing = np.zeros(2, np.float32)
     runtime.memcpy_d2h(missing, 2, 0, 0, 1, 2, 1, **{**STREAM, "nonblock": True})
-    with pytest.raises(dflow.Deadlock):
+    with pytest.raises(dflow.Deadlock, match="on color 2"):
         runtime.stop()
+
+
+def test_a_stream_to_the_host_is_waited_for_before_later_commands(echo) -> None:
+    runtime = SdkRuntime(echo(2))
+    runtime.load()
+    runtime.run()
+    back = np.zeros(4, np.float32)
+    runtime.memcpy_d2h(back, 2, 0, 0, 1, 2, 2, **{**STREAM, "nonblock": True})
+    with pytest.raises(dflow.Deadlock, match="the host waits for 2 more words"):
+        runtime.memcpy_h2d(1, back, 0, 0, 1, 2, 2, **STREAM)
 
 
 def test_the_memory_is_kept_for_debugging(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dflow import _native
 from dflow.elements import dtype_of
 from dflow.errors import HostError
 from dflow.machine import Symbol
@@ -35,7 +33,7 @@ class Transfer:
     """What a copy or a stream is told beside its two ends."""
 
     what: str
-    region: _native.Region
+    region: tuple[int, int, int, int]
     count: int
     streaming: bool
     bits: int
@@ -89,13 +87,8 @@ class Transfer:
         return (self.height, self.width, self.count)
 
     @property
-    def is_strided(self) -> bool:
-        """Whether PEs are left out."""
-        return (self.row_stride, self.col_stride) != (1, 1)
-
-    @property
     def strided_shape(self) -> tuple[int, int, int]:
-        """The same of PEs that are not left out."""
+        """The same, without the PEs that strides leave out."""
         columns = 1 + (self.width - 1) // self.row_stride
         rows = 1 + (self.height - 1) // self.col_stride
         return (rows, columns, self.count)
@@ -117,24 +110,6 @@ class Transfer:
                 f"{self.what}: `{symbol.name}` points to elements of type {symbol.types[0]}: "
                 f"expected {wanted}, found MEMCPY_{self.bits}BIT"
             )
-
-    def parts(self, region: _native.Region, data: bytes) -> list[tuple[_native.Region, bytes]]:
-        """Give rectangles without gaps, and the elements of each."""
-        if not self.is_strided:
-            return [(region, data)]
-        return list(self._pieces(region, data))
-
-    def _pieces(
-        self, region: _native.Region, data: bytes
-    ) -> Iterator[tuple[_native.Region, bytes]]:
-        x, y, _, _ = region
-        rows, columns, _ = self.strided_shape
-        wide = columns if self.row_stride == 1 else 1
-        step = len(data) // (rows * columns) * wide
-        for number in range(rows * columns // wide):
-            row, column = divmod(number * wide, columns)
-            place = (x + column * self.row_stride, y + row * self.col_stride, wide, 1)
-            yield place, data[number * step : (number + 1) * step]
 
 
 def _bind(what: str, args: tuple[Any, ...], kw: dict[str, Any], strided: bool) -> dict[str, Any]:

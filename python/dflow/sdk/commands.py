@@ -16,16 +16,11 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 class Task:
     """A command that may not be done yet; see ``task_wait`` and ``is_task_done``."""
 
-    def __init__(
-        self,
-        what: str,
-        start: Callable[[], None],
-        finish: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, what: str, finish: Callable[[], None], in_order: bool) -> None:
         self._what = what
-        self._start = start
         self._finish = finish
-        self._started = False
+        # Commands of the copy interface are carried out one after the other.
+        self._in_order = in_order
         self.done = False
 
     def __repr__(self) -> str:
@@ -43,55 +38,65 @@ class Commands:
         self._machine: _native.Machine | None = None
         self._state = "new"
         self._pending: list[Task] = []
-        # Copies to the mesh that may be under way.
-        self._unfenced = False
 
     def task_wait(self, task: Task) -> None:
         """Wait until a command is done; commands before it are done first."""
         _check_task(task)
         if not task.done:
             self._expect_running("task_wait")
-            self._drain(task)
+            self._finish(task)
 
     def is_task_done(self, task: Task) -> bool:
         """Whether a command is done. The mesh advances only when somebody waits, so this waits."""
         self.task_wait(task)
         return True
 
-    def _command(self, what: str, act: Callable[[], None], nonblock: bool) -> Task:
-        return self._submit(Task(what, act), nonblock)
+    def _request(
+        self, what: str, request: int, nonblock: bool, take: Callable[[bytes], None] | None = None
+    ) -> Task:
+        """Register a request of the machine; ``take`` gets what it brings."""
+
+        def finish() -> None:
+            data = self._native.wait_for(request)
+            if take is not None:
+                take(data)
+
+        return self._submit(Task(what, finish, in_order=True), nonblock)
 
     def _submit(self, task: Task, nonblock: bool) -> Task:
         self._pending.append(task)
         if not nonblock:
-            self._drain(task)
+            self._finish(task)
         return task
 
-    def _drain(self, until: Task | None) -> None:
-        """Begin commands in their order, up to and with one of them, and wait for it; or all."""
-        for task in self._pending:
-            if not task._started:
-                task._started = True
-                self._attempt(task, task._start)
-                task.done = task._finish is None
-            if task is until:
-                break
-        for task in [until] if until is not None else self._pending:
-            if not task.done and task._finish is not None:
-                self._attempt(task, task._finish)
-                task.done = True
-        self._pending = [task for task in self._pending if not task.done]
+    def _finish(self, task: Task) -> None:
+        """Wait for a command and, if they are carried out in order, for those before it."""
+        if task._in_order:
+            for other in list(self._pending):
+                if other is task:
+                    break
+                if other._in_order:
+                    self._end(other)
+        self._end(task)
 
-    def _attempt(self, task: Task, step: Callable[[], None]) -> None:
-        """Do a step of a command. One that is refused is forgotten; other faults end the run."""
+    def _finish_all(self) -> None:
+        """Wait for all commands."""
+        for task in list(self._pending):
+            if not task.done:
+                self._finish(task)
+
+    def _end(self, task: Task) -> None:
+        """Wait for a command. A refused one is forgotten; other faults end the run."""
         try:
-            step()
+            task._finish()
         except HostError:
-            self._pending = [other for other in self._pending if other is not task]
+            self._pending.remove(task)
             raise
         except BaseException:
             self._pending = []
             raise
+        task.done = True
+        self._pending.remove(task)
 
     @property
     def _native(self) -> _native.Machine:

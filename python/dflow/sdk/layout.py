@@ -16,9 +16,10 @@ import numpy.typing as npt
 from dflow import layout as built
 from dflow.errors import HostError
 from dflow.layout import Edge, Route, integer
+from dflow.sdk.commands import LEVELS
 from dflow.sdk.geometry import IntRectangle, IntVector
 from dflow.sdk.platform import Platform, SdkTarget
-from dflow.sdk.runtime import LEVELS, SdkCompileArtifacts
+from dflow.sdk.runtime import SdkCompileArtifacts
 
 __all__ = [
     "FP16TYPE",

@@ -35,10 +35,8 @@ class Ports(Commands):
         number, name = self._stream(port, to_mesh=True)
         data = wavelets(src, n_wavelets, f"send to `{name}`")
 
-        def start() -> None:
-            self._native.send_words(number, data)
-
-        task = Task(f"send to `{name}`", start, lambda: self._native.wait_sent(number))
+        self._native.send_words(number, data)
+        task = Task(f"send to `{name}`", lambda: self._native.wait_sent(number), in_order=False)
         return self._submit(task, nonblock)
 
     def receive(
@@ -77,15 +75,9 @@ class Ports(Commands):
     def _receive(
         self, stream: int, name: str, count: int, deliver: Callable[[bytes], Any], nonblock: bool
     ) -> Task:
-        numbers: list[int] = []
-
-        def start() -> None:
-            numbers.append(self._native.receive_words(stream, count))
-
-        def finish() -> None:
-            deliver(self._native.complete(numbers[0]))
-
-        return self._submit(Task(f"receive from `{name}`", start, finish), nonblock)
+        number = self._native.receive_words(stream, count)
+        finish = lambda: deliver(self._native.complete(number))  # noqa: E731
+        return self._submit(Task(f"receive from `{name}`", finish, in_order=False), nonblock)
 
     def get_port_id(self, name: str) -> int:
         """Give the number of a stream, to be used in place of its name."""

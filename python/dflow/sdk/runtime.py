@@ -37,7 +37,7 @@ class SdkCompileArtifacts:
     def __repr__(self) -> str:
         return f"SdkCompileArtifacts({str(self.path)!r})"
 
-    def add_port_mapping(self, file: Union[str, os.PathLike[str]]) -> SdkCompileArtifacts:
+    def add_port_mapping(self, file: str | os.PathLike[str]) -> SdkCompileArtifacts:
         """Check that a file of streams is there; the streams themselves are in the program."""
         if not Path(file).is_file():
             raise HostError(f"{file} cannot be read: there is no such file")
@@ -88,7 +88,7 @@ class SdkRuntime(Copies, Ports):
     def load(self) -> None:
         """Put the program on the mesh."""
         self._expect("load", "new", "load() has been called already")
-        self._machine = _native.Machine(self._program._native, **self._options)
+        self._machine = _native.Machine(self._program._native, finite=False, **self._options)
         self._state = "loaded"
 
     def run(self) -> None:
@@ -109,7 +109,7 @@ class SdkRuntime(Copies, Ports):
             raise HostError("stop() needs a running program: call load() and run() first")
         self._expect("stop", "running", "stop() has been called already")
         try:
-            self._drain(None)
+            self._finish_all()
         finally:
             self._state = "stopped"
             self._native.stop()
@@ -151,14 +151,16 @@ class SdkRuntime(Copies, Ports):
         self._expect_running("launch")
         symbol = self._function(name)
         words = argument_words(symbol, args)
-        return self._command(f"launch of `{name}`", lambda: self._launch(symbol, words), nonblock)
+        number = self._native.launch(symbol.id, words)
+        return self._request(f"launch of `{name}`", number, nonblock)
 
     def call(self, name: str, args: Any = (), nonblock: bool = False) -> Task:
         """Do as :meth:`launch`, with arguments as 32-bit words: its older form."""
         self._expect_running("call")
         symbol = self._function(name)
         words = call_words(symbol, args)
-        return self._command(f"call of `{name}`", lambda: self._launch(symbol, words), nonblock)
+        number = self._native.launch(symbol.id, words)
+        return self._request(f"call of `{name}`", number, nonblock)
 
     def memcpy_launch(self, *_: Any, **__: Any) -> Task:
         """Refuse: the launches of SDK 0.6 have no names."""
@@ -178,10 +180,6 @@ class SdkRuntime(Copies, Ports):
             there = ", ".join(known) or "no function"
             raise HostError(f"no function is exported as `{name}`; there is {there}")
         return found
-
-    def _launch(self, symbol: Symbol, words: list[int]) -> None:
-        self._native.launch(symbol.id, words)
-        self._unfenced = False
 
     # -- the end ------------------------------------------------------------------------------
 
