@@ -253,28 +253,19 @@ impl<M: Mesh> Session<M> {
     /// queues at the edge, once nothing moves or the host has waited long enough.
     pub(super) fn settle(&mut self, links: &[LinkId]) -> Result<(), Failure> {
         let (start, mut slice) = (self.mesh.now(), HOST_LATENCY);
-        loop {
-            let Some((link, waiting)) = self.under_way(links) else { return Ok(()) };
+        while self.under_way(links).is_some() {
             let end = (self.mesh.now() + slice).min(self.limits.cycle);
             let limits = Limits { cycle: end, ..self.limits.clone() };
             // A goal that never holds: nothing ends the slice but its last cycle.
             let never = [Goal::Words(LinkId(u32::MAX), 1)];
             let run = self.mesh.run(&never, &limits);
             self.saw(self.mesh.now());
+            let left = self.under_way(links);
+            let fits = left.is_none_or(|(_, words)| words <= EDGE_WORDS);
             match run {
+                RunEnd::Deadlock(_) if fits => return Ok(()),
                 RunEnd::Deadlock(deadlock) => {
-                    let waiting = self.under_way(links).map_or(waiting, |(_, words)| words);
-                    if waiting <= EDGE_WORDS {
-                        return Ok(());
-                    }
-                    let row = self.link_place(link).y;
-                    let color = self.mesh.links().get(link.0 as usize).map(|info| info.color);
-                    let wait = color.map(|color| HostWait::StreamIn {
-                        color,
-                        row,
-                        words: waiting,
-                        room: EDGE_WORDS,
-                    });
+                    let wait = left.and_then(|left| self.full(left));
                     return Err(waiting_for(Failure::Deadlock(deadlock), || wait));
                 }
                 RunEnd::Limit(Limit::Cycles) if end < self.limits.cycle => {}
@@ -282,13 +273,19 @@ impl<M: Mesh> Session<M> {
                 RunEnd::Trap(trap) => return Err(Failure::Trap(trap)),
                 RunEnd::Reached { .. } | RunEnd::Idle { .. } => {}
             }
-            let waited = self.mesh.now() - start;
             slice = (2 * slice).min(PATIENCE);
-            let waiting = self.under_way(links).map_or(0, |(_, words)| words);
-            if waited >= PATIENCE && waiting <= EDGE_WORDS {
+            if fits && self.mesh.now() - start >= PATIENCE {
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// What the host waits for, so many words of a link being under way.
+    fn full(&self, (link, words): (LinkId, u64)) -> Option<HostWait> {
+        let info = self.mesh.links().get(link.0 as usize)?;
+        let (color, row, room) = (info.color, info.at.y, EDGE_WORDS);
+        Some(HostWait::StreamIn { color, row, words, room })
     }
 
     /// The link of a stream with the most words that are not at rest, and how many they are.
