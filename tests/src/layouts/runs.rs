@@ -220,3 +220,43 @@ fn the_plan_has_a_text() {
     let (text, _) = layout.dump(&world(), Options::default(), dflow_compiler::Stage::Plan);
     insta::assert_snapshot!(format!("{}\n{text}", layout.text()));
 }
+
+/// Code that names numbers itself: a way goes through it by another color, and (on wse2) a data task
+/// does not get the number of a local one.
+#[test]
+fn numbers_that_code_names_are_avoided() {
+    let own = "const c = @get_color(0);\ncomptime { @set_local_color_config(c, .{ .routes = .{ .rx = .{ NORTH }, .tx = .{ SOUTH } } }); }";
+    let sum = "param rx: color;\nexport var sum: u32 = 0;\nexport var calls: u16 = 0;\n\
+        const id = if (@is_arch(\"wse3\")) @get_data_task_id(@get_input_queue(2)) else @get_data_task_id(rx);\n\
+        task word(w: u32) void { sum += w; @activate(@get_local_task_id(LOCAL)); }\n\
+        task note() void { calls += 1; }\n\
+        comptime { @bind_data_task(word, id); @bind_local_task(note, @get_local_task_id(LOCAL));\n\
+        if (@is_arch(\"wse3\")) { @initialize_queue(@get_input_queue(2), .{ .color = rx }); } }";
+    for (target, local) in [(TargetId::Wse2, "1"), (TargetId::Wse3, "9")] {
+        let world = world().with("own.csl", own).with("sum.csl", sum.replace("LOCAL", local));
+        let mut layout = LayoutBuilder::new(target);
+        let wall = layout.region("wall", "own.csl", 1, 5).unwrap();
+        layout.place(wall, 2, 0).unwrap();
+        let region = layout.region("sum", "sum.csl", 1, 1).unwrap();
+        layout.place(region, 5, 2).unwrap();
+        let all = layout.all_of(region);
+        let rx = color(&mut layout, region, "rx");
+        layout.set_param(region, all, "rx", ParamValue::Color(rx)).unwrap();
+        let input = layout.port(region, &request(Flow::In, rx, Edge::Left, 3)).unwrap();
+        let stream = layout.stream(input, Flow::In, Some((0, 2)), 9).unwrap();
+        layout.set_size(7, 5);
+        let Built { compiled, colors } = layout.compile(&world, Options::default());
+        let image = compiled.image.expect("it compiles");
+        let number = colors[rx.index()].index();
+        assert!(number != 0 && (target == TargetId::Wse3 || number != 1), "{number}");
+        let got = on_all(&image, |mut session| {
+            let number = session.named_stream(&stream).unwrap();
+            session.send_words(number, &[1, 2, 4]).unwrap();
+            session.finish().unwrap();
+            let mut machine = session.into_mesh();
+            ["sum", "calls"].map(|name| read(&mut machine, &image, (5, 2), name)[0])
+        });
+        assert_eq!(got[0], 7);
+        assert!(got[1] > 0);
+    }
+}

@@ -1,20 +1,23 @@
 //! Code of regions: programs, params, and what they say about the age of the layout.
 
 use dflow_ir::mesh::{Color, Coord, Rect};
+use dflow_ir::program::TaskKind;
 use dflow_syntax::ast::{Expr, ItemKind, VarDecl, VarKind};
-use dflow_syntax::{Diagnostic, Interner, Reported, SourceMap, codes};
+use dflow_syntax::{Diagnostic, Interner, SourceMap, Span, codes};
 
 use super::LayoutBuilder;
 use super::geometry::Ground;
-use super::notes::{self, Places};
+use super::notes::{Mark, Places};
 use super::requests::{ParamValue, Region};
-use crate::dialect::Mark;
+use super::wires::Routed;
+use crate::dialect;
 use crate::elaborate::{self, Code};
 use crate::load::SourceIdx;
 use crate::resolve::{DeclKind, ResolvedFile, edit_distance};
 use crate::sema::value::{Data, Value};
 use crate::sema::{R, Sema};
 use crate::session::Session;
+use crate::typed;
 
 /// Gives every PE of every region its code.
 ///
@@ -131,8 +134,8 @@ fn values(
     at: Coord,
     colors: &[Color],
     bools: &[String],
-) -> (Value, Vec<notes::Mark>) {
-    let mut values: Vec<(&str, Value, notes::Mark)> = Vec::new();
+) -> (Value, Vec<Mark>) {
+    let mut values: Vec<(&str, Value, Mark)> = Vec::new();
     for param in region.params.iter().filter(|param| param.area.contains(at)) {
         let common = sema.types.common;
         let value = match param.value {
@@ -158,7 +161,7 @@ fn values(
 }
 
 /// What the params that colors are given to say about the layout's age.
-pub(super) fn marks(cx: &Session<'_>, builder: &LayoutBuilder) -> Vec<Mark> {
+pub(super) fn marks(cx: &Session<'_>, builder: &LayoutBuilder) -> Vec<dialect::Mark> {
     let mut marks = Vec::new();
     for region in &builder.regions {
         let colors =
@@ -184,11 +187,13 @@ pub(super) fn marks(cx: &Session<'_>, builder: &LayoutBuilder) -> Vec<Mark> {
                 continue;
             }
             match names.resolve(*ty) {
-                "color" => {
-                    marks.push(Mark::of_caller(false, false, "a color for a param of type `color`"))
-                }
+                "color" => marks.push(dialect::Mark::of_caller(
+                    false,
+                    false,
+                    "a color for a param of type `color`",
+                )),
                 "u8" | "u16" | "u32" | "i16" | "i32" => {
-                    marks.push(Mark::of_caller(
+                    marks.push(dialect::Mark::of_caller(
                         true,
                         true,
                         "a color for a param that is an integer",
@@ -201,39 +206,77 @@ pub(super) fn marks(cx: &Session<'_>, builder: &LayoutBuilder) -> Vec<Mark> {
     marks
 }
 
-/// A wire that goes through a PE whose code uses the same color by its own choice.
-///
-/// # Errors
-/// There is such a PE.
-pub(super) fn check_crossings(
+/// A number that was chosen for a net, and that code of a PE uses by itself.
+pub(super) struct Taken {
+    pub(super) net: usize,
+    pub(super) color: Color,
+    at: Coord,
+    /// The request that brings the net there, if it is a way.
+    way: Option<Mark>,
+    used: Span,
+}
+
+/// Numbers that cannot stay: a way goes through a PE whose code binds or routes its number, or (where
+/// colors are data task ids) code has a local task of the number of its data task.
+pub(super) fn taken(sema: &Sema<'_, '_>, ground: &Ground, routed: &Routed) -> Vec<Taken> {
+    let mut taken = Vec::new();
+    for &(at, color, net, way) in &routed.crossed {
+        let Some(program) = program_at(sema, at) else { continue };
+        let queue = program.queues.iter().find(|queue| queue.color == color);
+        let own = program.colors.iter().find(|own| own.0 == color);
+        if let Some(used) = queue.map(|queue| queue.span).or(own.map(|own| own.2)) {
+            taken.push(Taken { net, color, at, way: Some(way), used });
+        }
+    }
+    if sema.target.data_task_by_queue {
+        return taken;
+    }
+    for at in ground.areas.iter().flat_map(|area| area.coords()) {
+        let Some(program) = program_at(sema, at) else { continue };
+        let of = |kind: TaskKind| program.tasks.iter().filter(move |task| task.kind == kind);
+        for data in of(TaskKind::Data) {
+            let local = of(TaskKind::Local).find(|local| local.id == data.id);
+            let (Some(local), Some(color)) = (local, Color::new(data.id)) else { continue };
+            let mut nets = routed.nets.iter().enumerate();
+            let net = nets.find(|(net, (_, cells))| {
+                let mut colors = routed.net_of.iter().zip(&routed.colors);
+                cells.contains(at) && colors.any(|(of, number)| of == net && *number == color)
+            });
+            if let Some((net, _)) = net {
+                taken.push(Taken { net, color, at, way: None, used: local.span });
+            }
+        }
+    }
+    taken
+}
+
+fn program_at<'s>(sema: &'s Sema<'_, '_>, at: Coord) -> Option<&'s typed::Program> {
+    let plan = &sema.layout.plan;
+    let tile = plan.tiles[plan.index(at) as usize]?;
+    let (program, _) = plan.tile_uses.get_index(tile.tile as usize)?;
+    sema.layout.program(*program)
+}
+
+/// Says that a number which somebody gave cannot stay. Clashing tasks are told of by placing.
+pub(super) fn report_taken(
     sema: &mut Sema<'_, '_>,
     builder: &LayoutBuilder,
     ground: &Ground,
-    routed: &super::wires::Routed,
     places: &Places,
-) -> Result<(), Reported> {
-    for &(at, color, mark) in &routed.crossed {
-        let plan = &sema.layout.plan;
-        let Some(tile) = plan.tiles[plan.index(at) as usize] else { continue };
-        let Some(&(program, _)) = plan.tile_uses.get_index(tile.tile as usize) else { continue };
-        let Some(program) = sema.layout.program(program) else { continue };
-        let queue =
-            program.queues.iter().find(|queue| queue.color == color).map(|queue| queue.span);
-        let own = program.colors.iter().find(|own| own.0 == color).map(|own| own.2);
-        let Some(used) = queue.or(own) else { continue };
-        let region = ground.region_at(at).map_or("", |region| &builder.get(region).name);
-        let message = format!(
-            "a way goes through PE ({}, {}) of region `{region}` by color {}, which its code uses",
-            at.x,
-            at.y,
-            color.index()
-        );
-        return Err(sema.cx.emit(
-            Diagnostic::new(codes::ROUTE_CONFLICT, message, places.span(mark))
-                .label("the way")
-                .secondary(used, "the code")
-                .help("give the code its colors as params, or this way a number of its own"),
-        ));
-    }
-    Ok(())
+    taken: &Taken,
+) -> R<()> {
+    let Some(way) = taken.way else { return Ok(()) };
+    let region = ground.region_at(taken.at).map_or("", |region| &builder.get(region).name);
+    let message = format!(
+        "a way goes through PE ({}, {}) of region `{region}` by color {}, which its code uses",
+        taken.at.x,
+        taken.at.y,
+        taken.color.index()
+    );
+    Err(sema.cx.emit(
+        Diagnostic::new(codes::ROUTE_CONFLICT, message, places.span(way))
+            .label("the way")
+            .secondary(taken.used, "the code")
+            .help("leave the number of this way out, or give the code its colors as params"),
+    ))
 }

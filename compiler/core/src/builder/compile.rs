@@ -1,7 +1,7 @@
 //! From requests to a plan, and on through the phases that a layout block takes too.
 
 use dflow_ir::mesh::{Color, Rect};
-use dflow_syntax::Reported;
+use dflow_syntax::{Diagnostic, Reported, codes};
 
 use super::geometry::{Ground, Painted};
 use super::notes::{NAME, Places};
@@ -59,7 +59,8 @@ impl LayoutBuilder {
     }
 }
 
-/// The plan and its programs, and the number of each color.
+/// The plan and its programs, and the number of each color. If code turns out to use a number itself
+/// that was chosen for something else on its PEs, all is done again without that choice.
 fn elaborate(
     cx: &mut Session<'_>,
     builder: &LayoutBuilder,
@@ -68,24 +69,41 @@ fn elaborate(
     cx.options.marks.extend(marks);
     let chosen = dialect::choose(cx, NAME);
     cx.dialect = chosen.dialect.clone();
-    let mut sema = Sema::new(cx);
-    let elaborated = elaborated(&mut sema, builder);
-    sema.files.report_unreached(sema.cx);
-    chosen.report(cx, NAME);
-    elaborated
+    let (sources, sink) = (cx.sources.clone(), cx.sink.clone());
+    let mut avoid: Vec<u32> = Vec::new();
+    for _ in 0..Color::COUNT {
+        let mut sema = Sema::new(cx);
+        let elaborated = elaborated(&mut sema, builder, &mut avoid);
+        if let Ok(None) = elaborated {
+            (cx.sources, cx.sink) = (sources.clone(), sink.clone());
+            continue;
+        }
+        sema.files.report_unreached(sema.cx);
+        chosen.report(cx, NAME);
+        if let Some(made) = elaborated.transpose() {
+            return made;
+        }
+    }
+    let message = "no numbers were found for the colors of this layout";
+    Err(cx.emit(
+        Diagnostic::without_place(codes::RESOURCE_EXHAUSTED, message)
+            .help("give code its colors as params, or give colors their numbers"),
+    ))
 }
 
+/// Nothing if it must be done again, with more to avoid: per net, a set of numbers.
 fn elaborated(
     sema: &mut Sema<'_, '_>,
     builder: &LayoutBuilder,
-) -> Result<(Elaborated, Vec<Color>), Reported> {
+    avoid: &mut Vec<u32>,
+) -> Result<Option<(Elaborated, Vec<Color>)>, Reported> {
     let root = sema.files.root(sema.cx, NAME)?;
     let own = sema.files.get(root).file.id;
     sema.instantiate(root, 0, None, String::new(), Vec::new());
     let places = Places::new(sema.cx, &builder.notes, own);
     let ground = Ground::new(sema.cx, builder, &places)?;
     let painted = Painted::new(sema.cx, builder, &ground, &places)?;
-    let routed = wires::route(sema.cx, builder, &ground, &painted, &places)?;
+    let routed = wires::route(sema.cx, builder, &ground, &painted, &places, avoid)?;
     let (width, height) = ground.size;
     let plan = &mut sema.layout.plan;
     plan.rect = Rect { x: 0, y: 0, width, height };
@@ -96,7 +114,19 @@ fn elaborated(
     sema.step_limit += sema.layout.plan.rect.area() as u64 * STEPS_PER_PE;
     code::place(sema, builder, root, &ground, &routed.colors, &places)?;
     sema.cx.sink.ok()?;
-    code::check_crossings(sema, builder, &ground, &routed, &places)?;
+    avoid.resize(routed.nets.len(), 0);
+    let mut again = false;
+    for taken in code::taken(sema, &ground, &routed) {
+        if routed.nets[taken.net].0 {
+            code::report_taken(sema, builder, &ground, &places, &taken)?;
+        } else {
+            avoid[taken.net] |= 1 << taken.color.index();
+            again = true;
+        }
+    }
+    if again {
+        return Ok(None);
+    }
     symbol::set(sema, builder, &ground, &places)?;
     for (at, color, config, mark) in &routed.configs {
         let plan = &mut sema.layout.plan;
@@ -104,5 +134,5 @@ fn elaborated(
         let (index, _) = plan.color_uses.insert_full(request);
         plan.colors.push((plan.index(*at), ColorUse(index as u32)));
     }
-    Ok((sema.layout.take_without_exports(), routed.colors))
+    Ok(Some((sema.layout.take_without_exports(), routed.colors)))
 }

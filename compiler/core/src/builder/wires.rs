@@ -25,10 +25,14 @@ pub(super) fn via(joint: &Joint) -> Option<Coord> {
 pub(super) struct Routed {
     /// Per color: its number.
     pub(super) colors: Vec<Color>,
+    /// Per color: its net.
+    pub(super) net_of: Vec<usize>,
+    /// Per net: whether its number was given, and the PEs that use it.
+    pub(super) nets: Vec<(bool, Cells)>,
     /// PE, number, configuration and the request it comes from.
     pub(super) configs: Vec<(Coord, Color, ColorConfig, Mark)>,
-    /// PEs that wires go through: number, request.
-    pub(super) crossed: Vec<(Coord, Color, Mark)>,
+    /// PEs that wires go through: number, net, request.
+    pub(super) crossed: Vec<(Coord, Color, usize, Mark)>,
     /// Streams of the host.
     pub(super) streams: Vec<HostStream>,
 }
@@ -52,15 +56,26 @@ pub(super) fn route(
     ground: &Ground,
     painted: &Painted<'_>,
     places: &Places,
+    avoid: &[u32],
 ) -> Result<Routed, Reported> {
-    let asked = ask(cx, builder, ground, painted, places)?;
+    let mut asked = ask(cx, builder, ground, painted, places)?;
+    for (net, avoid) in asked.request.nets.iter_mut().zip(avoid) {
+        net.avoid = *avoid;
+    }
     let wired = match wires::plan(&asked.request) {
         Ok(wired) => wired,
         Err(fault) => return Err(report(cx, builder, &asked, places, &fault)),
     };
     let colors: Vec<Color> = asked.net_of.iter().map(|&net| wired.colors[net]).collect();
-    let mut routed =
-        Routed { colors, configs: Vec::new(), crossed: Vec::new(), streams: Vec::new() };
+    let nets = asked.request.nets.iter().map(|net| (net.fixed.is_some(), net.cells.clone()));
+    let mut routed = Routed {
+        colors,
+        net_of: asked.net_of.clone(),
+        nets: nets.collect(),
+        configs: Vec::new(),
+        crossed: Vec::new(),
+        streams: Vec::new(),
+    };
     for color in painted.colors() {
         for area in &ground.areas {
             for at in area.coords() {
@@ -73,17 +88,17 @@ pub(super) fn route(
     }
     for (index, laid) in wired.wires.iter().enumerate() {
         let joint = &builder.joints[asked.joints[index]];
-        let color = wired.colors[asked.request.wires[index].net];
-        lay(&mut routed, joint, laid, color);
+        let net = asked.request.wires[index].net;
+        lay(&mut routed, joint, laid, (wired.colors[net], net));
     }
     Ok(routed)
 }
 
-fn lay(routed: &mut Routed, joint: &Joint, laid: &Laid, color: Color) {
+fn lay(routed: &mut Routed, joint: &Joint, laid: &Laid, (color, net): (Color, usize)) {
     for &(at, route) in &laid.routes {
         let config = ColorConfig { route, ..ColorConfig::default() };
         routed.configs.push((at, color, config, joint.mark()));
-        routed.crossed.push((at, color, joint.mark()));
+        routed.crossed.push((at, color, net, joint.mark()));
     }
     if let (Some((at, port)), Some(stream)) = (laid.host, joint.stream()) {
         let Stream { name, flow, buffer, mark: _ } = stream;
@@ -121,7 +136,7 @@ fn ask(
 ) -> Result<Asked, Reported> {
     let net_of = nets(builder);
     let count = net_of.iter().max().map_or(0, |last| last + 1);
-    let empty = Net { fixed: None, switched: false, cells: Cells::none(ground.size) };
+    let empty = Net { fixed: None, switched: false, avoid: 0, cells: Cells::none(ground.size) };
     let mut nets = vec![empty; count];
     fix(cx, builder, places, &net_of, &mut nets)?;
     for color in painted.colors() {

@@ -47,6 +47,7 @@ fn choices(request: &Request, cells: &[Cells]) -> Vec<Choice> {
         let others = (0..cells.len()).filter(|&other| other != index);
         let meets = others.filter(|&other| cells[index].common(&cells[other]).is_some());
         let allowed = if net.switched { all & request.switch_colors } else { all };
+        let allowed = allowed & !net.avoid;
         Choice { number: None, taken: 0, allowed, meets: meets.collect() }
     })
     .collect()

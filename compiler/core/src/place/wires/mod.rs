@@ -29,6 +29,8 @@ pub(crate) struct Net {
     pub(crate) fixed: Option<Color>,
     /// It needs a switch somewhere.
     pub(crate) switched: bool,
+    /// Numbers that it should not have (bit set): code on its PEs uses them.
+    pub(crate) avoid: u32,
     /// PEs that use it, apart from its wires.
     pub(crate) cells: Cells,
 }

@@ -16,7 +16,7 @@ fn at(x: u16, y: u16) -> Coord {
 fn net(size: (u16, u16), cells: &[Coord]) -> Net {
     let mut used = Cells::none(size);
     cells.iter().for_each(|cell| used.insert(*cell));
-    Net { fixed: None, switched: false, cells: used }
+    Net { fixed: None, switched: false, avoid: 0, cells: used }
 }
 
 /// A mesh of one-PE regions, a net of its own for each wire.
@@ -182,6 +182,9 @@ fn more_nets_than_colors_are_a_fault() {
     assert_eq!((net, taken.len(), cell), (8, 8, at(0, 0)));
     request.nets.iter_mut().for_each(|net| net.switched = false);
     assert_eq!(plan(&request).map(|wired| wired.colors.len()), Ok(9));
+    request.nets[4].avoid = 0b1_1111;
+    let numbers = plan(&request).map(|wired| wired.colors[4].index());
+    assert!(numbers.is_ok_and(|number| number >= 5));
 }
 
 /// The eight wires of two facing edges, and of edges around a corner.
@@ -204,7 +207,7 @@ fn wide_ports_are_joined_pe_by_pe() {
             all.wires.iter_mut().zip(starts).for_each(|(wire, from)| wire.from = from);
         }
         all.code = cells.clone();
-        all.nets = vec![Net { fixed: None, switched: false, cells }];
+        all.nets = vec![Net { fixed: None, switched: false, avoid: 0, cells }];
         let wired = plan(&all).unwrap();
         check(&all, &wired);
     }
