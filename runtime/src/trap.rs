@@ -67,6 +67,10 @@ pub enum TrapKind {
     UnboundTask { id: u16 },
     /// A flag operation on an id that does not exist.
     BadId { id: u16 },
+    /// An operation found a FIFO full or empty that must not be.
+    FifoFault,
+    /// A queue that holds words was bound to another color.
+    QueueNotEmpty { input: bool, queue: u8 },
 }
 
 impl std::fmt::Display for TrapKind {
@@ -96,6 +100,13 @@ impl std::fmt::Display for TrapKind {
                 write!(f, "task id {id} was activated but no task is bound to it")
             }
             TrapKind::BadId { id } => write!(f, "there is no task, channel or microthread {id}"),
+            TrapKind::FifoFault => {
+                f.write_str("a FIFO that faults was found full or empty by this operation")
+            }
+            TrapKind::QueueNotEmpty { input, queue } => {
+                let kind = if *input { "input" } else { "output" };
+                write!(f, "{kind} queue {queue} was bound to another color while it held words")
+            }
         }
     }
 }

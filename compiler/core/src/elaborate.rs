@@ -468,7 +468,9 @@ fn build_inner(
     sema.layout.pe_coords = Some(coords);
     sema.run_top_level(module)?;
     export_all(sema, module)?;
-    sema.analyse_pending()
+    sema.analyse_pending()?;
+    sema.finish_queues();
+    Ok(())
 }
 
 /// The layout file used as tile code keeps the params that it was given itself.

@@ -7,9 +7,9 @@
 
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{Dsd, DsrRef, FabricDsd};
-use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::inst::{ClockOp, DsrField, FlagOp, OnControl, Priority, QueueState, Unblock};
 use dflow_ir::mesh::{Color, ColorConfig};
-use dflow_ir::program::{Fifo, HostLink, HostOp, Profile, Shape, TaskKind};
+use dflow_ir::program::{ControlTable, Fifo, HostLink, HostOp, Profile, Rotation, Shape, TaskKind};
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
 use dflow_syntax::Span;
@@ -56,6 +56,10 @@ pub(crate) struct Program {
     pub tasks: Vec<TaskBinding>,
     /// Queues bound to colors.
     pub queues: Vec<QueueBinding>,
+    /// The table of control tasks, if it is apart.
+    pub control_table: Option<ControlTable>,
+    /// Data tasks that take turns with others.
+    pub rotations: Vec<Rotation>,
     /// Flags set before the start, in order.
     pub initial_flags: Vec<(FlagOp, u8, Span)>,
     /// Registers loaded before the start.
@@ -85,6 +89,8 @@ impl Program {
             funcs: Vec::new(),
             tasks: Vec::new(),
             queues: Vec::new(),
+            control_table: None,
+            rotations: Vec::new(),
             initial_flags: Vec::new(),
             initial_dsrs: Vec::new(),
             initial_config: Vec::new(),
@@ -150,6 +156,10 @@ pub(crate) struct QueueBinding {
     pub queue: u8,
     /// Color.
     pub color: Color,
+    /// Issue priority of asynchronous operations on it.
+    pub priority: Option<Priority>,
+    /// Which part of the table of control tasks its wavelets start.
+    pub control_table: u8,
     /// The binding.
     pub span: Span,
 }
@@ -260,6 +270,10 @@ pub(crate) enum StmtKind {
     Flag { op: FlagOp, id: Expr },
     /// Loads a register.
     LoadDsr { dsr: DsrRef, dsd: Expr, options: Options },
+    /// Changes a field of the descriptor in a register.
+    SetDsr { dsr: DsrRef, field: DsrField, value: Expr },
+    /// Chooses the random generator.
+    SetRandom(Expr),
     /// Length of one side of a FIFO.
     SetFifoLength { fifo: u32, write_side: bool, length: Expr },
     /// Clock control (not `Read`).
@@ -316,6 +330,8 @@ pub(crate) enum ExprKind {
     Mem4d { base: Expr, shape: u32, indexed: bool },
     /// A fabric descriptor.
     Fabric { desc: FabricDsd, extent: Expr },
+    /// A vector that starts again: base address, extent, elements to the next start.
+    Ring { base: Expr, extent: Expr, wrap: Expr },
     /// A descriptor with its base moved by bytes.
     MoveBase { dsd: Expr, delta: Expr },
     /// With another base.
@@ -332,6 +348,8 @@ pub(crate) enum ExprKind {
     ClockRead,
     /// A configuration register, `i16`.
     GetConfig(Expr),
+    /// A bit set of queues, `i16`.
+    Queues(QueueState),
 }
 
 /// A vector operation.
@@ -376,7 +394,7 @@ pub(crate) struct Options {
     /// Microthread id.
     pub microthread: Option<u8>,
     /// Issue priority.
-    pub priority: Priority,
+    pub priority: Option<Priority>,
     /// `.index`.
     pub index: Option<Expr>,
     /// Control wavelets on the input.
@@ -385,4 +403,6 @@ pub(crate) struct Options {
     pub save_address: bool,
     /// Register loads: for `@map`.
     pub single_step: bool,
+    /// Register loads: the extended register.
+    pub xdsr: Option<u8>,
 }

@@ -53,11 +53,15 @@ pub fn inst(data: &InstData, func: &Func, target: &Target) -> u32 {
         | InstData::MakeMem1d { .. }
         | InstData::MakeMem4d { .. }
         | InstData::MakeFabric { .. }
+        | InstData::MakeRing { .. }
         | InstData::DsdMoveBase { .. }
         | InstData::DsdSetBase { .. }
         | InstData::DsdSetExtent { .. }
         | InstData::DsdSetStride { .. }
         | InstData::LoadDsr { .. }
+        | InstData::SetDsr { .. }
+        | InstData::SetRandom { .. }
+        | InstData::Queues { .. }
         | InstData::SetFifoLength { .. }
         | InstData::Flag { .. }
         | InstData::Random { .. }

@@ -49,6 +49,9 @@ pub enum InstData {
     MakeMem4d { dst: Local, base: Local, shape: ShapeId, indexed: bool },
     /// `dst =` a fabric descriptor with run-time extent (`i16`).
     MakeFabric { dst: Local, desc: FabricDsd, extent: Local },
+    /// `dst = ring{base, extent, wrap}`: walks memory from `base`, and starts there again after
+    /// `wrap` elements (`i16`).
+    MakeRing { dst: Local, base: Local, extent: Local, wrap: Local },
     /// `dst = src` with its base address moved by `delta` bytes (`i16`), wrapping.
     DsdMoveBase { dst: Local, src: Local, delta: Local },
     /// `dst = src` with another base address (`ptr`).
@@ -66,19 +69,26 @@ pub enum InstData {
         options: VectorOptions,
         save_address: bool,
         single_step: bool,
+        xdsr: Option<u8>,
     },
+    /// Changes one field of the descriptor in a register (`i16`).
+    SetDsr { dsr: DsrRef, field: DsrField, value: Local },
     /// Sets the length of one side of a FIFO (`i16`).
     SetFifoLength { fifo: FifoId, write_side: bool, length: Local },
     /// Activates, blocks or unblocks; `id` is an `i16` task id, or channel (color or queue).
     Flag { op: FlagOp, id: Local },
     /// `dst` (`i16`) `=` next pseudo-random word of this PE.
     Random { dst: Local },
+    /// The random generator that `Random` asks from now on: `id` (`i16`) modulo their number.
+    SetRandom { id: Local },
     /// Clock register access. `Read` gives the 48-bit counter as `i64`.
     Clock { op: ClockOp, dst: Option<Local> },
     /// `dst` (`i16`) `=` the configuration register at word address `addr` (`i16`), as of now.
     GetConfig { dst: Local, addr: Local },
     /// Writes `src` (`i16`) to the configuration register at word address `addr` (`i16`).
     SetConfig { addr: Local, src: Local },
+    /// `dst` (`i16`) `=` a bit set of queues, as of this cycle.
+    Queues { dst: Local, state: QueueState },
     /// Ends the run with a trap (`@assert` and the like) unless `cond` (`i8`) holds.
     Assert { cond: Local, message: String },
     /// A host operation (host profile only).
@@ -118,6 +128,80 @@ pub enum FlagOp {
     BlockMicrothread,
     /// `@unblock` of a microthread (wse3).
     UnblockMicrothread,
+    /// A task id is picked before those of low priority.
+    RaiseTask,
+    /// A task id is picked after those of high priority.
+    LowerTask,
+    /// As `RaiseTask`, for what a channel starts.
+    RaiseChannel,
+    /// As `LowerTask`, for what a channel starts.
+    LowerChannel,
+    /// The main thread's place among the priorities of microthreads: a [`MainPriority`] as number.
+    MainPriority,
+    /// `@queue_flush` of an input queue.
+    FlushInput,
+    /// `@queue_flush` of an output queue.
+    FlushOutput,
+    /// Forgets that an input queue was flushed.
+    EndFlushInput,
+    /// Forgets that an output queue was flushed.
+    EndFlushOutput,
+    /// An empty input queue takes another color: queue in bits 0 to 7, color in bits 8 to 14, bit
+    /// 15 set where the color's filter is passed by.
+    BindInput,
+    /// An empty output queue carries another color: queue in bits 0 to 7, color in bits 8 to 15.
+    BindOutput,
+}
+
+/// What [`InstData::Queues`] asks of all queues of one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum QueueState {
+    /// Input queues without a word.
+    InputEmpty,
+    /// Input queues without a place.
+    InputFull,
+    /// Output queues without a word.
+    OutputEmpty,
+    /// Output queues without a place.
+    OutputFull,
+    /// Input queues that were found empty after a flush.
+    InputFlushed,
+    /// Output queues that were found empty after a flush.
+    OutputFlushed,
+}
+
+/// Where the main thread stands among the microthreads' priorities; at the same place it goes
+/// first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum MainPriority {
+    /// After medium, before low.
+    #[default]
+    MediumLow,
+    /// With medium.
+    Medium,
+    /// Before medium.
+    MediumHigh,
+    /// With high.
+    High,
+}
+
+impl MainPriority {
+    /// The inverse of `as u16`.
+    pub fn from_number(number: u16) -> Option<MainPriority> {
+        use MainPriority::{High, Medium, MediumHigh, MediumLow};
+        [MediumLow, Medium, MediumHigh, High].get(usize::from(number)).copied()
+    }
+}
+
+/// A field of the descriptor in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DsrField {
+    /// Its base address.
+    Base,
+    /// Its extent.
+    Extent,
+    /// No field: single steps through it begin anew. The value is not used.
+    Steps,
 }
 
 /// Clock operations of `<time>`.
@@ -186,8 +270,8 @@ pub struct VectorOptions {
     pub unblock: Option<Unblock>,
     /// Microthread id, where the target lets the program choose.
     pub microthread: Option<u8>,
-    /// Issue priority.
-    pub priority: Priority,
+    /// Issue priority; without one the operands' or the queue's counts.
+    pub priority: Option<Priority>,
     /// `.index`: `i16` local added to indexed descriptors.
     pub index: Option<Local>,
     /// What a control wavelet on the input does to the operation.
@@ -204,14 +288,16 @@ pub enum Unblock {
 }
 
 /// Issue priority of a microthread against the main thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub enum Priority {
-    /// After the main thread.
+    /// The last.
     #[default]
     Low,
-    /// After the main thread, before low.
+    /// Before low.
     Medium,
-    /// Before the main thread.
+    /// The first.
     High,
 }
 
@@ -239,7 +325,10 @@ impl InstData {
                     || vector.dest.may_wait()
                     || vector.sources.iter().any(|source| source.may_wait())
             }
-            InstData::Clock { .. } | InstData::GetConfig { .. } | InstData::Host { .. } => true,
+            InstData::Clock { .. }
+            | InstData::Queues { .. }
+            | InstData::GetConfig { .. }
+            | InstData::Host { .. } => true,
             InstData::CallIndirect { .. } => true,
             InstData::Const { .. }
             | InstData::Slot { .. }
@@ -258,11 +347,14 @@ impl InstData {
             | InstData::MakeMem1d { .. }
             | InstData::MakeMem4d { .. }
             | InstData::MakeFabric { .. }
+            | InstData::MakeRing { .. }
             | InstData::DsdMoveBase { .. }
             | InstData::DsdSetBase { .. }
             | InstData::DsdSetExtent { .. }
             | InstData::DsdSetStride { .. }
             | InstData::LoadDsr { .. }
+            | InstData::SetDsr { .. }
+            | InstData::SetRandom { .. }
             | InstData::SetFifoLength { .. }
             | InstData::Flag { .. }
             | InstData::Random { .. }

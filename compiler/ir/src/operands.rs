@@ -85,13 +85,29 @@ impl InstData {
                 args.iter().for_each(|&arg| visit(arg, Read));
             }
             InstData::Vector(vector) => visit_vector(vector, visit),
-            InstData::LoadDsr { dsr: _, dsd, options, save_address: _, single_step: _ } => {
+            InstData::MakeRing { dst, base, extent, wrap } => {
+                visit(*dst, Write);
+                visit(*base, Read);
+                visit(*extent, Read);
+                visit(*wrap, Read);
+            }
+            InstData::Queues { dst, state: _ } => visit(*dst, Write),
+            InstData::LoadDsr {
+                dsr: _,
+                dsd,
+                options,
+                save_address: _,
+                single_step: _,
+                xdsr: _,
+            } => {
                 visit(*dsd, Read);
                 index_of(options).iter().for_each(|&index| visit(index, Read));
             }
             InstData::Clock { op: _, dst } => dst.iter().for_each(|&dst| visit(dst, Write)),
             InstData::SetFifoLength { fifo: _, write_side: _, length: src }
             | InstData::Flag { op: _, id: src }
+            | InstData::SetRandom { id: src }
+            | InstData::SetDsr { dsr: _, field: _, value: src }
             | InstData::Assert { cond: src, message: _ } => visit(*src, Read),
         }
     }

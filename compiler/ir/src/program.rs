@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::dsd::Dsd;
 use crate::dsd::DsrRef;
 use crate::func::{Func, Signature};
-use crate::inst::VectorOptions;
+use crate::inst::{Priority, VectorOptions};
 use crate::loc::Loc;
 use crate::mesh::{Color, ColorConfig, Port};
 use crate::ty::Ty;
@@ -83,6 +83,10 @@ pub struct Program {
     pub tasks: Vec<TaskBinding>,
     /// Queues bound to colors.
     pub queues: Vec<QueueBinding>,
+    /// The table of control tasks, if it is apart from that of other tasks.
+    pub control_table: Option<ControlTable>,
+    /// Data tasks that take turns with another.
+    pub rotations: Vec<Rotation>,
     /// Flags set before the program starts, in order of execution.
     pub initial_flags: Vec<InitialFlag>,
     /// Registers loaded before the program starts.
@@ -113,6 +117,8 @@ impl Program {
             signatures: PrimaryMap::new(),
             tasks: Vec::new(),
             queues: Vec::new(),
+            control_table: None,
+            rotations: Vec::new(),
             initial_flags: Vec::new(),
             initial_dsrs: Vec::new(),
             initial_config: Vec::new(),
@@ -193,6 +199,28 @@ pub struct Fifo {
     pub activate_pop: Option<u8>,
     /// Local task activated by a push after the FIFO was found empty.
     pub activate_push: Option<u8>,
+    /// What a pop from the empty FIFO does.
+    pub empty: FifoAction,
+    /// What a push to the full FIFO does.
+    pub full: FifoAction,
+    /// Issue priority of asynchronous operations that have none of their own.
+    pub priority: Option<Priority>,
+    /// Keeps the elements of an operation apart: one per wavelet.
+    pub single: bool,
+}
+
+/// What an operation does at a full or empty FIFO.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum FifoAction {
+    /// A synchronous operation ends, and says so; an asynchronous one waits.
+    #[default]
+    TestOrSuspend,
+    /// The operation ends as if it were complete.
+    Terminate,
+    /// The operation waits.
+    Suspend,
+    /// The run ends.
+    Fault,
 }
 
 /// Binds a function to a task id.
@@ -228,8 +256,41 @@ pub struct QueueBinding {
     pub queue: u8,
     /// The color.
     pub color: Color,
+    /// Issue priority of asynchronous operations on it that have none of their own.
+    pub priority: Option<Priority>,
+    /// Which part of the table of control tasks its wavelets start.
+    pub control_table: u8,
     /// Place of the binding.
     pub loc: Loc,
+}
+
+impl QueueBinding {
+    /// A binding without further settings.
+    pub fn new(input: bool, queue: u8, color: Color, loc: Loc) -> QueueBinding {
+        QueueBinding { input, queue, color, priority: None, control_table: 0, loc }
+    }
+}
+
+/// A table of control tasks of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlTable {
+    /// Instructions per entry: 2, 4 or 8. Says how much memory it takes.
+    pub instructions: u8,
+    /// Entries from one queue's part to the next: 1 to 7.
+    pub stride: u8,
+}
+
+/// A data task that gives way to another at times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rotation {
+    /// Data task id.
+    pub id: u8,
+    /// Task that runs instead: a control task id.
+    pub other: u8,
+    /// Starts of the data task before it does.
+    pub limit: u16,
+    /// Starts counted before the first.
+    pub initial: u16,
 }
 
 /// A flag operation done before the start.
@@ -258,6 +319,8 @@ pub struct InitialDsr {
     pub save_address: bool,
     /// Loaded for `@map`.
     pub single_step: bool,
+    /// Extended register that holds the rest of it.
+    pub xdsr: Option<u8>,
 }
 
 /// A write to a configuration register done before the start.

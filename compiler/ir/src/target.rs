@@ -82,6 +82,12 @@ pub struct Target {
     pub microthread_choice: bool,
     /// Registers per file.
     pub dsrs: u8,
+    /// Extended descriptor registers.
+    pub xdsrs: u8,
+    /// Stride registers.
+    pub srs: u8,
+    /// Random generators.
+    pub generators: u8,
     /// Element rates of vector operations.
     pub simd: Simd,
     /// Timing.
@@ -249,7 +255,7 @@ mod tests {
             assert!(sources.iter().all(|number| !number.source.contains('/')));
             // Every field but `id` and `assumed` has a source.
             let timing = sources.iter().filter(|number| number.name.starts_with("timing.")).count();
-            assert_eq!((sources.len() - timing, timing), (22, 13));
+            assert_eq!((sources.len() - timing, timing), (25, 13));
         }
         assert_eq!(TargetId::from_name("wse1"), None);
     }

@@ -198,7 +198,9 @@ impl<'a> Run<'a> {
                     self.set(result, value);
                 }
             }
-            InstData::Clock { op: _, dst: Some(dst) } | InstData::GetConfig { dst, addr: _ } => {
+            InstData::Clock { op: _, dst: Some(dst) }
+            | InstData::GetConfig { dst, addr: _ }
+            | InstData::Queues { dst, state: _ } => {
                 self.set(*dst, value);
             }
             _ => {}
@@ -319,10 +321,10 @@ impl<'a> Run<'a> {
         let args = VectorArgs::read(vector, |local| self.local(local));
         let loc = self.func.locs[inst];
         match vector::issue(self.program, self.state, vector, &args, loc)? {
-            Issued::Done { slots } => {
+            Issued::Done { slots, complete } => {
                 self.spend(slots);
                 if let Some(result) = vector.result {
-                    self.set(result, 1);
+                    self.set(result, complete.into());
                 }
                 Ok(Flow::Next)
             }
@@ -420,6 +422,10 @@ impl<'a> Run<'a> {
                 let extent = self.local(*extent) as u16;
                 self.set(*dst, Dsd::fabric(*desc, extent).0);
             }
+            InstData::MakeRing { dst, base, extent, wrap } => {
+                let [base, extent, wrap] = [*base, *extent, *wrap].map(|it| self.local(it) as u16);
+                self.set(*dst, Dsd::ring(base, extent, wrap).0);
+            }
             InstData::DsdMoveBase { dst, src, delta } => {
                 let (dsd, delta) = (Dsd(self.local(*src)), self.local(*delta) as u16);
                 self.set(*dst, dsd.with_base(dsd.base().wrapping_add(delta)).0);
@@ -437,15 +443,22 @@ impl<'a> Run<'a> {
                 self.set(*dst, Dsd(self.local(*src)).with_stride(stride).0);
             }
             InstData::Vector(vector) => return self.vector(inst, vector),
-            InstData::LoadDsr { dsr, dsd, options, save_address, single_step } => {
+            InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr } => {
                 let loaded = Dsr {
                     dsd: Dsd(self.local(*dsd)),
                     options: dflow_ir::inst::VectorOptions { index: None, ..*options },
                     index: options.index.map(|index| self.local(index) as u16),
                     save_address: *save_address,
                     single_step: *single_step,
+                    xdsr: *xdsr,
+                    moved: 0,
+                    steps: 0,
                 };
                 self.state.load_dsr(*dsr, loaded);
+            }
+            InstData::SetDsr { dsr, field, value } => {
+                let value = self.local(*value) as u16;
+                self.state.set_dsr(*dsr, *field, value);
             }
             InstData::SetFifoLength { fifo, write_side, length } => {
                 let length = self.local(*length) as u16;
@@ -468,6 +481,13 @@ impl<'a> Run<'a> {
             InstData::GetConfig { dst: _, addr } => {
                 let read = ConfigRead { address: self.local(*addr) as u16, loc: func.locs[inst] };
                 return Ok(self.suspend(self.plan.resume_inst[inst], Stop::Config(read)));
+            }
+            InstData::SetRandom { id } => {
+                let id = self.local(*id) as u16;
+                self.state.generators.choose(id, self.program.target().generators);
+            }
+            InstData::Queues { dst: _, state } => {
+                return Ok(self.suspend(self.plan.resume_inst[inst], Stop::Queues(*state)));
             }
             InstData::Clock { op, dst: _ } => {
                 return Ok(self.suspend(self.plan.resume_inst[inst], Stop::Clock(*op)));

@@ -9,7 +9,7 @@
 
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::func::Local;
-use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
 
@@ -17,6 +17,7 @@ pub mod fifo;
 pub mod interp;
 pub mod memory;
 pub mod program;
+pub(crate) mod random;
 pub mod registers;
 #[cfg(test)]
 pub(crate) mod seen;
@@ -141,6 +142,8 @@ pub enum Stop {
     Clock(ClockOp),
     /// A configuration register is read.
     Config(ConfigRead),
+    /// A question about the queues.
+    Queues(QueueState),
     /// The budget is used up inside a loop; resume after one slot.
     Yield,
     /// A host operation (host programs): index of the function and instruction, and raw
@@ -250,8 +253,12 @@ pub struct VectorStart {
     pub activate: Option<u8>,
     /// Unblocked on completion.
     pub unblock: Option<Unblock>,
-    /// Issue priority.
-    pub priority: Priority,
+    /// Issue priority, if the operation or an operand names one.
+    pub priority: Option<Priority>,
+    /// Two elements share a wavelet.
+    pub packed: bool,
+    /// Vector in memory that is cleared at the end: index into `sources`.
+    pub zero: Option<u8>,
     /// What a control wavelet on the input does.
     pub on_control: OnControl,
     /// Where in the source.
@@ -265,10 +272,18 @@ pub enum Stream {
     None,
     /// Memory, walked by a cursor.
     Memory(MemoryStream),
-    /// An input queue: one wavelet per element.
-    Input { queue: u8, color: u8 },
-    /// An output queue: one wavelet per element. `index` fills the upper half of 16-bit elements.
-    Output { queue: u8, color: u8, control: bool, index: u16, advance_switch: bool },
+    /// An input queue. With `transform` control wavelets are elements too, and marked.
+    Input { queue: u8, color: u8, transform: bool },
+    /// An output queue. `index` fills the upper half of 16-bit elements. With `transform` marked
+    /// elements leave as control wavelets.
+    Output {
+        queue: u8,
+        color: u8,
+        control: bool,
+        index: u16,
+        advance_switch: bool,
+        transform: bool,
+    },
     /// A FIFO: push as destination, pop as source.
     Fifo { fifo: u16 },
     /// A scalar, raw.
@@ -285,8 +300,8 @@ pub struct MemoryStream {
     pub dsd: dflow_ir::dsd::Dsd,
     /// Element size in bytes.
     pub element: u8,
-    /// Elements done so far.
-    pub done: u32,
+    /// Where in a ring it starts, in elements from the base.
+    pub moved: u16,
     /// Register that is moved past what was covered.
     pub save: Option<dflow_ir::dsd::DsrRef>,
 }

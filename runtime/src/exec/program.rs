@@ -344,6 +344,9 @@ fn initial_dsrs(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(
             index: None,
             save_address: initial.save_address,
             single_step: initial.single_step,
+            xdsr: initial.xdsr,
+            moved: 0,
+            steps: 0,
         };
         let fabric = initial.symbol.is_none();
         (initial.dsr, if fabric { Dsr { dsd: initial.dsd, ..dsr } } else { dsr })
@@ -354,7 +357,7 @@ fn initial_dsrs(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(
 /// Whether any instruction names a register; PEs of other programs keep no register files.
 fn uses_dsrs(program: &Program) -> bool {
     let names_one = |inst: &InstData| match inst {
-        InstData::LoadDsr { .. } => true,
+        InstData::LoadDsr { .. } | InstData::SetDsr { .. } => true,
         InstData::Vector(vector) => {
             let is_dsr = |operand: &Operand| matches!(operand, Operand::Dsr(_));
             is_dsr(&vector.dest) || vector.sources.iter().any(is_dsr)

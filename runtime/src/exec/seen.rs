@@ -27,7 +27,8 @@ macro_rules! forms {
 forms! { inst_form, INSTS, InstData:
     Const Slot Copy Unary Binary Convert Load Store CopyMemory FillMemory GlobalAddress StackAddress
     FuncAddress Call CallIndirect MakeMem1d MakeMem4d MakeFabric DsdMoveBase DsdSetBase DsdSetExtent
-    DsdSetStride Vector LoadDsr SetFifoLength Flag Random GetConfig SetConfig Clock Assert Host
+    DsdSetStride Vector LoadDsr SetFifoLength Flag Random GetConfig SetConfig Clock Assert Host MakeRing
+    SetDsr SetRandom Queues
 }
 
 forms! { end_form, ENDS, Terminator: Jump Branch Switch Return Unreachable }

@@ -6,12 +6,13 @@
 
 use dflow_ir::dsd::{Dsd, DsrFile, DsrRef};
 use dflow_ir::func::Local;
-use dflow_ir::inst::VectorOptions;
+use dflow_ir::inst::{DsrField, VectorOptions};
 use dflow_ir::program::FifoId;
 
 use super::fifo::FifoState;
 use super::memory::Memory;
 use super::program::LoadedProgram;
+use super::random::Generators;
 
 /// Words of a frame before its locals: function and resume index, base of its stack slots,
 /// stack pointer to go back to.
@@ -22,9 +23,6 @@ pub const FRAME_MIN: u32 = 8;
 
 /// Words that all frames of a main thread may take together.
 pub const FRAME_LIMIT: u32 = 1 << 15;
-
-const PRNG_MASK: u32 = (1 << 23) - 1;
-const PRNG_SEED: u32 = 0xdead_beef;
 
 /// A descriptor register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +37,12 @@ pub struct Dsr {
     pub save_address: bool,
     /// Loaded for `@map`.
     pub single_step: bool,
+    /// Extended register that holds the rest of the descriptor.
+    pub xdsr: Option<u8>,
+    /// Elements from the base to where it stands: of a ring, or after single steps.
+    pub moved: u16,
+    /// Single steps made.
+    pub steps: u16,
 }
 
 /// The part of a PE's state that code touches.
@@ -52,7 +56,9 @@ pub struct PeState {
     pub(crate) sp: u64,
     pub(crate) dsrs: Vec<Dsr>,
     pub(crate) fifos: Vec<FifoState>,
-    pub(crate) prng: u32,
+    /// Registers that the extended registers belong to.
+    pub(crate) xdsrs: Vec<Option<DsrRef>>,
+    pub(crate) generators: Generators,
     ready: bool,
 }
 
@@ -66,7 +72,8 @@ impl PeState {
             sp: 0,
             dsrs: Vec::new(),
             fifos: Vec::new(),
-            prng: PRNG_SEED & PRNG_MASK,
+            xdsrs: Vec::new(),
+            generators: Generators::default(),
             ready: false,
         }
     }
@@ -89,6 +96,7 @@ impl PeState {
         self.fifos = vec![FifoState::default(); program.program().fifos.len()];
         if program.uses_dsrs() {
             self.dsrs = vec![Dsr::default(); DsrFile::ALL.len() * REGISTERS];
+            self.xdsrs = vec![None; program.target().xdsrs.into()];
             for &(at, dsr) in program.initial_dsrs() {
                 self.load_dsr(at, dsr);
             }
@@ -110,10 +118,37 @@ impl PeState {
         self.dsrs.get(register(at)).copied().unwrap_or_default()
     }
 
+    /// Loads a register; it takes its extended register from whoever had it.
     pub(crate) fn load_dsr(&mut self, at: DsrRef, dsr: Dsr) {
+        if let Some(owner) = dsr.xdsr.and_then(|number| self.xdsrs.get_mut(usize::from(number))) {
+            *owner = Some(at);
+        }
+        self.store_dsr(at, dsr);
+    }
+
+    /// Writes back a register that moves on.
+    pub(crate) fn store_dsr(&mut self, at: DsrRef, dsr: Dsr) {
         if let Some(register) = self.dsrs.get_mut(register(at)) {
             *register = dsr;
         }
+    }
+
+    /// Whether the extended register of a register was loaded for another one since.
+    pub(crate) fn lost_xdsr(&self, at: DsrRef, dsr: &Dsr) -> bool {
+        let owner = dsr.xdsr.and_then(|number| self.xdsrs.get(usize::from(number)));
+        owner.is_some_and(|owner| *owner != Some(at))
+    }
+
+    /// Changes a field of the descriptor in a register. A ring begins at its new base.
+    pub(crate) fn set_dsr(&mut self, at: DsrRef, field: DsrField, value: u16) {
+        let dsr = self.dsr(at);
+        let changed = match field {
+            DsrField::Base => Dsr { dsd: dsr.dsd.with_base(value), moved: 0, ..dsr },
+            DsrField::Steps if dsr.save_address => Dsr { steps: 0, ..dsr },
+            DsrField::Steps => Dsr { moved: 0, steps: 0, ..dsr },
+            DsrField::Extent => Dsr { dsd: dsr.dsd.with_extent(value), ..dsr },
+        };
+        self.store_dsr(at, changed);
     }
 
     pub(crate) fn set_fifo_length(&mut self, fifo: FifoId, write_side: bool, length: u16) {
@@ -132,15 +167,9 @@ impl PeState {
         self.frames.get((self.top + FRAME_HEADER + local.as_u32()) as usize).copied()
     }
 
-    /// Next pseudo-random word: the generator `x^23 + x^18 + 1`, 128 steps per use.
+    /// Next pseudo-random word of the active generator.
     pub(crate) fn random(&mut self) -> u16 {
-        let mut bits = self.prng;
-        for _ in 0..128 {
-            let new = (bits >> 22 ^ bits >> 17) & 1;
-            bits = (bits << 1 | new) & PRNG_MASK;
-        }
-        self.prng = bits;
-        bits as u16
+        self.generators.next()
     }
 
     /// Makes room for `words` frame words in all.

@@ -94,6 +94,13 @@ impl<const N: usize> Ring<N> {
         self.head().filter(|slot| slot.stamp <= t)
     }
 
+    /// Number of words that may be seen in cycle `t`.
+    pub(crate) fn seen(&self, t: u64) -> usize {
+        let places = usize::from(self.places);
+        let at = |word: usize| (usize::from(self.head) + word) % places.max(1);
+        (0..self.len()).take_while(|&word| self.slot(at(word)).stamp <= t).count()
+    }
+
     /// Appends a word. The caller has asked [`Ring::free_from`].
     pub(crate) fn push(&mut self, slot: Slot) {
         debug_assert!(!self.is_full() && self.free_from() < slot.stamp);

@@ -203,11 +203,6 @@ impl Router {
         self.position.len()
     }
 
-    /// The input queue of its core that takes a color.
-    fn queue_of(&self, plan: &Plan, color: u8) -> Option<usize> {
-        plan.program(self.number as usize)?.queue_of(color)
-    }
-
     /// Where an output port leads for a color; `region` is the router's own.
     fn way(&self, plan: &Plan, region: u32, port: u8, color: u8) -> Way {
         if port == RAMP {
@@ -429,7 +424,7 @@ impl<C: Code> Region<C> {
                 };
                 (candidate.lane, candidate.reception) = (index as u8, reception);
                 candidate.receptions = receptions;
-                let free = self.free_from(plan, code, router, pe, color, candidate.outs);
+                let free = self.free_from(plan, code, router, pe, color, candidate.outs, t);
                 if free <= t {
                     candidates.push(candidate);
                 } else if free != NEVER {
@@ -448,6 +443,15 @@ impl<C: Code> Region<C> {
         self.trap(plan, pe, t, TrapKind::NoRoute { from }, Color::new(color));
     }
 
+    /// The input queue of a PE's core that takes a color in cycle `t`.
+    fn queue_of(&self, plan: &Plan, router: &Router, pe: u32, color: u8, t: u64) -> Option<usize> {
+        let program = plan.program(router.number as usize)?;
+        match &self.cores[pe as usize] {
+            Some(core) => core.bound.queue_of(program, color, t),
+            None => program.queue_of(color),
+        }
+    }
+
     /// From which cycle all of a set of outputs have a place.
     fn free_from(
         &mut self,
@@ -457,11 +461,12 @@ impl<C: Code> Region<C> {
         pe: u32,
         color: u8,
         outs: u8,
+        t: u64,
     ) -> u64 {
         let mut free = 0;
         for port in (0..5).filter(|port| outs >> port & 1 != 0) {
             let one = match router.way(plan, self.id, port, color) {
-                Way::Core => match router.queue_of(plan, color) {
+                Way::Core => match self.queue_of(plan, router, pe, color, t) {
                     Some(queue) => self.core(plan, code, pe).inputs[queue].ring.free_from(),
                     None => NEVER,
                 },
@@ -630,7 +635,7 @@ impl<C: Code> Region<C> {
         match router.way(plan, self.id, port, word.color) {
             Way::Core => {
                 word.stamp = t + plan.timing.ramp_down;
-                if let Some(queue) = router.queue_of(plan, word.color) {
+                if let Some(queue) = self.queue_of(plan, router, pe, word.color, t) {
                     self.deliver(plan, code, pe, queue, word);
                 }
             }

@@ -98,7 +98,7 @@ pub fn run_program<M: Mesh>(
                 }
             }
             Stop::Trap(trap) => return Err(Failure::HostTrap(trap)),
-            Stop::Vector(_) | Stop::Clock(_) | Stop::Config(_) => {
+            Stop::Vector(_) | Stop::Clock(_) | Stop::Config(_) | Stop::Queues(_) => {
                 return Err(HostError::Program("it does what only PEs do").into());
             }
         }

@@ -38,7 +38,7 @@ const TRAP_CODES: [TrapCode; 5] = [
 ];
 
 /// Flag operations in the order of their codes.
-pub(super) const FLAG_OPS: [FlagOp; 7] = [
+pub(super) const FLAG_OPS: [FlagOp; 18] = [
     FlagOp::Activate,
     FlagOp::BlockTask,
     FlagOp::UnblockTask,
@@ -46,6 +46,17 @@ pub(super) const FLAG_OPS: [FlagOp; 7] = [
     FlagOp::UnblockChannel,
     FlagOp::BlockMicrothread,
     FlagOp::UnblockMicrothread,
+    FlagOp::RaiseTask,
+    FlagOp::LowerTask,
+    FlagOp::RaiseChannel,
+    FlagOp::LowerChannel,
+    FlagOp::MainPriority,
+    FlagOp::FlushInput,
+    FlagOp::FlushOutput,
+    FlagOp::EndFlushInput,
+    FlagOp::EndFlushOutput,
+    FlagOp::BindInput,
+    FlagOp::BindOutput,
 ];
 
 fn inst_of<'a>(parts: &Parts<'a>, func: u32, inst: u32) -> (&'a InstData, Loc) {
@@ -174,8 +185,9 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     let [dest, first, second, third, index] = [0, 1, 2, 3, 4].map(|at| parts.args[at]);
     let args = VectorArgs { dest, sources: [first, second, third], index };
     match vector::issue(parts.program, parts.state, data, &args, loc) {
-        Ok(Issued::Done { slots }) => {
+        Ok(Issued::Done { slots, complete }) => {
             *parts.cycles = parts.cycles.wrapping_add(slots);
+            *parts.result = complete.into();
             DONE
         }
         Ok(Issued::Starts(start)) => stop(parts, func, frame, Stop::Vector(start)),
@@ -189,6 +201,14 @@ pub(super) fn clock(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> 
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
     stop(parts, func, frame, Stop::Clock(*op))
+}
+
+pub(super) fn queues(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::Queues { dst: _, state } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    stop(parts, func, frame, Stop::Queues(*state))
 }
 
 pub(super) fn host(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
@@ -227,6 +247,11 @@ pub(super) fn random(parts: &mut Parts<'_>) -> u32 {
     u32::from(parts.state.random())
 }
 
+pub(super) fn set_random(parts: &mut Parts<'_>, id: u32) -> u32 {
+    parts.state.generators.choose(id as u16, parts.program.target().generators);
+    DONE
+}
+
 pub(super) fn copy(parts: &mut Parts<'_>, dst: u64, src: u64, func: u32, inst: u32) -> u32 {
     let (data, loc) = inst_of(parts, func, inst);
     let bytes = match data {
@@ -249,7 +274,7 @@ pub(super) fn fill(parts: &mut Parts<'_>, dst: u64, value: u64, func: u32, inst:
 
 pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, inst: u32) -> u32 {
     let (data, loc) = inst_of(parts, func, inst);
-    let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step } = data else {
+    let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step, xdsr } = data else {
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
     let loaded = Dsr {
@@ -258,8 +283,20 @@ pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, i
         index: options.index.map(|_| index as u16),
         save_address: *save_address,
         single_step: *single_step,
+        xdsr: *xdsr,
+        moved: 0,
+        steps: 0,
     };
     parts.state.load_dsr(*dsr, loaded);
+    DONE
+}
+
+pub(super) fn set_dsr(parts: &mut Parts<'_>, value: u64, func: u32, inst: u32) -> u32 {
+    let (data, loc) = inst_of(parts, func, inst);
+    let InstData::SetDsr { dsr, field, value: _ } = data else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
+    parts.state.set_dsr(*dsr, *field, value as u16);
     DONE
 }
 

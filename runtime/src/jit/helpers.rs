@@ -120,6 +120,8 @@ helpers! {
     Vector = vector(func: u32, inst: u32, frame: u64) -> u32;
     /// Stops for a clock access.
     Clock = clock(func: u32, inst: u32, frame: u64) -> u32;
+    /// Stops for a question about the queues.
+    Queues = queues(func: u32, inst: u32, frame: u64) -> u32;
     /// Stops for a host operation; arguments are in `args`.
     Host = host(func: u32, inst: u32, frame: u64) -> u32;
     /// Stops at a back edge.
@@ -128,12 +130,16 @@ helpers! {
     Flag = flag(op: u32, id: u32, slot: u32, func: u32, inst: u32) -> u32;
     /// Next pseudo-random word.
     Random = random() -> u32;
+    /// Chooses the random generator.
+    SetRandom = set_random(id: u32) -> u32;
     /// Copies memory.
     Copy = copy(dst: u64, src: u64, func: u32, inst: u32) -> u32;
     /// Fills memory.
     Fill = fill(dst: u64, value: u64, func: u32, inst: u32) -> u32;
     /// Loads a register.
     LoadDsr = load_dsr(dsd: u64, index: u64, func: u32, inst: u32) -> u32;
+    /// Changes a field of a register's descriptor.
+    SetDsr = set_dsr(value: u64, func: u32, inst: u32) -> u32;
     /// Sets the length of a FIFO's side.
     FifoLength = fifo_length(length: u64, func: u32, inst: u32) -> u32;
     /// Takes a function's stack slots; their base is in `result`.

@@ -9,7 +9,9 @@ use dflow_ir::image::MemoryMap;
 use dflow_ir::inst::{ClockOp, FlagOp, InstData, Operand, Terminator, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
-use dflow_ir::program::{Fifo, FifoId, FuncId, GlobalId, HostOp, Profile, Program, SigId};
+use dflow_ir::program::{
+    Fifo, FifoAction, FifoId, FuncId, GlobalId, HostOp, Profile, Program, SigId,
+};
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
@@ -84,7 +86,8 @@ impl Pair {
         assert!(plain.memory == native.memory, "memory differs");
         assert_eq!(plain.dsrs, native.dsrs);
         assert_eq!(plain.fifos, native.fifos);
-        assert_eq!(plain.prng, native.prng);
+        assert_eq!(plain.generators, native.generators);
+        assert_eq!(plain.xdsrs, native.xdsrs);
         if matches!(stop, Stop::Trap(_)) {
             return;
         }
@@ -129,7 +132,7 @@ impl Pair {
                     let start = start.clone();
                     self.vector(&start)
                 }
-                Stop::Clock(_) => 1000 + turn * 13,
+                Stop::Clock(_) | Stop::Queues(_) => 1000 + turn * 13,
                 Stop::Config(read) => u64::from(read.address) + turn,
                 Stop::Yield => 0,
                 Stop::Host(call) => {
@@ -444,14 +447,7 @@ fn recursion_that_doubles_ends_in_a_trap_before_it_takes_minutes() {
 fn registers_fabric_operations_and_their_results() {
     let mut b = function(&[], None);
     let dsr = DsrRef { file: DsrFile::Src1, index: 3 };
-    let desc = FabricDsd {
-        input: true,
-        queue: 2,
-        color: Color::new(4),
-        control: false,
-        indexed: false,
-        advance_switch: false,
-    };
+    let desc = FabricDsd { input: true, queue: 2, color: Color::new(4), ..FabricDsd::default() };
     let five = b.constant(Ty::I16, 5);
     let one = b.constant(Ty::I16, 1);
     let base = b.constant(Ty::I16, 100);
@@ -464,6 +460,7 @@ fn registers_fabric_operations_and_their_results() {
         options: VectorOptions::default(),
         save_address: true,
         single_step: false,
+        xdsr: None,
     };
     let result = b.local(Ty::I8);
     let vector = |result| {
@@ -603,6 +600,10 @@ fn fifo_lengths_and_unreachable_code() {
         element: 2,
         activate_pop: None,
         activate_push: None,
+        empty: FifoAction::default(),
+        full: FifoAction::default(),
+        priority: None,
+        single: false,
     });
     let mut b = function(&[], None);
     for (length, write_side) in [(3, true), (2, false)] {
@@ -626,9 +627,7 @@ fn a_fabric_descriptor_in_place_of_memory_traps() {
     let mut b = function(&[], None);
     let five = b.constant(Ty::I16, 5);
     let dest = b.local(Ty::I64);
-    let (control, indexed, advance_switch) = (false, false, false);
-    let color = Color::new(3);
-    let desc = FabricDsd { input: false, queue: 2, color, control, indexed, advance_switch };
+    let desc = FabricDsd { queue: 2, color: Color::new(3), ..FabricDsd::default() };
     b.inst(InstData::MakeFabric { dst: dest, desc, extent: five });
     b.inst(InstData::Vector(Box::new(VectorInst {
         op: dflow_ir::dsd::op::DsdOp::by_name("mov16").unwrap(),
@@ -648,14 +647,14 @@ fn a_fabric_descriptor_in_place_of_memory_traps() {
 #[test]
 fn random_programs_reach_every_kind_of_stop() {
     let mut counts = [0; 6];
-    for seed in 0..120u64 {
+    for seed in 0..400u64 {
         let program = random::program(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let last = program.funcs.len() as u32 - 1;
         for segment in Pair::new(program).finish(last, &[seed, 2, 3]) {
             let kind = match segment.stop {
                 Stop::Return => 0,
                 Stop::Vector(_) => 1,
-                Stop::Clock(_) => 2,
+                Stop::Clock(_) | Stop::Queues(_) => 2,
                 Stop::Yield => 3,
                 Stop::Trap(_) => 4,
                 Stop::Config(_) => 5,

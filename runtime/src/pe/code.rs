@@ -71,8 +71,12 @@ pub(crate) trait Code: Sync {
 pub(crate) enum Fifo {
     /// Go on (or there is none).
     Ready,
-    /// Full or empty.
-    Blocked,
+    /// Full or empty: not now.
+    Wait,
+    /// Full or empty: the operation ends, and says that it is `complete` or not.
+    End { complete: bool },
+    /// Full or empty, which must not be.
+    Fault,
 }
 
 /// What an element gave.

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 
-use dflow_ir::inst::{FlagOp, Unblock};
+use dflow_ir::inst::{FlagOp, MainPriority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::target::TEARDOWN_TASK;
 
+use super::bind::Bindings;
 use super::code::{Code, Pe};
 use super::main::Main;
 use super::op::Op;
-use super::plan::{IDS, NO_TASK, PePlan};
+use super::plan::{IDS, InputPlan, NO_TASK, PePlan};
+use super::queues::Flushes;
 use super::registers::CoreRegisters;
 use crate::exec::Segment;
 use crate::exec::Stop;
@@ -48,6 +50,20 @@ pub(crate) struct Core<C: Code> {
     pub(crate) task_blocked: u64,
     pub(crate) channel_blocked: u64,
     pub(crate) thread_blocked: u64,
+    /// Task ids and channels that are picked before others.
+    pub(crate) raised_tasks: u64,
+    pub(crate) raised_channels: u64,
+    /// Where the main thread stands among the microthreads.
+    pub(crate) main_priority: MainPriority,
+    /// Flushes of input and output queues.
+    pub(crate) flushes: [Flushes; 2],
+    /// Counters of the rotations.
+    pub(crate) turns: Vec<u16>,
+    pub(crate) bound: Bindings,
+    /// Exclusive or of marked entry points, shifted to its place in a payload.
+    pub(crate) transform_mask: u32,
+    /// Cycles down the ramp.
+    pub(crate) ramp_down: u64,
     /// Completions to come, by cycle.
     pub(crate) due: VecDeque<(u64, Completion)>,
     pub(crate) clock: Clock,
@@ -93,6 +109,8 @@ pub(crate) struct Acted {
     pub(crate) acted: bool,
     /// The main thread counted, no more.
     pub(crate) counted: bool,
+    /// A queue takes another color from the next cycle on.
+    pub(crate) bound: bool,
 }
 
 /// A trap to be raised, without the PE's coordinates.
@@ -129,6 +147,14 @@ impl<C: Code> Core<C> {
             task_blocked: 0,
             channel_blocked: 0,
             thread_blocked: 0,
+            raised_tasks: 0,
+            raised_channels: 0,
+            main_priority: MainPriority::default(),
+            flushes: [Flushes::default(); 2],
+            turns: program.rotations.iter().map(|rotation| rotation.initial).collect(),
+            bound: Bindings::default(),
+            transform_mask: 0,
+            ramp_down: program.ramp_down,
             due: VecDeque::new(),
             clock: Clock::default(),
             registers: CoreRegisters::default(),
@@ -137,7 +163,7 @@ impl<C: Code> Core<C> {
         };
         for &(op, id) in &program.initial {
             // Load has checked the ids.
-            let _checked = core.flag(program, op, u16::from(id));
+            let _checked = core.flag(program, op, u16::from(id), 0);
         }
         core
     }
@@ -148,10 +174,19 @@ impl<C: Code> Core<C> {
         (size_of::<Core<C>>() + rings + 32 * self.outputs.len()) as u64
     }
 
-    /// Applies a flag operation.
-    pub(crate) fn flag(&mut self, program: &PePlan, op: FlagOp, id: u16) -> Result<(), TrapKind> {
-        if usize::from(id) >= IDS {
-            return Err(TrapKind::BadId { id });
+    /// Applies a flag operation in cycle `t`.
+    pub(crate) fn flag(
+        &mut self,
+        program: &PePlan,
+        op: FlagOp,
+        id: u16,
+        t: u64,
+    ) -> Result<(), TrapKind> {
+        match op {
+            FlagOp::BindInput => return self.bind_input(program, id, t),
+            FlagOp::BindOutput => return self.bind_output(program, id, t),
+            _ if usize::from(id) >= IDS => return Err(TrapKind::BadId { id }),
+            _ => {}
         }
         let bit = 1u64 << id;
         // A data task and its channel are blocked alike (spec/time.md, section 5).
@@ -167,6 +202,19 @@ impl<C: Code> Core<C> {
             FlagOp::UnblockTask | FlagOp::UnblockChannel => self.channel_blocked &= !bit,
             FlagOp::BlockMicrothread => self.thread_blocked |= bit,
             FlagOp::UnblockMicrothread => self.thread_blocked &= !bit,
+            FlagOp::RaiseTask if !is_data => self.raised_tasks |= bit,
+            FlagOp::LowerTask if !is_data => self.raised_tasks &= !bit,
+            FlagOp::RaiseTask | FlagOp::RaiseChannel => self.raised_channels |= bit,
+            FlagOp::LowerTask | FlagOp::LowerChannel => self.raised_channels &= !bit,
+            FlagOp::MainPriority => {
+                let priority = MainPriority::from_number(id);
+                self.main_priority = priority.ok_or(TrapKind::BadId { id })?;
+            }
+            FlagOp::FlushInput => self.flushes[0].ask(id),
+            FlagOp::FlushOutput => self.flushes[1].ask(id),
+            FlagOp::EndFlushInput => self.flushes[0].end(id),
+            FlagOp::EndFlushOutput => self.flushes[1].end(id),
+            FlagOp::BindInput | FlagOp::BindOutput => {}
         }
         Ok(())
     }
@@ -192,19 +240,32 @@ impl<C: Code> Core<C> {
             }
             let fault = |kind| Fault { kind, task, loc, color: None };
             if let Some(id) = activate {
-                self.flag(program, FlagOp::Activate, id.into()).map_err(fault)?;
+                self.flag(program, FlagOp::Activate, id.into(), t).map_err(fault)?;
             }
             match unblock {
                 Some(Unblock::Task(id)) => {
-                    self.flag(program, FlagOp::UnblockTask, id.into()).map_err(fault)?;
+                    self.flag(program, FlagOp::UnblockTask, id.into(), t).map_err(fault)?;
                 }
                 Some(Unblock::Channel(id)) => {
-                    self.flag(program, FlagOp::UnblockChannel, id.into()).map_err(fault)?;
+                    self.flag(program, FlagOp::UnblockChannel, id.into(), t).map_err(fault)?;
                 }
                 None => {}
             }
         }
         Ok(())
+    }
+
+    /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
+    /// turns with.
+    fn next_in_turn(&mut self, program: &PePlan, input: &InputPlan) -> u16 {
+        let Some(number) = input.rotation.map(usize::from) else { return input.task };
+        let (rotation, count) = (program.rotations[number], &mut self.turns[number]);
+        if *count == rotation.limit {
+            *count = 0;
+            return rotation.other;
+        }
+        *count += 1;
+        input.task
     }
 
     /// Whether an operation that reads a queue lets control wavelets pass.
@@ -245,10 +306,11 @@ pub(crate) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a task is bound to a control wavelet's entry point.
-fn is_heard(program: &PePlan, word: &Slot) -> bool {
-    let entry = control::entry(word.payload);
-    entry.is_some_and(|entry| program.control[usize::from(entry)] != NO_TASK)
+/// The task that is bound to a control wavelet's entry point in the table of its queue.
+fn control_task(program: &PePlan, input: &InputPlan, word: &Slot) -> Option<u16> {
+    let entry = control::entry(word.payload)?;
+    let entry = usize::from(entry) + usize::from(input.control_base);
+    program.control.get(entry).copied().filter(|&task| task != NO_TASK)
 }
 
 impl<C: Code> Region<C> {
@@ -264,6 +326,9 @@ impl<C: Code> Region<C> {
             let program = &plan.programs[usize::from(core.at.program)];
             self.ascend(plan, &mut core, pe, t);
             let result = self.core_cycle(plan, program, code, &mut core, pe, t);
+            if core.acted.bound {
+                self.wakes.router(pe, t + 1);
+            }
             if let Err(fault) = result {
                 self.fault(plan, program, &mut core, t, fault);
             }
@@ -283,6 +348,7 @@ impl<C: Code> Region<C> {
         t: u64,
     ) -> Result<(), Fault> {
         core.complete(program, t)?;
+        core.flush(program, t);
         self.drop_unheard(plan, program, core, pe, t);
         if matches!(core.main, Main::Idle) {
             self.pick(plan, program, core, pe, t);
@@ -297,9 +363,10 @@ impl<C: Code> Region<C> {
             if !head.control {
                 continue;
             }
-            let heard = is_heard(program, head);
+            let input = core.input(program, queue);
+            let heard = control_task(program, &input, head).is_some();
             let owned = core.owned_in >> queue & 1 != 0;
-            let blocked = core.channel_blocked >> program.inputs[queue].channel & 1 != 0;
+            let blocked = core.channel_blocked >> input.channel & 1 != 0;
             if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
                 continue;
             }
@@ -311,24 +378,29 @@ impl<C: Code> Region<C> {
 
     /// R8 (c).
     fn pick(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
-        let local = core.activated & !core.task_blocked;
-        // (id, is it local, queue): local tasks go first among equal ids.
-        let mut best = (local != 0).then(|| (63 - local.leading_zeros() as u8, true, 0));
+        let ready = core.activated & !core.task_blocked;
+        let raised = ready & core.raised_tasks;
+        let local = if raised != 0 { raised } else { ready };
+        // (raised, id, is it local, queue): local tasks go first among equal ids.
+        let mut best =
+            (local != 0).then(|| (raised != 0, 63 - local.leading_zeros() as u8, true, 0));
         for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
-            let input = &program.inputs[queue];
+            let input = core.input(program, queue);
             let owned = core.owned_in >> queue & 1 != 0;
             let eligible = core.channel_blocked >> input.channel & 1 == 0
                 && if head.control {
-                    is_heard(program, head) && (!owned || core.passes_control(queue))
+                    control_task(program, &input, head).is_some()
+                        && (!owned || core.passes_control(queue))
                 } else {
                     !owned && input.task != NO_TASK
                 };
             if eligible {
-                best = best.max(Some((input.channel, false, queue)));
+                let raised = core.raised_channels >> input.channel & 1 != 0;
+                best = best.max(Some((raised, input.channel, false, queue)));
             }
         }
-        let Some((id, is_local, queue)) = best else { return };
+        let Some((_, id, is_local, queue)) = best else { return };
         let mut word = Slot::default();
         if is_local {
             core.activated &= !(1 << id);
@@ -341,9 +413,10 @@ impl<C: Code> Region<C> {
             if !word.control {
                 self.rests(plan, pe, word.color);
             }
-            core.task = match control::entry(word.payload) {
-                Some(entry) if word.control => program.control[usize::from(entry)],
-                _ => program.inputs[queue].task,
+            let input = core.input(program, queue);
+            core.task = match control_task(program, &input, &word) {
+                Some(task) if word.control => task,
+                _ => core.next_in_turn(program, &input),
             };
         }
         core.main = Main::start(
@@ -443,7 +516,7 @@ impl<C: Code> Region<C> {
 
     /// Arranges the next look.
     fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
-        let Acted { acted, counted } = core.acted;
+        let Acted { acted, counted, bound: _ } = core.acted;
         if acted || counted {
             self.active_until = self.active_until.max(t + 1);
         }

@@ -61,7 +61,9 @@ impl Code for Programs {
     fn fifo(&self, pe: Pe, state: &mut PeState, op: &VectorState) -> Fifo {
         match op.fifo_check(self.program(pe), state) {
             FifoCheck::Ready => Fifo::Ready,
-            FifoCheck::Wait | FifoCheck::End => Fifo::Blocked,
+            FifoCheck::Wait => Fifo::Wait,
+            FifoCheck::End { complete } => Fifo::End { complete },
+            FifoCheck::Fault => Fifo::Fault,
         }
     }
 

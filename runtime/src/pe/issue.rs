@@ -1,10 +1,10 @@
 //! One issue slot: R9 and R10.
 
-use dflow_ir::inst::{OnControl, Priority};
+use dflow_ir::inst::{MainPriority, OnControl, Priority};
 
 use super::code::{Code, Fifo, Pe};
 use super::core::{Core, Fault, Input};
-use super::main::Main;
+use super::main::{End, Main};
 use super::op::Op;
 use super::plan::PePlan;
 use crate::fabric::ring::{Ring, Slot};
@@ -20,10 +20,20 @@ pub(crate) enum Readiness {
     Element,
     /// A control wavelet ends it.
     Control,
-    /// A FIFO is full or empty.
-    Fifo,
+    /// A FIFO is full or empty, which ends it: complete or not.
+    Fifo { complete: bool },
+    /// A FIFO is full or empty, which must not be.
+    Fault,
     /// A word or a place is missing.
     No,
+}
+
+/// The two highest bits of the index: what marks a control wavelet that passes as data.
+const MARK: u32 = 0xc000_0000;
+
+/// A wavelet as an element of an operation with `.control_transform`.
+fn mark(word: Slot, mask: u32) -> u32 {
+    if word.control { (word.payload ^ mask) | MARK } else { word.payload & !MARK }
 }
 
 impl<C: Code> Core<C> {
@@ -37,12 +47,18 @@ impl<C: Code> Core<C> {
         if op.ended {
             return Readiness::No;
         }
-        if op.has_fifo && code.fifo(at, state, &op.code) == Fifo::Blocked {
-            return Readiness::Fifo;
+        if op.has_fifo {
+            match code.fifo(at, state, &op.code) {
+                Fifo::Ready => {}
+                Fifo::Wait => return Readiness::No,
+                Fifo::End { complete } => return Readiness::Fifo { complete },
+                Fifo::Fault => return Readiness::Fault,
+            }
         }
         let mut all = true;
         for &queue in op.inputs.iter().flatten() {
             match inputs[usize::from(queue)].ring.visible(t) {
+                Some(head) if head.control && op.transforms => {}
                 Some(head) if head.control && op.ignores_control() => all = false,
                 Some(head) if head.control => return Readiness::Control,
                 Some(_) => {}
@@ -85,10 +101,11 @@ impl<C: Code> Core<C> {
             }
             let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
             match Self::readiness(parts, code, op, t) {
-                Readiness::No | Readiness::Fifo => {}
-                ready @ (Readiness::Element | Readiness::Control) => {
-                    return Some((id as u8, ready));
-                }
+                Readiness::No => {}
+                ready @ (Readiness::Element
+                | Readiness::Control
+                | Readiness::Fifo { .. }
+                | Readiness::Fault) => return Some((id as u8, ready)),
             }
         }
         None
@@ -107,18 +124,21 @@ impl<C: Code> Region<C> {
         t: u64,
     ) -> Result<(), Fault> {
         let any = core.threads.iter().any(Option::is_some);
-        if any && let Some(ready) = core.ready_thread(code, Priority::High, t) {
-            return self.thread_slot(plan, program, code, core, pe, t, ready);
-        }
-        if let Some(ready) = core.main_ready(code, t) {
-            self.count(core, MAIN, t, 1);
-            return self.main_slot(plan, program, code, core, pe, t, ready);
-        }
-        if any {
-            for class in [Priority::Medium, Priority::Low] {
-                if let Some(ready) = core.ready_thread(code, class, t) {
-                    return self.thread_slot(plan, program, code, core, pe, t, ready);
-                }
+        let turn = match core.main_priority {
+            MainPriority::High => 0,
+            MainPriority::MediumHigh | MainPriority::Medium => 1,
+            MainPriority::MediumLow => 2,
+        };
+        let classes = [Priority::High, Priority::Medium, Priority::Low];
+        for (at, class) in classes.into_iter().enumerate() {
+            if at == turn
+                && let Some(ready) = core.main_ready(code, t)
+            {
+                self.count(core, MAIN, t, 1);
+                return self.main_slot(plan, program, code, core, pe, t, ready);
+            }
+            if any && let Some(ready) = core.ready_thread(code, class, t) {
+                return self.thread_slot(plan, program, code, core, pe, t, ready);
             }
         }
         Ok(())
@@ -140,10 +160,17 @@ impl<C: Code> Region<C> {
         core.acted.acted = true;
         self.count(core, id, t, 1);
         let Some(mut op) = core.threads[usize::from(id)].take() else { return Ok(()) };
-        let result =
-            self.element(plan, program, code, core, pe, t, &mut op, ready).and_then(|ended| {
-                if ended { self.end_thread(plan, code, core, pe, t, &mut op) } else { Ok(()) }
-            });
+        let result = match ready {
+            Readiness::Fifo { .. } => self.end_thread(plan, code, core, pe, t, &mut op, false),
+            Readiness::Element | Readiness::Control | Readiness::Fault | Readiness::No => {
+                self.element(plan, program, code, core, pe, t, &mut op, ready).and_then(|ended| {
+                    if !ended {
+                        return Ok(());
+                    }
+                    self.end_thread(plan, code, core, pe, t, &mut op, true)
+                })
+            }
+        };
         core.threads[usize::from(id)] = Some(op);
         result
     }
@@ -162,11 +189,12 @@ impl<C: Code> Region<C> {
         ready: Readiness,
     ) -> Result<(), Fault> {
         core.acted.acted = true;
-        if ready == Readiness::Fifo {
-            return self.end_main(plan, code, core, pe, t, op, false);
+        if let Readiness::Fifo { complete } = ready {
+            let end = End { whole: false, complete };
+            return self.end_main(plan, code, core, pe, t, op, end);
         }
         if self.element(plan, program, code, core, pe, t, &mut op, ready)? {
-            self.end_main(plan, code, core, pe, t, op, true)
+            self.end_main(plan, code, core, pe, t, op, End::WHOLE)
         } else {
             core.main = Main::Vector(op);
             Ok(())
@@ -188,6 +216,9 @@ impl<C: Code> Region<C> {
     ) -> Result<bool, Fault> {
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind, task, loc, color: None };
+        if ready == Readiness::Fault {
+            return Err(fault(TrapKind::FifoFault));
+        }
         if ready == Readiness::Control {
             self.end_by_control(plan, core, pe, t, op);
             return Ok(true);
@@ -195,7 +226,10 @@ impl<C: Code> Region<C> {
         let (mut words, mut origin) = ([0; 2], 0);
         for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
             let taken = self.take_input(plan, core, pe, queue.into(), t);
-            *word = taken.payload;
+            *word = match op.transforms {
+                true => mark(taken, core.transform_mask),
+                false => taken.payload,
+            };
             match op.output {
                 Some(output) if self.watch.passes(taken.color, output.color) => {
                     origin = taken.color + 1;
@@ -207,7 +241,7 @@ impl<C: Code> Region<C> {
             .element(core.at, &mut core.state, &mut op.code, words)
             .map_err(|kind| fault(TrapKind::Code(kind)))?;
         for id in done.activate.into_iter().flatten() {
-            core.flag(program, dflow_ir::inst::FlagOp::Activate, id.into()).map_err(fault)?;
+            core.flag(program, dflow_ir::inst::FlagOp::Activate, id.into(), t).map_err(fault)?;
         }
         let ended = code.is_done(&op.code);
         if let (Some(payload), Some(output)) = (done.output, op.output) {
@@ -217,11 +251,12 @@ impl<C: Code> Region<C> {
             }
             let advance = output.advance && ended;
             core.leaving |= 1 << output.queue;
+            let marked = output.transform && payload & MARK == MARK;
             ring.push(Slot {
                 stamp: t + 1,
-                payload,
+                payload: if output.transform { payload & !MARK } else { payload },
                 color: output.color,
-                control: output.control,
+                control: output.control || marked,
                 advance,
                 origin,
             });

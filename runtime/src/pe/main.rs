@@ -32,6 +32,20 @@ pub(crate) enum Main<O> {
     Launch(Box<Op<O>>),
 }
 
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// All elements were done, or a control wavelet came.
+    pub(crate) whole: bool,
+    /// What its value says.
+    pub(crate) complete: bool,
+}
+
+impl End {
+    /// All elements were done.
+    pub(crate) const WHOLE: End = End { whole: true, complete: true };
+}
+
 /// How the next segment begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
@@ -125,13 +139,14 @@ impl<C: Code> Region<C> {
             let SlotAct { slot: _, what, loc } = act;
             flag += 1;
             let done = match what {
-                ActKind::Flag { op, id } => core.flag(program, op, id),
+                ActKind::Flag { op, id } => core.flag(program, op, id, t),
                 ActKind::Write { address, value } => {
                     self.write_register(plan, pe, t, address, value)
                 }
             };
             let task = core.task;
             done.map_err(|kind| Fault { kind, task, loc, color: None })?;
+            core.acted.acted = true;
         }
         if is_last {
             core.acted.acted = true;
@@ -165,6 +180,11 @@ impl<C: Code> Region<C> {
             Stop::Yield => Ok(()),
             Stop::Clock(op) => {
                 let value = core.clock.act(op, t);
+                core.main = Main::resume(t + 1, value);
+                Ok(())
+            }
+            Stop::Queues(state) => {
+                let value = core.queues(program, state, t);
                 core.main = Main::resume(t + 1, value);
                 Ok(())
             }
@@ -206,7 +226,7 @@ impl<C: Code> Region<C> {
         let task = core.task;
         let fault = |kind| Fault { kind, task, loc: start.loc, color: None };
         let code_op = code.begin(core.at, &mut core.state, start);
-        let op = Box::new(Op::new(program, start, task, code_op).map_err(fault)?);
+        let op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
                 return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
@@ -216,7 +236,7 @@ impl<C: Code> Region<C> {
         }
         core.claim(&op)?;
         if code.is_done(&op.code) {
-            self.end_main(plan, code, core, pe, t, op, true)
+            self.end_main(plan, code, core, pe, t, op, End::WHOLE)
         } else {
             core.main = Main::Vector(op);
             Ok(())
@@ -240,7 +260,7 @@ impl<C: Code> Region<C> {
         }
         let ended = code.is_done(&op.code);
         if ended {
-            self.end_thread(plan, code, core, pe, t, &mut op)?;
+            self.end_thread(plan, code, core, pe, t, &mut op, true)?;
         }
         core.threads[id] = Some(op);
         Ok(())
@@ -256,15 +276,16 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         mut op: Box<Op<C::Op>>,
-        complete: bool,
+        end: End,
     ) -> Result<(), Fault> {
         core.owned_in &= !op.input_mask();
         core.owned_out &= !op.output_mask();
-        core.main = Main::resume(t + 1, complete.into());
-        self.finish(plan, code, core, pe, t, &mut op, complete, None)
+        core.main = Main::resume(t + 1, end.complete.into());
+        self.finish(plan, code, core, pe, t, &mut op, end.whole, None)
     }
 
     /// A microthread's operation has ended in cycle `t`.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
     pub(crate) fn end_thread(
         &mut self,
         plan: &Plan,
@@ -273,9 +294,10 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         op: &mut Op<C::Op>,
+        whole: bool,
     ) -> Result<(), Fault> {
         let id = op.microthread;
-        self.finish(plan, code, core, pe, t, op, true, Some(id))
+        self.finish(plan, code, core, pe, t, op, whole, Some(id))
     }
 
     /// Writes back what an operation leaves and arranges its completion.
@@ -288,13 +310,13 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
         op: &mut Op<C::Op>,
-        complete: bool,
+        whole: bool,
         microthread: Option<u8>,
     ) -> Result<(), Fault> {
         op.ended = true;
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind: TrapKind::Code(kind), task, loc, color: None };
-        code.finish(core.at, &mut core.state, &mut op.code, complete).map_err(fault)?;
+        code.finish(core.at, &mut core.state, &mut op.code, whole).map_err(fault)?;
         let (activate, unblock) = (op.activate, op.unblock);
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
             let due = t + plan.timing.completion;

@@ -4,6 +4,7 @@
 //! cycle `t` reads stamps `<= t` and writes stamps `> t`; every change that a later cycle could
 //! act on is followed by a wake at that cycle.
 
+pub(crate) mod bind;
 pub(crate) mod code;
 pub(crate) mod core;
 pub(crate) mod exec;
@@ -11,4 +12,5 @@ pub(crate) mod issue;
 pub(crate) mod main;
 pub(crate) mod op;
 pub(crate) mod plan;
+pub(crate) mod queues;
 pub(crate) mod registers;

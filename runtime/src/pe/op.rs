@@ -5,6 +5,7 @@ use dflow_ir::inst::{OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 
+use super::bind::Bindings;
 use super::plan::PePlan;
 use crate::exec::{Stream, VectorStart};
 use crate::trap::TrapKind;
@@ -24,6 +25,8 @@ pub(crate) struct Op<O> {
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
     pub(crate) priority: Priority,
+    /// Control wavelets on its inputs are elements.
+    pub(crate) transforms: bool,
     pub(crate) on_control: OnControl,
     pub(crate) loc: Loc,
     /// Task that started it.
@@ -39,21 +42,28 @@ pub(crate) struct Output {
     pub(crate) color: u8,
     pub(crate) control: bool,
     pub(crate) advance: bool,
+    /// Marked elements leave as control wavelets.
+    pub(crate) transform: bool,
 }
 
 impl<O> Op<O> {
     /// Reads a start; the queues it names must exist and carry the color it names.
     pub(crate) fn new(
         plan: &PePlan,
+        bound: &Bindings,
         start: &VectorStart,
         task: u16,
         code: O,
     ) -> Result<Op<O>, TrapKind> {
         let (mut inputs, mut colors) = ([None; 3], [0; 3]);
+        let (mut transforms, mut priority) = (false, start.priority);
         let slots = inputs.iter_mut().zip(&mut colors);
         for ((slot, of), source) in slots.zip(&start.sources) {
-            if let Stream::Input { queue, color } = *source {
-                let known = plan.inputs.get(usize::from(queue)).and_then(|input| input.color);
+            if let Stream::Input { queue, color, transform } = *source {
+                let known = bound.input(plan, queue.into());
+                transforms |= transform;
+                priority = priority.or(known.and_then(|known| known.priority));
+                let known = known.and_then(|input| input.color);
                 let fits = |known: &Color| color == Dsd::COLOR_OF_QUEUE || known.index() == color;
                 let Some(known) = known.filter(fits) else {
                     return Err(TrapKind::BadQueue { input: true, queue });
@@ -62,8 +72,11 @@ impl<O> Op<O> {
             }
         }
         let output = match start.dest {
-            Stream::Output { queue, color, control, advance_switch: advance, .. } => {
-                let known = plan.outputs.get(usize::from(queue));
+            Stream::Output {
+                queue, color, control, advance_switch: advance, transform, ..
+            } => {
+                let known = bound.output(plan, queue.into());
+                priority = priority.or(known.and_then(|known| known.priority));
                 let color = known.and_then(|known| match known.color {
                     None => Color::new(color),
                     Some(known) if color == Dsd::COLOR_OF_QUEUE => Some(known),
@@ -72,7 +85,7 @@ impl<O> Op<O> {
                 let Some(color) = color else {
                     return Err(TrapKind::BadQueue { input: false, queue });
                 };
-                Some(Output { queue, color: color.index(), control, advance })
+                Some(Output { queue, color: color.index(), control, advance, transform })
             }
             Stream::None
             | Stream::Memory(_)
@@ -93,7 +106,8 @@ impl<O> Op<O> {
             has_fifo,
             activate: start.activate,
             unblock: start.unblock,
-            priority: start.priority,
+            priority: priority.unwrap_or_default(),
+            transforms,
             on_control: start.on_control,
             loc: start.loc,
             task,
@@ -122,6 +136,6 @@ impl<O> Op<O> {
 
     /// Whether control wavelets pass it by.
     pub(crate) fn ignores_control(&self) -> bool {
-        matches!(self.on_control, OnControl::Ignore)
+        matches!(self.on_control, OnControl::Ignore) && !self.transforms
     }
 }

@@ -1,6 +1,6 @@
 //! What a core knows from its program: immutable, one per program.
 
-use dflow_ir::inst::{FlagOp, InstData};
+use dflow_ir::inst::{FlagOp, InstData, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{FuncId, Program, TaskKind};
@@ -13,7 +13,8 @@ use crate::load::LoadError;
 /// "No task" in the tables.
 pub(crate) const NO_TASK: u16 = u16::MAX;
 
-const NO_QUEUE: u8 = u8::MAX;
+/// "No queue" in the tables.
+pub(crate) const NO_QUEUE: u8 = u8::MAX;
 
 /// Ids of tasks, channels and microthreads are below this.
 pub(crate) const IDS: usize = 64;
@@ -25,8 +26,12 @@ pub(crate) struct PePlan {
     pub(crate) inputs: Vec<InputPlan>,
     /// Input queues with a number of the target; the rest belong to data tasks alone.
     pub(crate) numbered: usize,
+    /// Cycles down the ramp.
+    pub(crate) ramp_down: u64,
+    /// Depths of these.
+    pub(crate) depths: Vec<u8>,
     pub(crate) outputs: Vec<OutputPlan>,
-    queue_of: [u8; Color::COUNT],
+    pub(crate) queue_of: [u8; Color::COUNT],
     pub(crate) tasks: Vec<TaskPlan>,
     /// Task by local id.
     pub(crate) local: [u16; IDS],
@@ -34,6 +39,12 @@ pub(crate) struct PePlan {
     pub(crate) control: [u16; IDS],
     /// Channel that a data task id stands for, where a data task is bound.
     pub(crate) data: u64,
+    /// Data task by id.
+    pub(crate) data_task: [u16; IDS],
+    /// Data tasks that take turns: their counters' first values.
+    pub(crate) rotations: Vec<Rotation>,
+    /// Whether input queues are channels.
+    pub(crate) by_queue: bool,
     /// Flag operations before the start.
     pub(crate) initial: Vec<(FlagOp, u8)>,
     /// Whether anything can happen on a PE before a word comes.
@@ -56,6 +67,23 @@ pub(crate) struct InputPlan {
     pub(crate) channel: u8,
     /// Its data task.
     pub(crate) task: u16,
+    /// Number added to the entry points of its control wavelets.
+    pub(crate) control_base: u8,
+    /// Issue priority of asynchronous operations on it.
+    pub(crate) priority: Option<Priority>,
+    /// Its data task's turns: index into [`PePlan::rotations`].
+    pub(crate) rotation: Option<u8>,
+}
+
+/// A data task that gives way to another at times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rotation {
+    /// The other task.
+    pub(crate) other: u16,
+    /// Starts of the data task before the other runs.
+    pub(crate) limit: u16,
+    /// Starts counted before the first.
+    pub(crate) initial: u16,
 }
 
 /// An output queue.
@@ -65,6 +93,8 @@ pub(crate) struct OutputPlan {
     pub(crate) places: u32,
     /// The color it is bound to, if it is.
     pub(crate) color: Option<Color>,
+    /// Issue priority of asynchronous operations on it.
+    pub(crate) priority: Option<Priority>,
 }
 
 /// A task.
@@ -76,6 +106,21 @@ pub(crate) struct TaskPlan {
     pub(crate) loc: Loc,
 }
 
+impl InputPlan {
+    /// A queue without color, places and tasks.
+    fn unbound(channel: u8) -> InputPlan {
+        InputPlan {
+            color: None,
+            places: 0,
+            channel,
+            task: NO_TASK,
+            control_base: 0,
+            priority: None,
+            rotation: None,
+        }
+    }
+}
+
 impl PePlan {
     /// Reads a validated program.
     pub(crate) fn new(
@@ -85,25 +130,29 @@ impl PePlan {
     ) -> Result<PePlan, LoadError> {
         let round_trip = (timing.ramp_down + timing.credit - 1) as u32;
         let inputs = target.input_queues.iter().zip(0u8..).map(|(&depth, queue)| InputPlan {
-            color: None,
             places: u32::from(depth) + round_trip,
-            channel: queue,
-            task: NO_TASK,
+            ..InputPlan::unbound(queue)
         });
         let outputs = target
             .output_queues
             .iter()
-            .map(|&depth| OutputPlan { places: u32::from(depth.max(1)), color: None });
+            .map(|&depth| u32::from(depth.max(1)))
+            .map(|places| OutputPlan { places, color: None, priority: None });
         let mut plan = PePlan {
             name: program.name.clone(),
             inputs: inputs.collect(),
             numbered: target.input_queues.len(),
+            ramp_down: timing.ramp_down,
+            depths: target.input_queues.clone(),
             outputs: outputs.collect(),
             queue_of: [NO_QUEUE; Color::COUNT],
             tasks: Vec::new(),
             local: [NO_TASK; IDS],
             control: [NO_TASK; IDS],
             data: 0,
+            data_task: [NO_TASK; IDS],
+            rotations: Vec::new(),
+            by_queue: target.data_task_by_queue,
             initial: Vec::new(),
             starts: false,
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
@@ -113,6 +162,7 @@ impl PePlan {
         plan.bind_queues(program, target)?;
         plan.bind_tasks(program, target)?;
         plan.open_channels(program, target)?;
+        plan.take_turns(program, target)?;
         for flag in &program.initial_flags {
             plan.initial.push((flag.op, flag.id));
             if flag.op == FlagOp::Activate {
@@ -134,6 +184,7 @@ impl PePlan {
     }
 
     fn bind_queues(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+        let stride = program.control_table.map_or(0, |table| table.stride);
         for binding in &program.queues {
             let (queue, color) = (usize::from(binding.queue), binding.color);
             let bad = || {
@@ -143,7 +194,8 @@ impl PePlan {
                 ))
             };
             if !binding.input {
-                self.outputs.get_mut(queue).ok_or_else(bad)?.color = Some(color);
+                let output = self.outputs.get_mut(queue).ok_or_else(bad)?;
+                (output.color, output.priority) = (Some(color), binding.priority);
                 continue;
             }
             if queue >= self.numbered {
@@ -162,6 +214,8 @@ impl PePlan {
             *of_color = binding.queue;
             let input = &mut self.inputs[queue];
             input.color = Some(color);
+            input.priority = binding.priority;
+            input.control_base = binding.control_table.saturating_mul(stride);
             if !target.data_task_by_queue {
                 input.channel = color.index();
             }
@@ -196,6 +250,7 @@ impl PePlan {
                         return Err(bad());
                     }
                     self.data |= 1 << id;
+                    self.data_task[id] = number;
                     let queue = self.data_queue(binding.id, target);
                     self.inputs[queue].task = number;
                 }
@@ -219,6 +274,27 @@ impl PePlan {
         Ok(())
     }
 
+    /// Data tasks that take turns with others.
+    fn take_turns(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+        for (number, rotation) in program.rotations.iter().enumerate() {
+            let bad = || {
+                let id = rotation.id;
+                let message = format!("`{}` rotates task id {id}, which is not bound", self.name);
+                LoadError::Invalid(message)
+            };
+            let other = self.control.get(usize::from(rotation.other)).copied().unwrap_or(NO_TASK);
+            let bound = self.data_task.get(usize::from(rotation.id)).copied().unwrap_or(NO_TASK);
+            if other == NO_TASK || bound == NO_TASK {
+                return Err(bad());
+            }
+            let (limit, initial) = (rotation.limit, rotation.initial);
+            self.rotations.push(Rotation { other, limit, initial });
+            let queue = self.data_queue(rotation.id, target);
+            self.inputs[queue].rotation = Some(number as u8);
+        }
+        Ok(())
+    }
+
     /// The queue of a data task; a color without one gets its own.
     fn data_queue(&mut self, id: u8, target: &Target) -> usize {
         if target.data_task_by_queue {
@@ -229,7 +305,8 @@ impl PePlan {
         }
         let queue = self.inputs.len();
         let places = self.inputs.first().map_or(1, |first| first.places);
-        self.inputs.push(InputPlan { color: Color::new(id), places, channel: id, task: NO_TASK });
+        let color = Color::new(id);
+        self.inputs.push(InputPlan { color, places, ..InputPlan::unbound(id) });
         self.queue_of[usize::from(id)] = queue as u8;
         queue
     }

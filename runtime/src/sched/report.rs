@@ -116,7 +116,7 @@ fn blocked<C: Code>(program: &PePlan, core: &Core<C>) -> Vec<Key> {
         note(program.local[id], None);
     }
     for queue in bits(core.arrived) {
-        let input = &program.inputs[queue];
+        let input = core.input(program, queue);
         if core.channel_blocked >> input.channel & 1 != 0 && input.task != NO_TASK {
             note(input.task, core.inputs[queue].ring.head().map(|head| head.color));
         }
@@ -250,7 +250,9 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
         | TrapKind::QueueBusy { .. }
         | TrapKind::BadQueue { .. }
         | TrapKind::UnboundTask { .. }
-        | TrapKind::BadId { .. } => return None,
+        | TrapKind::BadId { .. }
+        | TrapKind::FifoFault
+        | TrapKind::QueueNotEmpty { .. } => return None,
     };
     let (color, start) = (trap.color?.index(), plan.number(x, y));
     let senders = match trap.kind {

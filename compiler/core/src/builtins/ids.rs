@@ -126,12 +126,42 @@ pub(super) fn get_ut_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     id(sema, call, ty, last, codes::QUEUE_OUT_OF_RANGE, "microthread")
 }
 
+pub(super) fn get_xdsr(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (ty, last) = (sema.types.common.xdsr, i128::from(sema.target.xdsrs) - 1);
+    let index = sema.arg_int(call.args[0], 0, last, "an extended register's number")?;
+    Ok(Operand::Const(Value::int(ty, index)))
+}
+
+pub(super) fn get_sr(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let (ty, last) = (sema.types.common.sr, i128::from(sema.target.srs) - 1);
+    let index = sema.arg_int(call.args[0], 0, last, "a stride register's number")?;
+    Ok(Operand::Const(Value::int(ty, index)))
+}
+
+/// The register in an argument that turns it into one that holds a FIFO.
+fn fifo_register(sema: &mut Sema<'_, '_>, call: Call<'_>, file: DsrFile) -> R<Option<DsrRef>> {
+    let (value, span) = sema.arg_value(call.args[1], None)?;
+    match value.data {
+        Data::Dsr(dsr) if dsr.file == file => Ok(Some(dsr)),
+        Data::Dsr(_) => wrong_type(sema, &value, "a register of the same file", span),
+        _ => Ok(None),
+    }
+}
+
 pub(super) fn get_dsr(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.type_expr(call.args[0])?;
     let file = match sema.types.get(ty) {
         Type::DsrDest => DsrFile::Dest,
         Type::DsrSrc0 => DsrFile::Src0,
         Type::DsrSrc1 => DsrFile::Src1,
+        Type::DsrFifoDest | Type::DsrFifoSrc1 => {
+            let is_dest = matches!(sema.types.get(ty), Type::DsrFifoDest);
+            let file = if is_dest { DsrFile::Dest } else { DsrFile::Src1 };
+            if let Some(dsr) = fifo_register(sema, call, file)? {
+                return Ok(Operand::Const(Value::new(ty, Data::Dsr(dsr))));
+            }
+            file
+        }
         _ => {
             let (name, span) = (sema.type_name(ty), sema.expr_span(call.args[0]));
             let message = format!("`{name}` is no register type");
@@ -148,6 +178,10 @@ pub(super) fn get_int(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let span = sema.expr_span(call.args[0]);
     let operand = sema.expr(call.args[0], None)?;
     let from = sema.operand_type(&operand);
+    if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = &operand {
+        let number = i128::from(dsr.index);
+        return Ok(Operand::Const(Value::int(sema.types.common.u16, number)));
+    }
     let to = match sema.types.get(from) {
         Type::Int { .. } | Type::ComptimeInt => return Ok(operand),
         Type::Enum(info) => info.backing,

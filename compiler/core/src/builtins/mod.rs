@@ -20,6 +20,7 @@ mod table;
 mod task;
 mod values;
 mod vector;
+mod wse3;
 
 use dflow_ir::dsd::op::DsdOp;
 use dflow_syntax::ast::ExprId;

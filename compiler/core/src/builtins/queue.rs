@@ -1,10 +1,12 @@
 //! Queues and the colors bound to them.
 
+use dflow_ir::inst::Priority;
 use dflow_ir::mesh::Color;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
 use super::args::Options;
+use super::vector::settings;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::QueueBinding;
 
@@ -17,20 +19,17 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
         Some(&arg) => Options::read(sema, arg, &["color", "priority", "ctrl_table_id"], "a queue")?,
         None => Options::none(call.span),
     };
-    if options.get("ctrl_table_id").is_some() {
-        return sema.fail(
-            codes::NOT_SUPPORTED,
-            "tables of control tasks per queue are not supported yet",
-            call.span,
-            "this option",
-        );
-    }
+    let priority = queue_priority(sema, &options)?;
+    let control_table = control_table_id(sema, &options, input)?;
     let color = match options.value(sema, "color")? {
         Some((value, span)) => Some(color_value(sema, &value, span)?),
         None => None,
     };
     match color {
-        Some(color) => bind(sema, QueueBinding { input, queue, color, span: call.span }),
+        Some(color) => {
+            let span = call.span;
+            bind(sema, QueueBinding { input, queue, color, priority, control_table, span });
+        }
         None if input || sema.target.output_queue_bound => {
             return Err(sema.report(
                 Diagnostic::new(codes::WRONG_QUEUE, "this queue needs a color", call.span)
@@ -41,6 +40,33 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
         None => {}
     }
     Ok(sema.void_operand())
+}
+
+/// `.priority`, which wse2 has.
+fn queue_priority(sema: &mut Sema<'_, '_>, options: &Options) -> R<Option<Priority>> {
+    let priority = settings::priority(sema, options)?;
+    if let (Some(_), Some((_, span))) = (priority, options.get("priority"))
+        && sema.target.data_task_by_queue
+    {
+        let name = sema.target.id.name();
+        let message = format!("queues of {name} have no `.priority`");
+        return Err(sema.report(
+            Diagnostic::new(codes::WRONG_TARGET, message, span)
+                .label("given here")
+                .help("give it to the descriptor: `@get_dsd(fabin_dsd, .{ .priority = … })`"),
+        ));
+    }
+    Ok(priority)
+}
+
+/// `.ctrl_table_id`, which input queues of wse3 have.
+fn control_table_id(sema: &mut Sema<'_, '_>, options: &Options, input: bool) -> R<u8> {
+    let Some(id) = options.int(sema, "ctrl_table_id", 0, 7)? else { return Ok(0) };
+    if !input || !sema.target.data_task_by_queue {
+        let message = "only input queues of wse3 have a `.ctrl_table_id`";
+        return sema.fail(codes::WRONG_TARGET, message, options.span, "given here");
+    }
+    Ok(id as u8)
 }
 
 /// Binds a queue as the program says, whatever a descriptor implied before.
@@ -109,7 +135,9 @@ pub(super) fn bind_implicitly(
     let Some(at) = known else {
         let at = queues.len();
         sema.layout.implicit_queues.push((input, queue, at));
-        sema.program_mut().typed.queues.push(QueueBinding { input, queue, color, span });
+        let (priority, control_table) = (None, 0);
+        let binding = QueueBinding { input, queue, color, priority, control_table, span };
+        sema.program_mut().typed.queues.push(binding);
         return Ok(());
     };
     let (carried, bound) = (queues[at].color, queues[at].span);

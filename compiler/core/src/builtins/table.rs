@@ -2,7 +2,7 @@
 
 use super::{
     Handler, allocate, color, config, dsd, export, host, ids, layout, map, queue, structs, task,
-    values,
+    values, wse3,
 };
 
 /// A row.
@@ -92,7 +92,6 @@ const fn later(name: &'static str, reason: &'static str, doc: &'static str) -> R
     Row { name, args: (0, MANY), place: X, state: State::NotYet(reason), doc }
 }
 
-const WSE3: &str = "the features of wse3 beyond queues are not there yet";
 const ROUTER: &str = "filters, teardown and run-time routes are not there yet";
 const REGISTERS: &str = "configuration registers are not there yet";
 
@@ -123,7 +122,13 @@ pub(crate) const ROWS: &[Row] = &[
     row("bind_control_task", (2, 2), C, task::bind_control, "binds a task to a control task id"),
     row("bind_data_task", (2, 2), C, task::bind_data, "binds a task to a data task id"),
     row("bind_local_task", (2, 2), C, task::bind_local, "binds a task to a local task id"),
-    later("bind_rotating_tasks", WSE3, "binds two tasks that take turns"),
+    row(
+        "bind_rotating_tasks",
+        (4, 4),
+        C,
+        wse3::bind_rotating_tasks,
+        "binds two tasks that take turns (wse3)",
+    ),
     row("bitcast", (2, 2), X, values::bitcast, "the same bits as another type"),
     row("block", (1, 1), CR, task::block, "holds back a task or channel"),
     row("clock_disable", (0, 0), R, task::clock_disable, "stops the cycle counter"),
@@ -180,7 +185,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("get_local_task_id", (1, 1), X, ids::get_local_task_id, "a local task id by number"),
     row("get_output_queue", (1, 1), X, ids::get_output_queue, "an output queue by number"),
     row("get_rectangle", (0, 0), X, layout::get_rectangle, "the layout's rectangle"),
-    later("get_sr", REGISTERS, "a stride register"),
+    row("get_sr", (1, 1), X, ids::get_sr, "a stride register by number"),
     row("get_string_from_byte", (1, 1), X, values::get_string_from_byte, "a string of one byte"),
     row("get_symbol_id", (1, 1), X, export::get_symbol_id, "the id of an exported symbol"),
     row(
@@ -192,7 +197,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row("get_tensor_ptr", (1, 1), R, export::get_tensor_ptr, "an exported pointer by id"),
     row("get_ut_id", (1, 1), X, ids::get_ut_id, "a microthread by number (wse3)"),
-    later("get_xdsr", REGISTERS, "an extended descriptor register"),
+    row("get_xdsr", (1, 1), X, ids::get_xdsr, "an extended register by number"),
     row(
         "has_exported_tensors",
         (0, 0),
@@ -220,17 +225,25 @@ pub(crate) const ROWS: &[Row] = &[
     row("launch", (1, MANY), H, host::launch, "runs an exported function on all PEs"),
     row("launch_export", (2, 2), R, export::launch_export, "calls the exported function of an id"),
     row("load_to_dsr", (2, 3), CR, dsd::load_to_dsr, "loads a descriptor into a register"),
-    later("load_to_dsr_xdsr", REGISTERS, "loads a circular descriptor"),
-    later("load_to_dsr_xdsr_sr", REGISTERS, "loads a mem4d descriptor"),
+    row("load_to_dsr_xdsr", (3, 4), CR, dsd::load_to_dsr_xdsr, "loads a `circbuf_dsd`"),
+    row("load_to_dsr_xdsr_sr", (4, 5), CR, dsd::load_to_dsr_xdsr_sr, "loads a `mem4d_dsd`"),
     row("log", (1, 1), H, host::log, "natural logarithm"),
     row("log10", (1, 1), H, host::log10, "decimal logarithm"),
+    row("machine_flag", (2, 2), R, wse3::machine_flag, "changes the core's state, for libraries"),
+    row("machine_queues", (1, 1), R, wse3::machine_queues, "states of queues, for libraries"),
     row("map", (2, MANY), R, map::map, "calls a function per element"),
     row("output", (2, 2), H, host::output, "hands a named output to the caller"),
     row("pe_coord_x", (0, 0), X, values::pe_coord_x, "the PE's column in the rectangle"),
     row("pe_coord_y", (0, 0), X, values::pe_coord_y, "the PE's row in the rectangle"),
     row("print", (1, 2), H, host::print, "prints a line"),
     row("ptrcast", (2, 2), X, values::ptrcast, "a pointer to another type"),
-    later("queue_flush", WSE3, "activates the teardown task when a queue is empty"),
+    row(
+        "queue_flush",
+        (1, 1),
+        R,
+        wse3::queue_flush,
+        "activates the teardown task when a queue is empty (wse3)",
+    ),
     row("random16", (0, 0), R, values::random16, "the next pseudo-random word"),
     row("range", (2, 4), X, values::range, "a range of integers"),
     row("range_start", (1, 1), X, values::range_start, "first value of a range"),
@@ -239,7 +252,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("rank", (1, 1), X, values::rank, "number of dimensions of an array type"),
     row("rect", (4, 4), H, host::rect, "a rectangle: x, y, width, height"),
     row("rpc", (1, 1), C, export::rpc, "asks for the server of host calls, which is there anyway"),
-    later("set_active_prng", "one generator per PE only", "chooses a random generator"),
+    row("set_active_prng", (1, 1), R, values::set_active_prng, "chooses a random generator"),
     row("set_color_config", (4, 4), L, color::set_color_config, "configures a color on a PE"),
     row("set_config", (2, 3), CR, config::set, "writes a configuration register"),
     row(
@@ -249,13 +262,25 @@ pub(crate) const ROWS: &[Row] = &[
         config::set_unchecked,
         "writes a configuration register, any of them",
     ),
-    later("set_control_task_table", WSE3, "separates the table of control tasks"),
+    row(
+        "set_control_task_table",
+        (0, 1),
+        C,
+        wse3::set_control_task_table,
+        "gives control tasks a table of their own (wse3)",
+    ),
     row("set_dsd_base_addr", (2, 2), X, dsd::set_base, "a descriptor with another base"),
     row("set_dsd_length", (2, 2), X, dsd::set_length, "a descriptor with another length"),
     row("set_dsd_stride", (2, 2), X, dsd::set_stride, "a descriptor with another stride"),
-    later("set_dsr_base_addr", REGISTERS, "changes a register's base"),
-    later("set_dsr_length", REGISTERS, "changes a register's length"),
-    later("set_empty_queue_handler", WSE3, "a function for an empty queue"),
+    row("set_dsr_base_addr", (2, 2), R, dsd::set_dsr_base, "changes a register's base"),
+    row("set_dsr_length", (2, 2), R, dsd::set_dsr_length, "changes a register's length"),
+    row(
+        "set_empty_queue_handler",
+        (2, 2),
+        C,
+        wse3::set_empty_queue_handler,
+        "a function that is called when a flushed queue is empty (wse3)",
+    ),
     row(
         "set_fifo_read_length",
         (2, 2),

@@ -3,6 +3,7 @@
 use dflow_ir::inst::{ClockOp, FlagOp, Unblock};
 use dflow_ir::program::TaskKind;
 use dflow_ir::ty::Ty;
+use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
@@ -11,7 +12,7 @@ use crate::sema::address::typed;
 use crate::sema::types::Type;
 use crate::sema::value::{Data, FuncRef, Value};
 use crate::sema::{Operand, R, Sema};
-use crate::typed::{ExprKind, StmtKind, TaskBinding};
+use crate::typed::{ExprKind, FuncIdx, StmtKind, TaskBinding};
 
 /// The task function in an argument.
 fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
@@ -38,6 +39,19 @@ fn bind(sema: &mut Sema<'_, '_>, kind: TaskKind, id: u8, func: FuncRef, span: Sp
     let func = sema.program_func(func, span)?;
     sema.program_mut().typed.tasks.push(TaskBinding { kind, id, func, span });
     Ok(sema.void_operand())
+}
+
+/// A task that takes a payload in parameters of at most `widest` bits, or nothing.
+pub(super) fn payload_task(sema: &mut Sema<'_, '_>, arg: ExprId, widest: u32) -> R<FuncIdx> {
+    let span = sema.expr_span(arg);
+    let call = Call { name: "bind_rotating_tasks", args: &[arg], span, hint: None };
+    let (func, params) = task_arg(sema, call)?;
+    if params > 2 {
+        let message = "a control task takes at most 2 parameters";
+        return sema.fail(codes::INVALID_TASK, message, span, "bound here");
+    }
+    check_payload(sema, call, widest)?;
+    sema.program_func(func, span)
 }
 
 pub(super) fn bind_local(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {

@@ -12,7 +12,9 @@ mod text;
 mod types;
 
 pub(crate) use arrays::{constants, dimensions, element_count, element_type, rank, zeros};
-pub(crate) use bits::{as_, bitcast, pe_coord_x, pe_coord_y, ptrcast, random16, sqrt};
+pub(crate) use bits::{
+    as_, bitcast, pe_coord_x, pe_coord_y, ptrcast, random16, set_active_prng, sqrt,
+};
 pub(crate) use checks::{assert, comptime_assert, comptime_print};
 pub(crate) use ranges::{range, range_start, range_step, range_stop};
 pub(crate) use text::{get_array, get_string_from_byte, strcat, strlen};

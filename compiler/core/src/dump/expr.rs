@@ -94,6 +94,8 @@ impl<'p> Names<'p> {
             | ExprKind::Mem1d { .. }
             | ExprKind::Mem4d { .. }
             | ExprKind::Fabric { .. }
+            | ExprKind::Ring { .. }
+            | ExprKind::Queues(_)
             | ExprKind::MoveBase { .. }
             | ExprKind::SetBase { .. }
             | ExprKind::SetExtent { .. }
@@ -140,9 +142,14 @@ impl<'p> Names<'p> {
                     .color
                     .map_or_else(String::new, |color| format!(", color {}", color.index()));
                 let indexed = flag(desc.indexed);
+                let packed = if desc.packed { ", packed" } else { "" };
                 let extent = self.expr(extent);
-                format!("{kind}(queue {queue}{color}, {extent}{control}{advance}{indexed})")
+                format!("{kind}(queue {queue}{color}, {extent}{control}{advance}{packed}{indexed})")
             }
+            ExprKind::Ring { base, extent, wrap } => {
+                format!("ring({}, {}, {})", self.expr(base), self.expr(extent), self.expr(wrap))
+            }
+            ExprKind::Queues(state) => format!("queues({state:?})"),
             ExprKind::MoveBase { dsd, delta } => pair("move_base", dsd, delta),
             ExprKind::SetBase { dsd, base } => pair("set_base", dsd, base),
             ExprKind::SetExtent { dsd, extent } => pair("set_extent", dsd, extent),
@@ -189,11 +196,15 @@ pub(super) fn options(options: &Options, names: &Names<'_>) -> String {
         on_control,
         save_address,
         single_step,
+        xdsr,
     } = options;
     let mut text = String::new();
     let flags =
         [(asynchronous, " async"), (save_address, " save_address"), (single_step, " single_step")];
     flags.iter().filter(|(set, _)| **set).for_each(|(_, name)| text.push_str(name));
+    if let Some(number) = xdsr {
+        add(&mut text, &format!("xdsr={number}"));
+    }
     if let Some(id) = activate {
         add(&mut text, &format!("activate={id}"));
     }
@@ -204,9 +215,10 @@ pub(super) fn options(options: &Options, names: &Names<'_>) -> String {
         add(&mut text, &format!("microthread={id}"));
     }
     match priority {
-        Priority::Low => {}
-        Priority::Medium => add(&mut text, "priority=medium"),
-        Priority::High => add(&mut text, "priority=high"),
+        None => {}
+        Some(Priority::Low) => add(&mut text, "priority=low"),
+        Some(Priority::Medium) => add(&mut text, "priority=medium"),
+        Some(Priority::High) => add(&mut text, "priority=high"),
     }
     if let Some(index) = index {
         add(&mut text, &format!("index={}", names.expr(index)));

@@ -63,6 +63,11 @@ fn write_stmt(text: &mut String, names: &Names<'_>, stmt: &Stmt, depth: usize) -
             let (file, index) = (dsr.file.name(), dsr.index);
             format!("{file}{index} = {}{}", names.expr(dsd), options(settings, names))
         }
+        StmtKind::SetDsr { dsr, field, value } => {
+            let (file, index) = (dsr.file.name(), dsr.index);
+            format!("{file}{index} {} = {}", format!("{field:?}").to_lowercase(), names.expr(value))
+        }
+        StmtKind::SetRandom(id) => format!("random generator = {}", names.expr(id)),
         StmtKind::SetFifoLength { fifo, write_side, length } => {
             let side = if *write_side { "write" } else { "read" };
             format!("fifo{fifo} {side} length = {}", names.expr(length))
@@ -115,6 +120,17 @@ pub(super) fn flag_name(op: FlagOp) -> &'static str {
         FlagOp::UnblockChannel => "unblock channel",
         FlagOp::BlockMicrothread => "block microthread",
         FlagOp::UnblockMicrothread => "unblock microthread",
+        FlagOp::RaiseTask => "raise task",
+        FlagOp::LowerTask => "lower task",
+        FlagOp::RaiseChannel => "raise channel",
+        FlagOp::LowerChannel => "lower channel",
+        FlagOp::MainPriority => "main priority",
+        FlagOp::FlushInput => "flush input",
+        FlagOp::FlushOutput => "flush output",
+        FlagOp::EndFlushInput => "end flush of input",
+        FlagOp::EndFlushOutput => "end flush of output",
+        FlagOp::BindInput => "bind input",
+        FlagOp::BindOutput => "bind output",
     }
 }
 

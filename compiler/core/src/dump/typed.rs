@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use dflow_ir::program::{Fifo, HostLink, Profile, Shape, TaskKind};
+use dflow_ir::program::{Fifo, FifoAction, HostLink, Profile, Rotation, Shape, TaskKind};
 
 use super::config;
 use super::expr::{Names, options};
@@ -31,6 +31,8 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         funcs,
         tasks,
         queues,
+        control_table,
+        rotations,
         initial_flags,
         initial_dsrs,
         initial_config,
@@ -63,9 +65,26 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         };
         writeln!(text, "task {kind} {id}: {}", program.func_name(*func))?;
     }
-    for QueueBinding { input, queue, color, span: _ } in queues {
+    for QueueBinding { input, queue, color, priority, control_table, span: _ } in queues {
         let kind = if *input { "input" } else { "output" };
-        writeln!(text, "{kind} queue {queue}: color {}", color.index())?;
+        write!(text, "{kind} queue {queue}: color {}", color.index())?;
+        if let Some(priority) = priority {
+            write!(text, ", {} priority", format!("{priority:?}").to_lowercase())?;
+        }
+        if *control_table != 0 {
+            write!(text, ", control table {control_table}")?;
+        }
+        writeln!(text)?;
+    }
+    if let Some(table) = control_table {
+        writeln!(
+            text,
+            "control table: {} instructions, stride {}",
+            table.instructions, table.stride
+        )?;
+    }
+    for Rotation { id, other, limit, initial } in rotations {
+        writeln!(text, "data task {id} gives way to {other} after {limit}, from {initial}")?;
     }
     for (op, id, _) in initial_flags {
         writeln!(text, "start {} {id}", flag_name(*op))?;
@@ -130,7 +149,17 @@ fn write_global(text: &mut String, program: &Program, global: &Global) -> std::f
 }
 
 fn write_fifo(text: &mut String, program: &Program, fifo: &Fifo, index: usize) -> std::fmt::Result {
-    let Fifo { buffer, capacity, element, activate_pop, activate_push } = fifo;
+    let Fifo {
+        buffer,
+        capacity,
+        element,
+        activate_pop,
+        activate_push,
+        empty,
+        full,
+        priority,
+        single,
+    } = fifo;
     let buffer = crate::typed::GlobalIdx(buffer.as_u32());
     let buffer = program.symbol_name(Symbol::Global(buffer));
     write!(text, "fifo{index}: {buffer}, {capacity} elements of {element} bytes")?;
@@ -140,7 +169,15 @@ fn write_fifo(text: &mut String, program: &Program, fifo: &Fifo, index: usize) -
     if let Some(id) = activate_push {
         write!(text, ", push activates {id}")?;
     }
-    writeln!(text)
+    for (name, action) in [("empty", empty), ("full", full)] {
+        if *action != FifoAction::default() {
+            write!(text, ", {name}: {}", format!("{action:?}").to_lowercase())?;
+        }
+    }
+    if let Some(priority) = priority {
+        write!(text, ", {} priority", format!("{priority:?}").to_lowercase())?;
+    }
+    writeln!(text, "{}", if *single { ", one element per wavelet" } else { "" })
 }
 
 fn write_dsr(text: &mut String, program: &Program, load: &InitialDsr) -> std::fmt::Result {

@@ -75,6 +75,13 @@ impl Lower<'_> {
             ExprKind::FuncAddress(func) => InstData::FuncAddress { dst, func: func_id(*func) },
             ExprKind::Random => InstData::Random { dst },
             ExprKind::GetConfig(addr) => InstData::GetConfig { dst, addr: self.value(addr) },
+            ExprKind::Queues(state) => InstData::Queues { dst, state: *state },
+            ExprKind::Ring { base, extent, wrap } => InstData::MakeRing {
+                dst,
+                base: self.value(base),
+                extent: self.value(extent),
+                wrap: self.value(wrap),
+            },
             ExprKind::ClockRead => InstData::Clock { op: ClockOp::Read, dst: Some(dst) },
             ExprKind::Mem1d { base, extent, stride, indexed } => InstData::MakeMem1d {
                 dst,
@@ -181,6 +188,8 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         | ExprKind::Mem1d { .. }
         | ExprKind::Mem4d { .. }
         | ExprKind::Fabric { .. }
+        | ExprKind::Ring { .. }
+        | ExprKind::Queues(_)
         | ExprKind::MoveBase { .. }
         | ExprKind::SetBase { .. }
         | ExprKind::SetExtent { .. }

@@ -30,6 +30,8 @@ pub(crate) fn program(typed: &typed::Program, locs: &LocTable<'_>) -> Program {
         signatures: signatures.into_iter().collect(),
         tasks: typed.tasks.iter().map(|task| lower_task(*task, locs)).collect(),
         queues: typed.queues.iter().map(|queue| lower_queue(*queue, locs)).collect(),
+        control_table: typed.control_table,
+        rotations: typed.rotations.clone(),
         initial_flags: typed.initial_flags.iter().map(|&flag| lower_flag(flag, locs)).collect(),
         initial_dsrs: typed.initial_dsrs.iter().map(lower_dsr).collect(),
         initial_config: typed.initial_config.iter().map(|&set| lower_config(set, locs)).collect(),
@@ -89,8 +91,8 @@ fn lower_task(task: typed::TaskBinding, locs: &LocTable<'_>) -> TaskBinding {
 }
 
 fn lower_queue(binding: typed::QueueBinding, locs: &LocTable<'_>) -> QueueBinding {
-    let typed::QueueBinding { input, queue, color, span } = binding;
-    QueueBinding { input, queue, color, loc: locs.loc(span) }
+    let typed::QueueBinding { input, queue, color, priority, control_table, span } = binding;
+    QueueBinding { input, queue, color, priority, control_table, loc: locs.loc(span) }
 }
 
 fn lower_flag((op, id, span): (FlagOp, u8, Span), locs: &LocTable<'_>) -> InitialFlag {
@@ -107,6 +109,7 @@ fn lower_dsr(load: &typed::InitialDsr) -> InitialDsr {
         options: VectorOptions { index: None, ..vector::options(options, None) },
         save_address: options.save_address,
         single_step: options.single_step,
+        xdsr: options.xdsr,
     }
 }
 

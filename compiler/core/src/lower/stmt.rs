@@ -58,6 +58,10 @@ impl Lower<'_> {
             StmtKind::LoadDsr { dsr, dsd, options } => {
                 return self.load_dsr(*dsr, dsd, options, stmt.span);
             }
+            StmtKind::SetDsr { dsr, field, value } => {
+                InstData::SetDsr { dsr: *dsr, field: *field, value: self.value(value) }
+            }
+            StmtKind::SetRandom(id) => InstData::SetRandom { id: self.value(id) },
             StmtKind::SetFifoLength { fifo, write_side, length } => {
                 let (fifo, length) = (FifoId::from_u32(*fifo), self.value(length));
                 InstData::SetFifoLength { fifo, write_side: *write_side, length }

@@ -63,6 +63,8 @@ fn typed(funcs: Vec<Func>) -> Program {
         funcs,
         tasks: Vec::new(),
         queues: Vec::new(),
+        control_table: None,
+        rotations: Vec::new(),
         initial_flags: Vec::new(),
         initial_dsrs: Vec::new(),
         initial_config: Vec::new(),

@@ -21,6 +21,7 @@ pub(super) fn options(options: &typed::Options, index: Option<Local>) -> VectorO
         on_control,
         save_address: _,
         single_step: _,
+        xdsr: _,
     } = options;
     VectorOptions {
         asynchronous: *asynchronous,
@@ -54,8 +55,8 @@ impl Lower<'_> {
     ) {
         let dsd = self.value(dsd);
         let options = self.options(settings);
-        let (save_address, single_step) = (settings.save_address, settings.single_step);
-        self.emit(span, InstData::LoadDsr { dsr, dsd, options, save_address, single_step });
+        let typed::Options { save_address, single_step, xdsr, .. } = *settings;
+        self.emit(span, InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr });
     }
 
     fn options(&mut self, settings: &typed::Options) -> VectorOptions {

@@ -29,13 +29,15 @@ pub(super) fn check(
 }
 
 fn check_tasks(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
-    let mut bound: BTreeMap<u8, &TaskBinding> = BTreeMap::new();
+    let mut bound: BTreeMap<(bool, u8), &TaskBinding> = BTreeMap::new();
+    let apart = tile.typed.control_table.is_some();
     for task in &tile.typed.tasks {
         check_task_id(cx, tile, task, target);
-        match bound.get(&task.id) {
+        let key = (apart && task.kind == TaskKind::Control, task.id);
+        match bound.get(&key) {
             Some(first) => task_clash(cx, tile, first, task),
             None => {
-                bound.insert(task.id, task);
+                bound.insert(key, task);
             }
         }
     }

@@ -77,6 +77,8 @@ pub(crate) struct Decl {
     pub(crate) frame: u32,
     /// Its initialiser imports a module, which must happen even if nobody asks for it.
     pub(crate) imports: bool,
+    /// Its initialiser allocates a FIFO, perhaps in registers that are used by their numbers.
+    pub(crate) allocates: bool,
 }
 
 /// The kinds of declarations.
@@ -118,7 +120,7 @@ impl ResolvedFile {
 pub(crate) const PRELUDE_VALUES: [&str; 5] = ["NORTH", "SOUTH", "EAST", "WEST", "RAMP"];
 
 /// Type names of the prelude.
-pub(crate) const PRELUDE_TYPES: [&str; 40] = [
+pub(crate) const PRELUDE_TYPES: [&str; 44] = [
     "void",
     "bool",
     "i8",
@@ -156,6 +158,10 @@ pub(crate) const PRELUDE_TYPES: [&str; 40] = [
     "dsr_dest",
     "dsr_src0",
     "dsr_src1",
+    "dsr_fifo_dest",
+    "dsr_fifo_src1",
+    "xdsr",
+    "sr",
     "anyopaque",
     "range",
     "fifo",
@@ -237,7 +243,7 @@ fn enter(
     } else {
         scope.by_name.insert(name.name, idx);
     }
-    scope.decls.push(Decl { name, span, kind, frame: 0, imports: false });
+    scope.decls.push(Decl { name, span, kind, frame: 0, imports: false, allocates: false });
 }
 
 fn is_extern(kind: &DeclKind) -> bool {

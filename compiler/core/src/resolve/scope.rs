@@ -23,6 +23,7 @@ pub(super) struct Walker<'a, 'w> {
     next_slot: u32,
     max_slot: u32,
     imports: bool,
+    allocates: bool,
 }
 
 impl<'a, 'w> Walker<'a, 'w> {
@@ -41,6 +42,7 @@ impl<'a, 'w> Walker<'a, 'w> {
             next_slot: 0,
             max_slot: 0,
             imports: false,
+            allocates: false,
         }
     }
 
@@ -126,12 +128,14 @@ impl<'a, 'w> Walker<'a, 'w> {
         self.next_slot = 0;
         self.max_slot = 0;
         self.imports = false;
+        self.allocates = false;
     }
 
     fn finish_decl(&mut self, scope: u32, decl: &mut usize) {
         let entry = &mut self.out.scopes[scope as usize].decls[*decl];
         entry.frame = self.max_slot;
         entry.imports = self.imports;
+        entry.allocates = self.allocates;
         *decl += 1;
     }
 
@@ -278,6 +282,7 @@ impl<'a, 'w> Walker<'a, 'w> {
             Expr::Name(name) => self.name(id, *name),
             Expr::Builtin { name, name_span: _, args } => {
                 self.imports |= self.cx.names.resolve(*name) == "import_module";
+                self.allocates |= self.cx.names.resolve(*name) == "allocate_fifo";
                 self.all(args);
             }
             Expr::Call { callee, args } => {

@@ -197,6 +197,8 @@ fn leaves(stmts: &[crate::typed::Stmt], label: crate::typed::LabelIdx) -> bool {
         | StmtKind::Return(_)
         | StmtKind::Flag { .. }
         | StmtKind::LoadDsr { .. }
+        | StmtKind::SetDsr { .. }
+        | StmtKind::SetRandom(_)
         | StmtKind::SetFifoLength { .. }
         | StmtKind::Clock(_)
         | StmtKind::SetConfig { .. }

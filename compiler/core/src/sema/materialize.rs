@@ -90,6 +90,12 @@ impl Sema<'_, '_> {
                 let extent = self.const_expr(extent, Ty::I16, span)?;
                 ExprKind::Fabric { desc: *desc, extent }
             }
+            DsdValue::Ring { base, extent, wrap } => {
+                let base = self.address_expr(&Address::of_pointer(base), span)?;
+                let extent = self.const_expr(extent, Ty::I16, span)?;
+                let wrap = self.const_expr(wrap, Ty::I16, span)?;
+                ExprKind::Ring { base, extent, wrap }
+            }
         };
         Ok(typed(kind, Ty::I64, span))
     }
@@ -126,6 +132,10 @@ impl Sema<'_, '_> {
                 let extent = fixed(self, extent);
                 let _ = span;
                 Ok((Dsd::fabric(*desc, extent), None))
+            }
+            DsdValue::Ring { base, extent, wrap } => {
+                let (extent, wrap) = (fixed(self, extent), fixed(self, wrap));
+                Ok((Dsd::ring(base.offset as u16, extent, wrap), linked(base)))
             }
         }
     }

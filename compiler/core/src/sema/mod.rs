@@ -255,7 +255,6 @@ impl<'a, 'w> Sema<'a, 'w> {
 
     /// Whether a 16-bit fabric operation written here carries two elements per wavelet when it does
     /// not say: libraries are written for one.
-    #[allow(dead_code, reason = "for operations that pack")]
     pub(crate) fn packs_by_default(&self, span: Span) -> bool {
         self.cx.dialect.packing && !self.cx.sources.path(span.file).starts_with('<')
     }

@@ -438,6 +438,23 @@ impl Sema<'_, '_> {
         result
     }
 
+    /// Evaluates the declarations of the program's modules that allocate FIFOs.
+    pub(crate) fn allocate_fifos(&mut self) -> R<()> {
+        for number in 0..self.modules.len() {
+            let own = &self.modules[number];
+            if own.owner != self.layout.current_owner {
+                continue;
+            }
+            let (file, scope) = (self.files.get(own.source), own.scope);
+            for (idx, decl) in file.scopes[scope as usize].decls.iter().enumerate() {
+                if decl.allocates && matches!(decl.kind, DeclKind::Var(_)) {
+                    self.decl(ModuleId(number as u32), idx as u32, decl.name.span)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Runs a whole block at comptime.
     pub(crate) fn run_body(&mut self, module: ModuleId, body: &Body, kind: BodyKind) -> R<()> {
         self.push_frame(module, body.frame, true, kind)?;

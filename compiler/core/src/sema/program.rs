@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use dflow_ir::dsd::DsrRef;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::Profile;
 use dflow_ir::ty::Ty;
@@ -31,9 +32,25 @@ pub(crate) struct ProgramCx {
     /// Exports bound so far: name, type, mutability, symbol.
     pub(crate) exports: Vec<BoundExport>,
     pub(crate) fifos: HashMap<PointerBase, u32>,
+    /// FIFOs that lie in registers of the program's choice.
+    pub(crate) fifo_registers: HashMap<DsrRef, u32>,
+    /// What the teardown task calls for flushed queues: input or output, queue, function.
+    pub(crate) queue_handlers: Vec<(bool, u8, FuncIdx, Span)>,
+    /// Data tasks that take turns: input queue, limit, first count, the other task.
+    pub(crate) turns: Vec<Turn>,
     /// Colors that descriptors send to without naming a queue, in order of first mention.
     pub(crate) without_queue: Vec<Color>,
     pub(crate) emitter: Option<Emitter>,
+}
+
+/// A data task that takes turns with another, as asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) id: u8,
+    pub(crate) other: FuncIdx,
+    pub(crate) limit: u16,
+    pub(crate) initial: u16,
+    pub(crate) span: Span,
 }
 
 /// Versions that a program may have of one function.
@@ -98,6 +115,9 @@ impl ProgramCx {
             versions: HashMap::new(),
             exports: Vec::new(),
             fifos: HashMap::new(),
+            fifo_registers: HashMap::new(),
+            queue_handlers: Vec::new(),
+            turns: Vec::new(),
             without_queue: Vec::new(),
             emitter: None,
         }

@@ -59,6 +59,10 @@ pub(crate) enum Type {
     DsrDest,
     DsrSrc0,
     DsrSrc1,
+    DsrFifoDest,
+    DsrFifoSrc1,
+    Xdsr,
+    Sr,
     Fifo,
     AnyOpaque,
     /// A rectangle of PEs, for host code.
@@ -234,6 +238,10 @@ common_types! {
     dsr_dest = Type::DsrDest, Some("dsr_dest");
     dsr_src0 = Type::DsrSrc0, Some("dsr_src0");
     dsr_src1 = Type::DsrSrc1, Some("dsr_src1");
+    dsr_fifo_dest = Type::DsrFifoDest, Some("dsr_fifo_dest");
+    dsr_fifo_src1 = Type::DsrFifoSrc1, Some("dsr_fifo_src1");
+    xdsr = Type::Xdsr, Some("xdsr");
+    sr = Type::Sr, Some("sr");
     fifo = Type::Fifo, None::<&'static str>;
     anyopaque = Type::AnyOpaque, Some("anyopaque");
     rect = Type::Rect, None::<&'static str>;
@@ -349,6 +357,8 @@ impl TypePool {
                 | Type::InputQueue
                 | Type::OutputQueue
                 | Type::UtId
+                | Type::Xdsr
+                | Type::Sr
                 | Type::Direction
         )
     }
@@ -428,6 +438,10 @@ impl TypePool {
             | Type::DsrDest
             | Type::DsrSrc0
             | Type::DsrSrc1
+            | Type::DsrFifoDest
+            | Type::DsrFifoSrc1
+            | Type::Xdsr
+            | Type::Sr
             | Type::Fifo
             | Type::AnyOpaque
             | Type::Fn { .. } => Repr::Comptime,

@@ -95,6 +95,7 @@ pub(crate) enum DsdValue {
     Mem1d { base: Pointer, extent: Value, stride: Value, indexed: bool },
     Mem4d { base: Pointer, dims: Vec<(u16, i16)>, indexed: bool },
     Fabric { desc: FabricDsd, extent: Value },
+    Ring { base: Pointer, extent: Value, wrap: Value },
 }
 
 impl Value {

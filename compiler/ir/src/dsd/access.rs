@@ -67,7 +67,7 @@ impl Access {
                     *access.dims.get_mut(index)? = Dim::new(extent, stride, element_bytes);
                 }
             }
-            DsdKind::Unset | DsdKind::FabIn | DsdKind::FabOut => return None,
+            DsdKind::Unset | DsdKind::FabIn | DsdKind::FabOut | DsdKind::Ring => return None,
         }
         Some(access)
     }

@@ -5,6 +5,7 @@ pub mod op;
 
 use serde::{Deserialize, Serialize};
 
+use crate::inst::Priority;
 use crate::mesh::Color;
 use crate::program::ShapeId;
 
@@ -13,10 +14,13 @@ use crate::program::ShapeId;
 /// | bits | memory | fabric |
 /// |---|---|---|
 /// | 0..16 | base address in bytes (offset included) | queue (0..8), color or 255 (8..16) |
-/// | 16..32 | extent in elements | extent in wavelets |
-/// | 32..48 | stride in elements (mem1d), shape (mem4d) | 0 |
+/// | 16..32 | extent in elements | extent in elements |
+/// | 32..48 | stride in elements (mem1d), shape (mem4d), wrap (ring) | settings |
 /// | 48..56 | flags: bit 0 indexed | bit 0 indexed, bit 1 control, bit 2 advance switch |
 /// | 56..60 | kind | kind |
+///
+/// The settings of a fabric descriptor: bit 0 packed, bit 1 transform, bits 2 and 3 priority plus
+/// one, bits 4 and 5 the source to be cleared plus one.
 ///
 /// The base is at offset 0 so that the linker can relocate a descriptor in memory like a pointer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -35,10 +39,12 @@ pub enum DsdKind {
     FabIn,
     /// Wavelets to the fabric.
     FabOut,
+    /// A vector in memory that starts again after some elements; in registers only.
+    Ring,
 }
 
 /// The constant part of a fabric descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FabricDsd {
     /// `true` for fabin, `false` for fabout.
     pub input: bool,
@@ -52,6 +58,14 @@ pub struct FabricDsd {
     pub indexed: bool,
     /// fabout: advance the local switch after the last wavelet.
     pub advance_switch: bool,
+    /// Two elements of 16 bits share a wavelet where the whole operation can.
+    pub packed: bool,
+    /// `.control_transform`: control wavelets pass as marked data.
+    pub transform: bool,
+    /// Issue priority.
+    pub priority: Option<Priority>,
+    /// fabout: vector source to be cleared when the operation is complete (0 or 1).
+    pub zero: Option<u8>,
 }
 
 /// An extent that means "without end".
@@ -79,7 +93,16 @@ impl Dsd {
         let flags = u8::from(desc.indexed)
             | u8::from(desc.control) << 1
             | u8::from(desc.advance_switch) << 2;
-        Dsd::pack(kind, base, extent, 0, flags)
+        let priority = desc.priority.map_or(0, |priority| priority as u16 + 1);
+        let zero = desc.zero.map_or(0, |source| u16::from(source & 1) + 1);
+        let settings =
+            u16::from(desc.packed) | u16::from(desc.transform) << 1 | priority << 2 | zero << 4;
+        Dsd::pack(kind, base, extent, settings, flags)
+    }
+
+    /// A vector that starts again at its base after `wrap` elements.
+    pub fn ring(base: u16, extent: u16, wrap: u16) -> Dsd {
+        Dsd::pack(DsdKind::Ring, base, extent, wrap, 0)
     }
 
     fn pack(kind: DsdKind, base: u16, extent: u16, third: u16, flags: u8) -> Dsd {
@@ -97,6 +120,7 @@ impl Dsd {
             2 => DsdKind::Mem4d,
             3 => DsdKind::FabIn,
             4 => DsdKind::FabOut,
+            5 => DsdKind::Ring,
             _ => DsdKind::Unset,
         }
     }
@@ -144,6 +168,40 @@ impl Dsd {
     /// Advances the local switch after the last wavelet (fabout).
     pub fn advance_switch(self) -> bool {
         self.0 >> 50 & 1 != 0
+    }
+
+    /// Elements after which it starts again (ring).
+    pub fn wrap(self) -> u16 {
+        (self.0 >> 32) as u16
+    }
+
+    /// Whether elements may share wavelets (fabric kinds).
+    pub fn packed(self) -> bool {
+        self.0 >> 32 & 1 != 0
+    }
+
+    /// Whether control wavelets pass as marked data (fabric kinds).
+    pub fn transform(self) -> bool {
+        self.0 >> 33 & 1 != 0
+    }
+
+    /// Issue priority (fabric kinds).
+    pub fn priority(self) -> Option<Priority> {
+        match self.0 >> 34 & 3 {
+            1 => Some(Priority::Low),
+            2 => Some(Priority::Medium),
+            3 => Some(Priority::High),
+            _ => None,
+        }
+    }
+
+    /// Source that is cleared when the operation is complete (fabout).
+    pub fn zero(self) -> Option<u8> {
+        match self.0 >> 36 & 3 {
+            1 => Some(0),
+            2 => Some(1),
+            _ => None,
+        }
     }
 
     /// With another base address.

@@ -12,8 +12,8 @@ use crate::image::{
     ProgramId, RouterConfig,
 };
 use crate::inst::{
-    ClockOp, FlagOp, InstData, OnControl, Operand, Priority, Terminator, Unblock, VectorInst,
-    VectorOptions,
+    ClockOp, DsrField, FlagOp, InstData, OnControl, Operand, Priority, QueueState, Terminator,
+    Unblock, VectorInst, VectorOptions,
 };
 use crate::loc::Loc;
 use crate::mesh::{
@@ -21,9 +21,10 @@ use crate::mesh::{
     SwitchEntry,
 };
 use crate::program::{
-    ExportBinding, Fifo, FifoId, FuncId, Global, GlobalId, HostArg, HostLink, HostMath, HostOp,
-    InitialConfig, InitialDsr, InitialFlag, LocalColorConfig, Profile, Program, QueueBinding,
-    Reloc, Shape, ShapeId, SigId, SlotId, Symbol, TaskBinding, TaskKind,
+    ControlTable, ExportBinding, Fifo, FifoAction, FifoId, FuncId, Global, GlobalId, HostArg,
+    HostLink, HostMath, HostOp, InitialConfig, InitialDsr, InitialFlag, LocalColorConfig, Profile,
+    Program, QueueBinding, Reloc, Rotation, Shape, ShapeId, SigId, SlotId, Symbol, TaskBinding,
+    TaskKind,
 };
 use crate::target::TargetId;
 use crate::ty::Ty;
@@ -52,6 +53,10 @@ pub fn exhibit(numbers: &[u32]) -> Program {
         element: choices.one(&[2, 4]),
         activate_pop: choices.yes().then_some(10),
         activate_push: choices.yes().then_some(11),
+        empty: choices.one(&ACTIONS),
+        full: choices.one(&ACTIONS),
+        priority: priority(choices),
+        single: choices.yes(),
     });
     let shown = shown(choices);
     let shown = program.funcs.push(shown);
@@ -94,8 +99,20 @@ fn bindings(program: &mut Program, shown: FuncId, choices: &mut Choices<'_>) {
     }
     for input in [true, false] {
         let (queue, color) = (choices.below(2) as u8, color(choices));
-        program.queues.push(QueueBinding { input, queue, color, loc: choices.loc() });
+        let (priority, control_table) = (priority(choices), choices.below(3) as u8);
+        let loc = choices.loc();
+        program.queues.push(QueueBinding { input, queue, color, priority, control_table, loc });
     }
+    program.control_table = choices.yes().then(|| ControlTable {
+        instructions: choices.one(&[2, 4, 8]),
+        stride: 1 + choices.below(7) as u8,
+    });
+    program.rotations.push(Rotation {
+        id: 3,
+        other: 40,
+        limit: 5,
+        initial: choices.below(6) as u16,
+    });
     for op in [FlagOp::BlockTask, FlagOp::UnblockTask, FlagOp::BlockChannel, FlagOp::UnblockChannel]
     {
         program.initial_flags.push(InitialFlag {
@@ -109,6 +126,7 @@ fn bindings(program: &mut Program, shown: FuncId, choices: &mut Choices<'_>) {
         (Dsd::mem1d(base, 8, -2, choices.yes()), Some(GlobalId::new(0))),
         (Dsd::mem4d(base, ShapeId::new(0), choices.yes()), None),
         (Dsd::fabric(fabric(choices), 100), None),
+        (Dsd::ring(base, 9, 4), Some(GlobalId::new(0))),
     ] {
         let options = VectorOptions { index: None, ..options(choices, None) };
         program.initial_dsrs.push(InitialDsr {
@@ -118,6 +136,7 @@ fn bindings(program: &mut Program, shown: FuncId, choices: &mut Choices<'_>) {
             options,
             save_address: choices.yes(),
             single_step: choices.yes(),
+            xdsr: choices.yes().then_some(1),
         });
     }
     let (address, value) = (0x7e00, choices.number() as u16);
@@ -143,7 +162,18 @@ fn fabric(choices: &mut Choices<'_>) -> FabricDsd {
         control: choices.yes(),
         indexed: choices.yes(),
         advance_switch: choices.yes(),
+        packed: choices.yes(),
+        transform: choices.yes(),
+        priority: priority(choices),
+        zero: choices.yes().then_some(1),
     }
+}
+
+const ACTIONS: [FifoAction; 4] =
+    [FifoAction::TestOrSuspend, FifoAction::Terminate, FifoAction::Suspend, FifoAction::Fault];
+
+fn priority(choices: &mut Choices<'_>) -> Option<Priority> {
+    choices.one(&[None, Some(Priority::Low), Some(Priority::Medium), Some(Priority::High)])
 }
 
 fn unblock(choices: &mut Choices<'_>) -> Unblock {
@@ -157,7 +187,7 @@ fn options(choices: &mut Choices<'_>, index: Option<Local>) -> VectorOptions {
         activate: choices.yes().then_some(12),
         unblock: choices.yes().then(|| unblock(choices)),
         microthread: choices.yes().then_some(2),
-        priority: choices.one(&[Priority::Low, Priority::Medium, Priority::High]),
+        priority: priority(choices),
         index: if choices.yes() { index } else { None },
         on_control: match choices.below(4) {
             0 => OnControl::Ignore,
@@ -212,6 +242,29 @@ fn color_config(choices: &mut Choices<'_>) -> ColorConfig {
     }
 }
 
+const CORE_FLAGS: [FlagOp; 11] = [
+    FlagOp::RaiseTask,
+    FlagOp::LowerTask,
+    FlagOp::RaiseChannel,
+    FlagOp::LowerChannel,
+    FlagOp::MainPriority,
+    FlagOp::FlushInput,
+    FlagOp::FlushOutput,
+    FlagOp::EndFlushInput,
+    FlagOp::EndFlushOutput,
+    FlagOp::BindInput,
+    FlagOp::BindOutput,
+];
+
+const STATES: [QueueState; 6] = [
+    QueueState::InputEmpty,
+    QueueState::InputFull,
+    QueueState::OutputEmpty,
+    QueueState::OutputFull,
+    QueueState::InputFlushed,
+    QueueState::OutputFlushed,
+];
+
 /// A function that shows the instructions that [`super::program`] does not use.
 fn shown(choices: &mut Choices<'_>) -> Func {
     let mut b = FuncBuilder::new("shown".to_owned(), &[], None, choices.loc());
@@ -237,6 +290,7 @@ fn shown(choices: &mut Choices<'_>) -> Func {
         InstData::MakeMem1d { dst: dsd, base: word, extent: word, stride: word, indexed },
         InstData::MakeMem4d { dst: dsd, base: word, shape: ShapeId::new(0), indexed },
         InstData::MakeFabric { dst: dsd, desc: fabric(choices), extent: word },
+        InstData::MakeRing { dst: dsd, base: word, extent: word, wrap: word },
         InstData::DsdMoveBase { dst: dsd, src, delta: word },
         InstData::DsdSetBase { dst: dsd, src, base: word },
         InstData::DsdSetExtent { dst: dsd, src, extent: word },
@@ -245,6 +299,14 @@ fn shown(choices: &mut Choices<'_>) -> Func {
         InstData::Flag { op: FlagOp::Activate, id: word },
         InstData::Flag { op: FlagOp::BlockMicrothread, id: word },
         InstData::Flag { op: FlagOp::UnblockMicrothread, id: word },
+        InstData::Flag { op: choices.one(&CORE_FLAGS), id: word },
+        InstData::SetRandom { id: word },
+        InstData::Queues { dst: word, state: choices.one(&STATES) },
+        InstData::SetDsr {
+            dsr: DsrRef { file: choices.one(&DsrFile::ALL), index: choices.below(4) as u8 },
+            field: choices.one(&[DsrField::Base, DsrField::Extent, DsrField::Steps]),
+            value: word,
+        },
         InstData::Random { dst: word },
         InstData::GetConfig { dst: word, addr: word },
         InstData::SetConfig { addr: word, src: word },
@@ -260,6 +322,7 @@ fn shown(choices: &mut Choices<'_>) -> Func {
             options: options(choices, Some(word)),
             save_address: choices.yes(),
             single_step: choices.yes(),
+            xdsr: choices.yes().then_some(2),
         },
     ] {
         b.at(choices.loc());

@@ -1,8 +1,8 @@
 //! The words of closed sets: one list serves both directions.
 
-use crate::inst::{ClockOp, FlagOp, Priority};
+use crate::inst::{ClockOp, DsrField, FlagOp, Priority, QueueState};
 use crate::mesh::{PopMode, Port};
-use crate::program::{HostArg, HostMath, Profile, TaskKind};
+use crate::program::{FifoAction, HostArg, HostMath, Profile, TaskKind};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
 
 /// A set whose members have a word each.
@@ -54,10 +54,26 @@ words!("flag operation" FlagOp {
     Activate = "activate", BlockTask = "block_task", UnblockTask = "unblock_task",
     BlockChannel = "block_channel", UnblockChannel = "unblock_channel",
     BlockMicrothread = "block_microthread", UnblockMicrothread = "unblock_microthread",
+    RaiseTask = "raise_task", LowerTask = "lower_task", RaiseChannel = "raise_channel",
+    LowerChannel = "lower_channel", MainPriority = "main_priority", FlushInput = "flush_input",
+    FlushOutput = "flush_output", EndFlushInput = "end_flush_input",
+    EndFlushOutput = "end_flush_output", BindInput = "bind_input", BindOutput = "bind_output",
 });
 
 words!("clock operation" ClockOp {
     Enable = "enable", Disable = "disable", Reset = "reset", Read = "read",
+});
+
+words!("state of queues" QueueState {
+    InputEmpty = "input_empty", InputFull = "input_full", OutputEmpty = "output_empty",
+    OutputFull = "output_full", InputFlushed = "input_flushed", OutputFlushed = "output_flushed",
+});
+
+words!("field of a register" DsrField { Base = "base", Extent = "extent", Steps = "steps" });
+
+words!("action of a FIFO" FifoAction {
+    TestOrSuspend = "test_or_suspend", Terminate = "terminate", Suspend = "suspend",
+    Fault = "fault",
 });
 
 words!("priority" Priority { Low = "low", Medium = "medium", High = "high" });

@@ -10,8 +10,9 @@ use crate::func::{BlockData, Func, Local, Signature, StackSlotData};
 use crate::image::{Image, Placement};
 use crate::mesh::{ColorConfig, Filter, Port, PortSet, Route, Switch, SwitchEntry};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, HostLink, InitialConfig, InitialDsr, InitialFlag,
-    LocalColorConfig, Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
+    ControlTable, ExportBinding, Fifo, FifoAction, FuncId, Global, HostLink, InitialConfig,
+    InitialDsr, InitialFlag, LocalColorConfig, Program, QueueBinding, Reloc, Rotation, Shape,
+    Symbol, TaskBinding,
 };
 use crate::ty::Ty;
 
@@ -129,6 +130,15 @@ fn declaration(line: &mut Line, section: &str, program: &mut Program) -> Parsed<
             program.tasks.push(TaskBinding { kind, id, func, loc: line.loc()? });
         }
         "queue" => program.queues.push(queue(line)?),
+        "control_table" => {
+            let (instructions, stride) = (line.field("instructions")?, line.field("stride")?);
+            program.control_table = Some(ControlTable { instructions, stride });
+        }
+        "rotation" => {
+            let (id, other) = (line.int()?, line.field("other")?);
+            let (limit, initial) = (line.field("limit")?, line.field("initial")?);
+            program.rotations.push(Rotation { id, other, limit, initial });
+        }
         "flag" => {
             let (op, id) = (line.member()?, line.int()?);
             program.initial_flags.push(InitialFlag { op, id, loc: line.loc()? });
@@ -223,7 +233,24 @@ fn fifo(line: &mut Line) -> Parsed<Fifo> {
     let (capacity, element) = (line.field("capacity")?, line.field("element")?);
     let activate_pop = if line.eat("activate_pop") { Some(line.assigned()?) } else { None };
     let activate_push = if line.eat("activate_push") { Some(line.assigned()?) } else { None };
-    Ok(Fifo { buffer, capacity, element, activate_pop, activate_push })
+    let mut action = |name| match line.eat(name) {
+        true => line.sign('=').and_then(|()| line.member()),
+        false => Ok(FifoAction::default()),
+    };
+    let (empty, full) = (action("empty")?, action("full")?);
+    let priority = parse_inst::priority(line)?;
+    let single = line.eat("single");
+    Ok(Fifo {
+        buffer,
+        capacity,
+        element,
+        activate_pop,
+        activate_push,
+        empty,
+        full,
+        priority,
+        single,
+    })
 }
 
 fn queue(line: &mut Line) -> Parsed<QueueBinding> {
@@ -233,7 +260,9 @@ fn queue(line: &mut Line) -> Parsed<QueueBinding> {
     }
     let queue = line.int()?;
     line.sign('=')?;
-    Ok(QueueBinding { input, queue, color: line.color()?, loc: line.loc()? })
+    let (color, priority) = (line.color()?, parse_inst::priority(line)?);
+    let control_table = if line.eat("table") { line.assigned()? } else { 0 };
+    Ok(QueueBinding { input, queue, color, priority, control_table, loc: line.loc()? })
 }
 
 fn initial_dsr(line: &mut Line) -> Parsed<InitialDsr> {
@@ -248,8 +277,9 @@ fn initial_dsr(line: &mut Line) -> Parsed<InitialDsr> {
     };
     let save_address = line.eat("save_address");
     let single_step = line.eat("single_step");
+    let xdsr = parse_inst::xdsr(line)?;
     let options = parse_inst::options(line)?;
-    Ok(InitialDsr { dsr, dsd, symbol, options, save_address, single_step })
+    Ok(InitialDsr { dsr, dsd, symbol, options, save_address, single_step, xdsr })
 }
 
 fn result(line: &mut Line) -> Parsed<Option<Ty>> {

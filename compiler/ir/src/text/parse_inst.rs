@@ -6,7 +6,8 @@ use crate::dsd::op::DsdOp;
 use crate::dsd::{DsrFile, DsrRef, FabricDsd};
 use crate::func::{Block, Func, Local};
 use crate::inst::{
-    ClockOp, FlagOp, InstData, OnControl, Operand, Terminator, Unblock, VectorInst, VectorOptions,
+    ClockOp, FlagOp, InstData, OnControl, Operand, Priority, Terminator, Unblock, VectorInst,
+    VectorOptions,
 };
 use crate::program::HostOp;
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
@@ -126,6 +127,12 @@ impl Reader<'_> {
                 let (addr, src) = pair(line)?;
                 InstData::SetConfig { addr, src }
             }
+            "set_dsr" => {
+                let (dsr, field) = (dsr(line)?, line.member()?);
+                line.sign(',')?;
+                InstData::SetDsr { dsr, field, value: line.entity()? }
+            }
+            "set_random" => InstData::SetRandom { id: line.entity()? },
             "clock" => InstData::Clock { op: line.member::<ClockOp>()?, dst: None },
             "assert" => {
                 let cond = line.entity()?;
@@ -221,6 +228,12 @@ impl Reader<'_> {
             }
             "random" => InstData::Random { dst },
             "get_config" => InstData::GetConfig { dst, addr: line.entity()? },
+            "queues" => InstData::Queues { dst, state: line.member()? },
+            "ring" => {
+                let (base, extent) = pair(line)?;
+                line.sign(',')?;
+                InstData::MakeRing { dst, base, extent, wrap: line.entity()? }
+            }
             "clock" => InstData::Clock { op: line.member::<ClockOp>()?, dst: Some(dst) },
             "host" => {
                 let (op, args) = host(line)?;
@@ -353,8 +366,22 @@ fn fabric(line: &mut Line, dst: Local, input: bool) -> Parsed<InstData> {
     let control = line.eat("control");
     let indexed = line.eat("indexed");
     let advance_switch = line.eat("advance_switch");
+    let (packed, transform) = (line.eat("packed"), line.eat("transform"));
+    let priority = priority(line)?;
+    let zero = if line.eat("zero") { Some(line.assigned()?) } else { None };
     line.keyword("extent")?;
-    let desc = FabricDsd { input, queue, color, control, indexed, advance_switch };
+    let desc = FabricDsd {
+        input,
+        queue,
+        color,
+        control,
+        indexed,
+        advance_switch,
+        packed,
+        transform,
+        priority,
+        zero,
+    };
     Ok(InstData::MakeFabric { dst, desc, extent: line.entity()? })
 }
 
@@ -402,8 +429,23 @@ fn load_dsr(line: &mut Line) -> Parsed<InstData> {
     let dsd = line.entity()?;
     let save_address = line.eat("save_address");
     let single_step = line.eat("single_step");
+    let xdsr = xdsr(line)?;
     let options = options(line)?;
-    Ok(InstData::LoadDsr { dsr, dsd, options, save_address, single_step })
+    Ok(InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr })
+}
+
+/// The extended register of a load.
+pub(super) fn xdsr(line: &mut Line) -> Parsed<Option<u8>> {
+    if line.eat("xdsr") { line.assigned().map(Some) } else { Ok(None) }
+}
+
+/// `priority=high`, if it is there.
+pub(super) fn priority(line: &mut Line) -> Parsed<Option<Priority>> {
+    if !line.eat("priority") {
+        return Ok(None);
+    }
+    line.sign('=')?;
+    line.member().map(Some)
 }
 
 /// Options in the order they are printed; those that are not there have their default.
@@ -419,10 +461,7 @@ pub(super) fn options(line: &mut Line) -> Parsed<VectorOptions> {
     if line.eat("microthread") {
         options.microthread = Some(line.assigned()?);
     }
-    if line.eat("priority") {
-        line.sign('=')?;
-        options.priority = line.member()?;
-    }
+    options.priority = priority(line)?;
     if line.eat("index") {
         line.sign('=')?;
         options.index = Some(line.entity()?);

@@ -9,8 +9,9 @@ use crate::func::{BlockData, Func, Local, Signature, StackSlotData};
 use crate::loc::Loc;
 use crate::mesh::{ColorConfig, Filter, PortSet, Route, Switch, SwitchEntry};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig, InitialDsr,
-    InitialFlag, LocalColorConfig, Program, QueueBinding, Reloc, Shape, Symbol, TaskBinding,
+    ControlTable, ExportBinding, Fifo, FifoAction, FuncId, Global, GlobalId, HostLink,
+    InitialConfig, InitialDsr, InitialFlag, LocalColorConfig, Program, QueueBinding, Reloc,
+    Rotation, Shape, Symbol, TaskBinding,
 };
 use crate::ty::Ty;
 
@@ -67,6 +68,8 @@ pub(super) fn program(out: &mut String, program: &Program, options: PrintOptions
         signatures,
         tasks,
         queues,
+        control_table,
+        rotations,
         initial_flags,
         initial_dsrs,
         initial_config,
@@ -92,9 +95,20 @@ pub(super) fn program(out: &mut String, program: &Program, options: PrintOptions
     for TaskBinding { kind, id, func, loc } in tasks {
         line!(out, "  task {} {id} = {func}{}", kind.word(), options.loc(*loc));
     }
-    for QueueBinding { input, queue, color, loc } in queues {
+    for QueueBinding { input, queue, color, priority, control_table, loc } in queues {
         let side = if *input { "input" } else { "output" };
-        line!(out, "  queue {side} {queue} = {color:?}{}", options.loc(*loc));
+        let priority = self::priority(*priority);
+        let table = match control_table {
+            0 => String::new(),
+            table => format!(" table={table}"),
+        };
+        line!(out, "  queue {side} {queue} = {color:?}{priority}{table}{}", options.loc(*loc));
+    }
+    if let Some(ControlTable { instructions, stride }) = control_table {
+        line!(out, "  control_table instructions={instructions} stride={stride}");
+    }
+    for Rotation { id, other, limit, initial } in rotations {
+        line!(out, "  rotation {id} other={other} limit={limit} initial={initial}");
     }
     for InitialFlag { op, id, loc } in initial_flags {
         line!(out, "  flag {} {id}{}", op.word(), options.loc(*loc));
@@ -149,8 +163,22 @@ fn symbol(symbol: Symbol) -> String {
     }
 }
 
+fn priority(priority: Option<crate::inst::Priority>) -> String {
+    priority.map_or_else(String::new, |level| format!(" priority={}", level.word()))
+}
+
 fn fifo(fifo: &Fifo) -> String {
-    let Fifo { buffer, capacity, element, activate_pop, activate_push } = fifo;
+    let Fifo {
+        buffer,
+        capacity,
+        element,
+        activate_pop,
+        activate_push,
+        empty,
+        full,
+        priority,
+        single,
+    } = fifo;
     let mut text = format!("{buffer} capacity={capacity} element={element}");
     if let Some(id) = activate_pop {
         text += &format!(" activate_pop={id}");
@@ -158,18 +186,24 @@ fn fifo(fifo: &Fifo) -> String {
     if let Some(id) = activate_push {
         text += &format!(" activate_push={id}");
     }
-    text
+    for (name, action) in [("empty", empty), ("full", full)] {
+        if *action != FifoAction::default() {
+            text += &format!(" {name}={}", action.word());
+        }
+    }
+    text + &self::priority(*priority) + &flag(*single, "single")
 }
 
 fn initial_dsr(initial: &InitialDsr) -> String {
-    let InitialDsr { dsr, dsd, symbol, options, save_address, single_step } = initial;
+    let InitialDsr { dsr, dsd, symbol, options, save_address, single_step, xdsr } = initial;
     let base = symbol.map(|global| format!(" base={global}")).unwrap_or_default();
     format!(
-        "{} = {:#018x}{base}{}{}{}",
+        "{} = {:#018x}{base}{}{}{}{}",
         print_inst::dsr(*dsr),
         dsd.0,
         flag(*save_address, "save_address"),
         flag(*single_step, "single_step"),
+        print_inst::xdsr(*xdsr),
         print_inst::options(options),
     )
 }

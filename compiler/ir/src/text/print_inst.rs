@@ -115,6 +115,9 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
             format!("{dst} = mem4d {base}, {shape}{}", flag(*indexed, "indexed"))
         }
         InstData::MakeFabric { dst, desc, extent } => format!("{dst} = {} {extent}", fabric(*desc)),
+        InstData::MakeRing { dst, base, extent, wrap } => {
+            format!("{dst} = ring {base}, {extent}, {wrap}")
+        }
         InstData::DsdMoveBase { dst, src, delta } => format!("{dst} = move_base {src}, {delta}"),
         InstData::DsdSetBase { dst, src, base } => format!("{dst} = set_base {src}, {base}"),
         InstData::DsdSetExtent { dst, src, extent } => {
@@ -124,13 +127,17 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
             format!("{dst} = set_stride {src}, {stride}")
         }
         InstData::Vector(inst) => vector(inst),
-        InstData::LoadDsr { dsr, dsd, options, save_address, single_step } => format!(
-            "load_dsr {}, {dsd}{}{}{}",
+        InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr } => format!(
+            "load_dsr {}, {dsd}{}{}{}{}",
             self::dsr(*dsr),
             flag(*save_address, "save_address"),
             flag(*single_step, "single_step"),
+            self::xdsr(*xdsr),
             self::options(options)
         ),
+        InstData::SetDsr { dsr, field, value } => {
+            format!("set_dsr {} {}, {value}", self::dsr(*dsr), field.word())
+        }
         InstData::SetFifoLength { fifo, write_side, length } => {
             let side = if *write_side { "write" } else { "read" };
             format!("fifo_length {fifo} {side}, {length}")
@@ -139,6 +146,8 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
         InstData::Random { dst } => format!("{dst} = random"),
         InstData::GetConfig { dst, addr } => format!("{dst} = get_config {addr}"),
         InstData::SetConfig { addr, src } => format!("set_config {addr}, {src}"),
+        InstData::SetRandom { id } => format!("set_random {id}"),
+        InstData::Queues { dst, state } => format!("{dst} = queues {}", state.word()),
         InstData::Clock { op, dst } => format!("{}clock {}", assign(*dst), op.word()),
         InstData::Assert { cond, message } => format!("assert {cond}, {}", quote(message)),
         InstData::Host { op, dsts, args } => {
@@ -149,15 +158,35 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
 }
 
 fn fabric(desc: FabricDsd) -> String {
-    let FabricDsd { input, queue, color, control, indexed, advance_switch } = desc;
+    let FabricDsd {
+        input,
+        queue,
+        color,
+        control,
+        indexed,
+        advance_switch,
+        packed,
+        transform,
+        priority,
+        zero,
+    } = desc;
+    let priority = priority.map_or_else(String::new, |level| format!(" priority={}", level.word()));
+    let zero = zero.map_or_else(String::new, |source| format!(" zero={source}"));
     let color = color.map_or_else(String::new, |color| format!(" {color:?}"));
     format!(
-        "{} queue={queue}{color}{}{}{} extent",
+        "{} queue={queue}{color}{}{}{}{}{}{priority}{zero} extent",
         if input { "fabin" } else { "fabout" },
         flag(control, "control"),
         flag(indexed, "indexed"),
         flag(advance_switch, "advance_switch"),
+        flag(packed, "packed"),
+        flag(transform, "transform"),
     )
+}
+
+/// The extended register of a load.
+pub(super) fn xdsr(xdsr: Option<u8>) -> String {
+    xdsr.map_or_else(String::new, |number| format!(" xdsr={number}"))
 }
 
 /// A register: file and number.
@@ -197,7 +226,7 @@ pub(super) fn options(options: &VectorOptions) -> String {
     if let Some(id) = microthread {
         text += &format!(" microthread={id}");
     }
-    if *priority != Default::default() {
+    if let Some(priority) = priority {
         text += &format!(" priority={}", priority.word());
     }
     if let Some(local) = index {

@@ -151,6 +151,9 @@ fn the_reference_has_every_word() {
     check::<crate::inst::FlagOp>();
     check::<crate::inst::ClockOp>();
     check::<crate::inst::Priority>();
+    check::<crate::inst::QueueState>();
+    check::<crate::inst::DsrField>();
+    check::<crate::program::FifoAction>();
     check::<crate::program::HostMath>();
     check::<crate::program::HostArg>();
     check::<crate::program::TaskKind>();

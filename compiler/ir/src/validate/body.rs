@@ -195,6 +195,9 @@ impl Body<'_> {
                 self.descriptor(&[*dst], &[*extent])?;
                 Ok(self.limits.fabric(*desc)?)
             }
+            InstData::MakeRing { dst, base, extent, wrap } => {
+                self.descriptor(&[*dst], &[*base, *extent, *wrap])
+            }
             InstData::DsdMoveBase { dst, src, delta: word }
             | InstData::DsdSetBase { dst, src, base: word }
             | InstData::DsdSetExtent { dst, src, extent: word }
@@ -205,13 +208,20 @@ impl Body<'_> {
                 self.only(Profile::Pe)?;
                 vector::check(self, vector)
             }
-            InstData::LoadDsr { dsr, dsd, options, save_address: _, single_step: _ } => {
+            InstData::LoadDsr { dsr, dsd, options, save_address: _, single_step: _, xdsr } => {
                 self.descriptor(&[*dsd], &[])?;
                 self.limits.dsr(*dsr)?;
+                self.limits.xdsr(*xdsr)?;
                 vector::options(self, options)
+            }
+            InstData::SetDsr { dsr, field: _, value } => {
+                self.descriptor(&[], &[*value])?;
+                Ok(self.limits.dsr(*dsr)?)
             }
             InstData::SetFifoLength { fifo: _, write_side: _, length: word }
             | InstData::Flag { op: _, id: word }
+            | InstData::SetRandom { id: word }
+            | InstData::Queues { dst: word, state: _ }
             | InstData::Random { dst: word } => self.descriptor(&[], &[*word]),
             InstData::GetConfig { dst: first, addr: second }
             | InstData::SetConfig { addr: first, src: second } => {

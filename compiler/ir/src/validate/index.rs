@@ -177,11 +177,15 @@ fn inst(inst: &InstData, func: &Func, program: &Program) -> Result<(), IndexErro
         | InstData::FillMemory { .. }
         | InstData::MakeMem1d { .. }
         | InstData::MakeFabric { .. }
+        | InstData::MakeRing { .. }
         | InstData::DsdMoveBase { .. }
         | InstData::DsdSetBase { .. }
         | InstData::DsdSetExtent { .. }
         | InstData::DsdSetStride { .. }
         | InstData::LoadDsr { .. }
+        | InstData::SetDsr { .. }
+        | InstData::SetRandom { .. }
+        | InstData::Queues { .. }
         | InstData::Flag { .. }
         | InstData::Random { .. }
         | InstData::Clock { .. }

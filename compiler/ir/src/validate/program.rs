@@ -12,8 +12,9 @@ use crate::func::{Func, Signature};
 use crate::inst::FlagOp;
 use crate::mesh::{Color, Port};
 use crate::program::{
-    ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig, InitialDsr,
-    InitialFlag, LocalColorConfig, Profile, Program, QueueBinding, Reloc, Shape, TaskBinding,
+    ControlTable, ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig,
+    InitialDsr, InitialFlag, LocalColorConfig, Profile, Program, QueueBinding, Reloc, Rotation,
+    Shape, TaskBinding,
     TaskKind,
 };
 use crate::registers;
@@ -142,8 +143,25 @@ impl Limits {
     }
 
     pub(super) fn fabric(&self, desc: FabricDsd) -> Limited {
-        let FabricDsd { input, queue, color: _, control: _, indexed: _, advance_switch: _ } = desc;
+        let FabricDsd {
+            input,
+            queue,
+            color: _,
+            control: _,
+            indexed: _,
+            advance_switch: _,
+            packed: _,
+            transform: _,
+            priority: _,
+            zero,
+        } = desc;
+        within("source to be cleared", u64::from(zero.unwrap_or(0)), 0, 1)?;
         self.queue(input, queue)
+    }
+
+    pub(super) fn xdsr(&self, xdsr: Option<u8>) -> Limited {
+        let count = u64::from(self.target.xdsrs);
+        xdsr.map_or(Ok(()), |number| below("extended register", u64::from(number), count))
     }
 }
 
@@ -192,6 +210,8 @@ fn indices(program: &Program) -> Checked {
         signatures: _,
         tasks,
         queues: _,
+        control_table: _,
+        rotations: _,
         initial_flags: _,
         initial_dsrs,
         initial_config: _,
@@ -239,6 +259,8 @@ fn declarations(program: &Program, limits: &Limits) -> Checked {
         signatures: _,
         tasks,
         queues,
+        control_table,
+        rotations,
         initial_flags,
         initial_dsrs,
         initial_config,
@@ -256,8 +278,10 @@ fn declarations(program: &Program, limits: &Limits) -> Checked {
     }
     shapes.iter().try_for_each(|(id, shape)| self::shape(id, shape))?;
     fifos.values().try_for_each(|fifo| self::fifo(fifo, program, limits))?;
-    self::tasks(tasks, funcs, limits)?;
+    self::tasks(tasks, funcs, control_table.is_some(), limits)?;
     self::queues(queues, limits)?;
+    control_table.iter().try_for_each(self::control_table)?;
+    rotations.iter().try_for_each(|rotation| self::rotation(rotation, limits))?;
     initial_flags.iter().try_for_each(|flag| self::flag(flag, limits))?;
     initial_dsrs.iter().try_for_each(|dsr| initial_dsr(dsr, program, limits))?;
     initial_config.iter().try_for_each(|config| self::config(config, limits))?;
@@ -281,6 +305,8 @@ fn counts(program: &Program) -> Checked {
         ("fifos", program.fifos.len()),
         ("tasks", program.tasks.len()),
         ("queues", program.queues.len()),
+        ("control table", usize::from(program.control_table.is_some())),
+        ("rotations", program.rotations.len()),
         ("flags", program.initial_flags.len()),
         ("registers", program.initial_dsrs.len()),
         ("configuration registers", program.initial_config.len()),
@@ -323,7 +349,17 @@ fn shape(id: crate::program::ShapeId, shape: &Shape) -> Checked {
 }
 
 fn fifo(fifo: &Fifo, program: &Program, limits: &Limits) -> Checked {
-    let Fifo { buffer, capacity, element, activate_pop, activate_push } = *fifo;
+    let Fifo {
+        buffer,
+        capacity,
+        element,
+        activate_pop,
+        activate_push,
+        empty: _,
+        full: _,
+        priority: _,
+        single: _,
+    } = *fifo;
     let what = format!("fifo over {buffer}");
     ensure(matches!(element, 2 | 4), &what, "elements have 2 or 4 bytes")?;
     ensure(capacity > 0, &what, "the capacity is 0")?;
@@ -347,13 +383,15 @@ fn task_name(task: &TaskBinding) -> String {
 fn tasks(
     tasks: &[TaskBinding],
     funcs: &cranelift_entity::PrimaryMap<FuncId, Func>,
+    control_apart: bool,
     limits: &Limits,
 ) -> Checked {
     let mut ids = BTreeSet::new();
     for task in tasks {
         let TaskBinding { kind, id, func, loc: _ } = *task;
         let what = task_name(task);
-        ensure(ids.insert(id), &what, "another task has this id")?;
+        let apart = control_apart && kind == TaskKind::Control;
+        ensure(ids.insert((apart, id)), &what, "another task has this id")?;
         match kind {
             TaskKind::Local => {
                 limits.local_task(id).map_err(limit(&what))?;
@@ -395,21 +433,48 @@ fn payload(signature: &Signature, what: &str) -> Checked {
 
 fn queues(queues: &[QueueBinding], limits: &Limits) -> Checked {
     let mut bound = BTreeSet::new();
-    for &QueueBinding { input, queue, color: _, loc: _ } in queues {
+    for &QueueBinding { input, queue, color: _, priority: _, control_table, loc: _ } in queues {
         let what = if input { "input queue" } else { "output queue" };
         limits.queue(input, queue).map_err(limit(what))?;
+        within("table of control tasks", u64::from(control_table), 0, 7).map_err(limit(what))?;
         ensure(bound.insert((input, queue)), what, "bound twice")?;
     }
     Ok(())
+}
+
+fn control_table(table: &ControlTable) -> Checked {
+    let ControlTable { instructions, stride } = *table;
+    let what = "control table";
+    ensure(matches!(instructions, 2 | 4 | 8), what, "entries have 2, 4 or 8 instructions")?;
+    ensure((1..=7).contains(&stride), what, "the stride is 1 to 7")
+}
+
+fn rotation(rotation: &Rotation, limits: &Limits) -> Checked {
+    let Rotation { id, other, limit: last, initial } = *rotation;
+    let what = format!("rotation of data task {id}");
+    limits.channel(id).map_err(limit(&what))?;
+    limits.task(other).map_err(limit(&what))?;
+    ensure(initial <= last, what, "it begins beyond its limit")
 }
 
 fn flag(flag: &InitialFlag, limits: &Limits) -> Checked {
     let InitialFlag { op, id, loc: _ } = *flag;
     match op {
         FlagOp::Activate => limits.local_task(id),
-        FlagOp::BlockTask | FlagOp::UnblockTask => limits.task(id),
-        FlagOp::BlockChannel | FlagOp::UnblockChannel => limits.channel(id),
+        FlagOp::BlockTask | FlagOp::UnblockTask | FlagOp::RaiseTask | FlagOp::LowerTask => {
+            limits.task(id)
+        }
+        FlagOp::BlockChannel
+        | FlagOp::UnblockChannel
+        | FlagOp::RaiseChannel
+        | FlagOp::LowerChannel => limits.channel(id),
         FlagOp::BlockMicrothread | FlagOp::UnblockMicrothread => limits.microthread(id),
+        FlagOp::MainPriority => within("priority", u64::from(id), 0, 3),
+        FlagOp::FlushInput | FlagOp::EndFlushInput => limits.queue(true, id),
+        FlagOp::FlushOutput | FlagOp::EndFlushOutput => limits.queue(false, id),
+        FlagOp::BindInput | FlagOp::BindOutput => {
+            return Err(rule("flag", "queues are bound by their declaration before the start"));
+        }
     }
     .map_err(limit("flag"))
 }
@@ -422,14 +487,15 @@ fn config(config: &InitialConfig, limits: &Limits) -> Checked {
 }
 
 fn initial_dsr(initial: &InitialDsr, program: &Program, limits: &Limits) -> Checked {
-    let InitialDsr { dsr, dsd, symbol, options, save_address: _, single_step: _ } = initial;
+    let InitialDsr { dsr, dsd, symbol, options, save_address: _, single_step: _, xdsr } = initial;
     let what = format!("register {}{}", dsr.file.name(), dsr.index);
     limits.dsr(*dsr).map_err(limit(&what))?;
+    limits.xdsr(*xdsr).map_err(limit(&what))?;
     limits.options(options).map_err(limit(&what))?;
     ensure(options.index.is_none(), &what, "no local can be named here")?;
     descriptor(*dsd, program, limits, &what)?;
     let memory = match dsd.kind() {
-        DsdKind::Mem1d | DsdKind::Mem4d => true,
+        DsdKind::Mem1d | DsdKind::Mem4d | DsdKind::Ring => true,
         DsdKind::Unset | DsdKind::FabIn | DsdKind::FabOut => false,
     };
     ensure(memory || symbol.is_none(), &what, "only memory descriptors have a base")
@@ -439,7 +505,7 @@ fn descriptor(dsd: Dsd, program: &Program, limits: &Limits, what: &str) -> Check
     let known = dsd.kind() != DsdKind::Unset || dsd.0 >> 56 == 0;
     ensure(known, what, "no such kind of descriptor")?;
     match dsd.kind() {
-        DsdKind::Unset | DsdKind::Mem1d => Ok(()),
+        DsdKind::Unset | DsdKind::Mem1d | DsdKind::Ring => Ok(()),
         DsdKind::Mem4d => index::present(dsd.shape(), &program.shapes).map_err(missing(what)),
         DsdKind::FabIn | DsdKind::FabOut => {
             let color = dsd.color();

@@ -89,7 +89,7 @@ impl super::program::Limits {
             activate,
             unblock,
             microthread,
-            priority: Priority::Low | Priority::Medium | Priority::High,
+            priority: None | Some(Priority::Low | Priority::Medium | Priority::High),
             index: _,
             on_control,
         } = options;

@@ -55,8 +55,9 @@ impl VectorArgs {
 
 /// What issuing a vector operation gave.
 pub(crate) enum Issued {
-    /// It is done and took this many slots beyond its start-up; it ran to its end.
-    Done { slots: u32 },
+    /// It is done and took this many slots beyond its start-up. It is not complete if a register
+    /// that is stepped through has no element left.
+    Done { slots: u32, complete: bool },
     /// Others can see it.
     Starts(Box<VectorStart>),
 }
@@ -69,7 +70,10 @@ pub(crate) fn issue(
     args: &VectorArgs,
     loc: Loc,
 ) -> Result<Issued, CodeTrapKind> {
-    let start = resolve::resolve(program, state, inst, args, loc)?;
+    let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
+        return Ok(Issued::Done { slots: 0, complete: false });
+    };
+    resolve::step_registers(state, inst);
     let waits = |stream: &Stream| match stream {
         Stream::Input { .. } | Stream::Output { .. } | Stream::Fifo { .. } => true,
         Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => false,
@@ -78,7 +82,7 @@ pub(crate) fn issue(
         return Ok(Issued::Starts(Box::new(start)));
     }
     let slots = whole::run(program, state, &start)?;
-    Ok(Issued::Done { slots })
+    Ok(Issued::Done { slots, complete: true })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use dflow_ir::dsd::op::RowState;
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
-use dflow_ir::inst::{Operand, VectorInst, VectorOptions};
+use dflow_ir::inst::{Operand, Priority, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FifoId;
 use dflow_ir::ty::Ty;
@@ -16,19 +16,30 @@ use crate::exec::program::LoadedProgram;
 use crate::exec::state::{Dsr, PeState};
 use crate::exec::{CodeTrapKind, MemoryStream, Stream, VectorStart};
 
-/// The operation with operands resolved.
+/// The operation with operands resolved; none if a register that is stepped through has no
+/// element left.
 pub(super) fn resolve(
     program: &LoadedProgram,
     state: &PeState,
     inst: &VectorInst,
     args: &VectorArgs,
     loc: Loc,
-) -> Result<VectorStart, CodeTrapKind> {
+) -> Result<Option<VectorStart>, CodeTrapKind> {
     let row = inst.op.row();
     if let RowState::NotYet(why) = row.state {
         return Err(CodeTrapKind::BadVector(why));
     }
-    let mut cx = Resolver { program, state, inst, index: args.index as u16, settings: None };
+    let mut cx = Resolver {
+        program,
+        state,
+        inst,
+        index: args.index as u16,
+        settings: None,
+        priority: None,
+        zero: None,
+        apart: false,
+        exhausted: false,
+    };
     let dest = cx.operand(inst.dest, args.dest, row.dest, true)?;
     let mut streams = [Stream::None; 3];
     let mut lengths = [Extent::None; 3];
@@ -37,14 +48,18 @@ pub(super) fn resolve(
         (streams[at], lengths[at]) = resolved;
     }
     let (dest, dest_length) = dest;
+    if cx.exhausted {
+        return Ok(None);
+    }
     let settings = cx.settings.unwrap_or(inst.options);
     let length = length(&[lengths[0], lengths[1], lengths[2], dest_length]);
     let fabric = has_fabric(&dest, &streams);
+    check_inputs(program, &streams)?;
     let microthread = settings.microthread.or_else(|| default_microthread(&dest, &streams));
     if settings.asynchronous && microthread.is_none() {
         return Err(CodeTrapKind::BadVector("an asynchronous operation needs a fabric operand"));
     }
-    Ok(VectorStart {
+    Ok(Some(VectorStart {
         op: inst.op,
         dest,
         sources: streams,
@@ -53,10 +68,29 @@ pub(super) fn resolve(
         microthread: microthread.unwrap_or(0),
         activate: settings.activate,
         unblock: settings.unblock,
-        priority: settings.priority,
+        priority: settings.priority.or(cx.priority),
+        packed: fabric && !cx.apart,
+        zero: cx.zero.and_then(|vector| cleared(vector, &streams)),
         on_control: settings.on_control,
         loc,
-    })
+    }))
+}
+
+/// Registers that are loaded for single steps move on by one element.
+pub(super) fn step_registers(state: &mut PeState, inst: &VectorInst) {
+    for operand in std::iter::once(&inst.dest).chain(&inst.sources) {
+        let Operand::Dsr(at) = *operand else { continue };
+        let mut dsr = state.dsr(at);
+        if !dsr.single_step {
+            continue;
+        }
+        dsr.steps = dsr.steps.wrapping_add(1);
+        dsr.moved = dsr.moved.wrapping_add(1);
+        if dsr.dsd.kind() == DsdKind::Ring && dsr.moved == dsr.dsd.wrap() {
+            dsr.moved = 0;
+        }
+        state.store_dsr(at, dsr);
+    }
 }
 
 /// Length that an operand brings.
@@ -76,6 +110,14 @@ struct Resolver<'a> {
     inst: &'a VectorInst,
     index: u16,
     settings: Option<VectorOptions>,
+    /// The first priority that an operand names.
+    priority: Option<Priority>,
+    /// Vector source to be cleared: the first or the second.
+    zero: Option<u8>,
+    /// An operand keeps the elements apart: one per wavelet.
+    apart: bool,
+    /// A register that is stepped through has no element left.
+    exhausted: bool,
 }
 
 impl Resolver<'_> {
@@ -97,14 +139,34 @@ impl Resolver<'_> {
             }
             Operand::Dsr(at) => {
                 let dsr = self.state.dsr(at);
-                let save = dsr.save_address.then_some(at);
-                let resolved = self.descriptor(dsr.dsd, index.or(dsr.index), ty, is_dest, save)?;
+                if self.state.lost_xdsr(at, &dsr) {
+                    let why = "the extended register of this one was loaded for another since";
+                    return Err(CodeTrapKind::BadVector(why));
+                }
+                let save = (dsr.save_address && !dsr.single_step).then_some(at);
+                let mut resolved =
+                    self.descriptor(dsr.dsd, index.or(dsr.index), ty, is_dest, save)?;
+                if let Stream::Memory(memory) = &mut resolved.0 {
+                    memory.moved = dsr.moved;
+                }
                 if is_fabric(dsr.dsd) {
                     self.adopt(&dsr);
+                }
+                if dsr.single_step {
+                    let left = match resolved.1 {
+                        Extent::Endless => true,
+                        Extent::Elements(count) => u32::from(dsr.steps) < count,
+                        Extent::None => false,
+                    };
+                    self.exhausted |= !left;
+                    resolved.1 = Extent::Elements(1);
                 }
                 Ok(resolved)
             }
             Operand::Fifo(fifo) => {
+                let data = &self.program.program().fifos[fifo];
+                self.priority = self.priority.or(data.priority);
+                self.apart |= data.single || data.element != 2 || data.capacity < 2;
                 Ok((Stream::Fifo { fifo: fifo.as_u32() as u16 }, self.fifo(fifo, is_dest)))
             }
             Operand::Scalar(_) => Ok((Stream::Scalar(ty.mask(value) as u32), Extent::None)),
@@ -133,7 +195,7 @@ impl Resolver<'_> {
     }
 
     fn descriptor(
-        &self,
+        &mut self,
         dsd: Dsd,
         index: Option<u16>,
         ty: Ty,
@@ -141,19 +203,24 @@ impl Resolver<'_> {
         save: Option<dflow_ir::dsd::DsrRef>,
     ) -> Result<(Stream, Extent), CodeTrapKind> {
         let index = if dsd.indexed() { index } else { None };
+        if is_fabric(dsd) {
+            self.priority = self.priority.or(dsd.priority());
+            self.apart |= !dsd.packed() || dsd.indexed() || dsd.control() || ty.bytes() != 2;
+        }
         match (dsd.kind(), is_dest) {
-            (DsdKind::Mem1d | DsdKind::Mem4d, _) => {
+            (DsdKind::Mem1d | DsdKind::Mem4d | DsdKind::Ring, _) => {
                 let moved = dsd.base().wrapping_add(index.unwrap_or(0).wrapping_mul(2));
                 let stream = MemoryStream {
                     dsd: dsd.with_base(moved),
                     element: ty.bytes() as u8,
-                    done: 0,
+                    moved: 0,
                     save,
                 };
                 Ok((Stream::Memory(stream), self.memory_extent(dsd)))
             }
             (DsdKind::FabIn, false) => {
-                Ok((Stream::Input { queue: dsd.queue(), color: dsd.color() }, extent(dsd.extent())))
+                let (queue, color, transform) = (dsd.queue(), dsd.color(), dsd.transform());
+                Ok((Stream::Input { queue, color, transform }, extent(dsd.extent())))
             }
             (DsdKind::FabOut, true) => {
                 let stream = Stream::Output {
@@ -162,7 +229,9 @@ impl Resolver<'_> {
                     control: dsd.control(),
                     index: index.unwrap_or(0),
                     advance_switch: dsd.advance_switch(),
+                    transform: dsd.transform(),
                 };
+                self.zero = dsd.zero();
                 Ok((stream, extent(dsd.extent())))
             }
             (DsdKind::FabIn, true) => Err(CodeTrapKind::BadVector("a fabric input as destination")),
@@ -174,7 +243,7 @@ impl Resolver<'_> {
     }
 
     fn memory_extent(&self, dsd: Dsd) -> Extent {
-        if dsd.kind() == DsdKind::Mem1d {
+        if dsd.kind() != DsdKind::Mem4d {
             return extent(dsd.extent());
         }
         let count = self.program.program().shapes.get(dsd.shape()).map_or(0, |s| s.count());
@@ -206,6 +275,28 @@ fn is_fabric(dsd: Dsd) -> bool {
 
 fn has_fabric(dest: &Stream, sources: &[Stream; 3]) -> bool {
     default_microthread(dest, sources).is_some()
+}
+
+/// As many inputs as the target has ports for; registers are only known now.
+fn check_inputs(program: &LoadedProgram, sources: &[Stream; 3]) -> Result<(), CodeTrapKind> {
+    let inputs = sources.iter().filter(|it| matches!(it, Stream::Input { .. })).count();
+    if inputs > usize::from(program.target().fabric_inputs) {
+        return Err(CodeTrapKind::BadVector("more fabric inputs than the target has ports for"));
+    }
+    Ok(())
+}
+
+/// The source that `.zero` means: the first or second of two vectors; a single one counts as
+/// the second.
+fn cleared(vector: u8, sources: &[Stream; 3]) -> Option<u8> {
+    let is_vector =
+        |at: &u8| !matches!(sources[usize::from(*at)], Stream::None | Stream::Scalar(_));
+    let vectors: Vec<u8> = (0..3).filter(is_vector).collect();
+    match vectors[..] {
+        [only] => (vector == 1).then_some(only),
+        [first, second, ..] => Some(if vector == 0 { first } else { second }),
+        [] => None,
+    }
 }
 
 /// The queue of the first fabric operand: destination, then sources.

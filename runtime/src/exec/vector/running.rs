@@ -7,7 +7,7 @@
 use dflow_ir::dsd::op::{DsdOp, OpRow, OpShape};
 use dflow_ir::inst::{OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
-use dflow_ir::program::{Fifo, FifoId};
+use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
 use super::walk::Walk;
@@ -22,8 +22,11 @@ pub enum FifoCheck {
     Ready,
     /// Not now: an asynchronous operation waits.
     Wait,
-    /// Not now: a synchronous operation ends early ([`VectorState::finish`] with `false`).
-    End,
+    /// Not now: the operation ends early ([`VectorState::finish`] with `false`), and says that it
+    /// is `complete` or not.
+    End { complete: bool },
+    /// Never: the FIFO is not to be found full or empty.
+    Fault,
 }
 
 /// What one element did.
@@ -52,7 +55,7 @@ impl VectorState {
     /// The operation before its first element.
     pub fn new(program: &LoadedProgram, start: VectorStart) -> VectorState {
         let walk = |stream: &Stream| match stream {
-            Stream::Memory(memory) => Walk::new(program, memory.dsd, memory.element),
+            Stream::Memory(memory) => Walk::of(program, memory),
             Stream::None
             | Stream::Input { .. }
             | Stream::Output { .. }
@@ -80,7 +83,7 @@ impl VectorState {
         let mut queues = [None; 2];
         let mut next = 0;
         for source in &self.start.sources {
-            if let Stream::Input { queue, color: _ } = source
+            if let Stream::Input { queue, .. } = source
                 && next < 2
             {
                 queues[next] = Some(*queue);
@@ -118,8 +121,8 @@ impl VectorState {
         self.start.op
     }
 
-    /// Issue priority.
-    pub fn priority(&self) -> Priority {
+    /// Issue priority, if it names one.
+    pub fn priority(&self) -> Option<Priority> {
         self.start.priority
     }
 
@@ -145,28 +148,44 @@ impl VectorState {
 
     /// Whether the FIFOs admit the next element. A FIFO found empty or full remembers it.
     pub fn fifo_check(&self, program: &LoadedProgram, state: &mut PeState) -> FifoCheck {
-        let blocked = if self.start.asynchronous { FifoCheck::Wait } else { FifoCheck::End };
+        let count = self.in_next_step() as u16;
         for source in &self.start.sources {
             if let Stream::Fifo { fifo } = *source {
                 let held = &mut state.fifos[usize::from(fifo)];
-                if held.len == 0 {
+                if held.len < count {
                     held.hit_empty = true;
-                    return blocked;
+                    return self.blocked(fifo_data(program, fifo).0.empty);
                 }
             }
         }
         if let Stream::Fifo { fifo } = self.start.dest {
             let (data, _) = fifo_data(program, fifo);
             let held = &mut state.fifos[usize::from(fifo)];
-            if held.len >= data.capacity {
+            if data.capacity - held.len.min(data.capacity) < count {
                 held.hit_full = true;
-                return blocked;
+                return self.blocked(data.full);
             }
         }
         FifoCheck::Ready
     }
 
-    /// Does one element; `inputs` are the payloads taken from [`VectorState::inputs`].
+    fn blocked(&self, action: FifoAction) -> FifoCheck {
+        match action {
+            FifoAction::TestOrSuspend if self.start.asynchronous => FifoCheck::Wait,
+            FifoAction::TestOrSuspend => FifoCheck::End { complete: false },
+            FifoAction::Terminate => FifoCheck::End { complete: true },
+            FifoAction::Suspend => FifoCheck::Wait,
+            FifoAction::Fault => FifoCheck::Fault,
+        }
+    }
+
+    /// Elements that the next step does: two if they share wavelets, but for an odd last one.
+    fn in_next_step(&self) -> u32 {
+        let left = self.start.length.map_or(2, |length| length.saturating_sub(self.done));
+        if self.start.packed { left.min(2) } else { 1 }
+    }
+
+    /// Does what one wavelet holds; `inputs` are the payloads taken from [`VectorState::inputs`].
     ///
     /// # Errors
     /// An element lies outside the PE's memory.
@@ -176,8 +195,29 @@ impl VectorState {
         state: &mut PeState,
         inputs: [u32; 2],
     ) -> Result<Stepped, CodeTrapKind> {
-        let row = self.start.op.row();
         let mut stepped = Stepped::default();
+        if self.in_next_step() < 2 {
+            self.element(program, state, inputs, &mut stepped)?;
+            return Ok(stepped);
+        }
+        self.element(program, state, inputs, &mut stepped)?;
+        let low = stepped.output.take();
+        self.element(program, state, inputs.map(|payload| payload >> 16), &mut stepped)?;
+        if let (Some(low), Some(high)) = (low, stepped.output) {
+            stepped.output = Some(low & 0xffff | high << 16);
+        }
+        Ok(stepped)
+    }
+
+    /// Does one element.
+    fn element(
+        &mut self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        inputs: [u32; 2],
+        stepped: &mut Stepped,
+    ) -> Result<(), CodeTrapKind> {
+        let row = self.start.op.row();
         let mut values = [0; 3];
         let mut input = 0;
         for (at, source) in self.start.sources.iter().enumerate() {
@@ -198,7 +238,7 @@ impl VectorState {
                     let (data, buffer) = fifo_data(program, fifo);
                     let held = &mut state.fifos[usize::from(fifo)];
                     let (value, activate) = held.pop(data, buffer, &mut state.memory)?;
-                    stepped.activate[0] = activate;
+                    stepped.activate[0] = stepped.activate[0].or(activate);
                     value
                 }
             };
@@ -208,8 +248,7 @@ impl VectorState {
         }
         self.value = row.apply(values, &mut self.carry);
         self.done = self.done.wrapping_add(1);
-        self.put(program, state, row, &mut stepped)?;
-        Ok(stepped)
+        self.put(program, state, row, stepped)
     }
 
     fn put(
@@ -234,7 +273,8 @@ impl VectorState {
             Stream::Fifo { fifo } => {
                 let (data, buffer) = fifo_data(program, fifo);
                 let held = &mut state.fifos[usize::from(fifo)];
-                stepped.activate[1] = held.push(data, buffer, &mut state.memory, self.value)?;
+                let activate = held.push(data, buffer, &mut state.memory, self.value)?;
+                stepped.activate[1] = stepped.activate[1].or(activate);
             }
             Stream::None | Stream::Input { .. } | Stream::Scalar(_) | Stream::Pointer { .. } => {}
         }
@@ -257,6 +297,11 @@ impl VectorState {
         {
             store_pointer(state, self.start.op.row().dest, address, self.value)?;
         }
+        if let Some(at) = self.start.zero
+            && let Stream::Memory(memory) = self.start.sources[usize::from(at)]
+        {
+            self.clear(program, state, &memory)?;
+        }
         for stream in std::iter::once(&self.start.dest).chain(&self.start.sources) {
             if let Stream::Memory(memory) = stream {
                 save_address(program, state, memory, self.done);
@@ -266,6 +311,21 @@ impl VectorState {
             self.keep_rest(state, length.saturating_sub(self.done) as u16);
         }
         Ok(u64::from(complete))
+    }
+
+    /// Writes zeros over what was read of a source.
+    fn clear(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        memory: &MemoryStream,
+    ) -> Result<(), CodeTrapKind> {
+        let mut walk = Walk::of(program, memory);
+        for _ in 0..self.done {
+            state.memory.store(u64::from(walk.address()), u32::from(memory.element), 0)?;
+            walk.advance();
+        }
+        Ok(())
     }
 
     /// After an early end, a FIFO side that had a length keeps the rest.
@@ -316,7 +376,7 @@ pub(super) fn save_address(
         return;
     };
     let mut dsr = state.dsr(at);
-    let mut walk = Walk::new(program, dsr.dsd, memory.element);
+    let mut walk = Walk::of(program, &MemoryStream { dsd: dsr.dsd, moved: dsr.moved, ..*memory });
     if walk.linear().is_some() {
         walk.skip(done as u16);
     } else {
@@ -324,8 +384,11 @@ pub(super) fn save_address(
             walk.advance();
         }
     }
-    dsr.dsd = dsr.dsd.with_base(walk.address());
-    state.load_dsr(at, dsr);
+    match walk.moved() {
+        Some(moved) => dsr.moved = moved,
+        None => (dsr.dsd, dsr.moved) = (dsr.dsd.with_base(walk.address()), 0),
+    }
+    state.store_dsr(at, dsr);
 }
 
 fn fifo_data(program: &LoadedProgram, fifo: u16) -> (&Fifo, u32) {

@@ -4,10 +4,12 @@ use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{Dsd, DsrFile, DsrRef, FabricDsd, INFINITE};
 use dflow_ir::func::Local;
 use dflow_ir::image::MemoryMap;
-use dflow_ir::inst::{Operand, Priority, VectorInst, VectorOptions};
+use dflow_ir::inst::{Operand, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
-use dflow_ir::program::{Fifo, FifoId, Global, GlobalId, Profile, Program, Shape, ShapeId};
+use dflow_ir::program::{
+    Fifo, FifoAction, FifoId, Global, GlobalId, Profile, Program, Shape, ShapeId,
+};
 use dflow_ir::target::{Target, TargetId};
 use proptest::prelude::*;
 
@@ -38,6 +40,10 @@ fn program() -> LoadedProgram {
         element: 4,
         activate_pop: Some(9),
         activate_push: Some(8),
+        empty: FifoAction::default(),
+        full: FifoAction::default(),
+        priority: None,
+        single: false,
     });
     let map = MemoryMap {
         globals: vec![(GlobalId::from_u32(0), 1024)],
@@ -112,14 +118,7 @@ fn start(
 }
 
 fn fabric(input: bool, extent: u16) -> Dsd {
-    let desc = FabricDsd {
-        input,
-        queue: 3,
-        color: Color::new(5),
-        control: false,
-        indexed: false,
-        advance_switch: false,
-    };
+    let desc = FabricDsd { input, queue: 3, color: Color::new(5), ..FabricDsd::default() };
     Dsd::fabric(desc, extent)
 }
 
@@ -149,7 +148,7 @@ fn stream(given: &Given, bytes: u32, extent: u16, is_dest: bool) -> Stream {
         Given::Scalar(value) if is_dest => return Stream::Pointer { address: value as u16 % 900 },
         Given::Scalar(value) => return Stream::Scalar(value),
     };
-    Stream::Memory(crate::exec::MemoryStream { dsd, element: bytes as u8, done: 0, save: None })
+    Stream::Memory(crate::exec::MemoryStream { dsd, element: bytes as u8, moved: 0, save: None })
 }
 
 proptest! {
@@ -182,7 +181,9 @@ proptest! {
             microthread: 0,
             activate: None,
             unblock: None,
-            priority: Priority::Low,
+            priority: None,
+            packed: false,
+            zero: None,
             on_control: dflow_ir::inst::OnControl::Ignore,
             loc: Loc::default(),
         };
@@ -364,7 +365,7 @@ fn fifos_end_a_synchronous_operation_early_and_activate_when_room_comes() {
         assert_eq!(running.fifo_check(&program, &mut state), FifoCheck::Ready);
         running.step(&program, &mut state, [0; 2]).unwrap();
     }
-    assert_eq!(running.fifo_check(&program, &mut state), FifoCheck::End);
+    assert_eq!(running.fifo_check(&program, &mut state), FifoCheck::End { complete: false });
     assert_eq!(running.finish(&program, &mut state, false), Ok(0));
     let pop = vector("mov32", memory(), &[fifo]);
     let dest = Dsd::mem1d(100, 2, 1, false).0;

@@ -5,6 +5,7 @@
 
 use dflow_ir::dsd::{Dsd, DsdKind};
 
+use crate::exec::MemoryStream;
 use crate::exec::program::LoadedProgram;
 
 /// A cursor over the byte addresses of a descriptor.
@@ -16,14 +17,33 @@ pub(super) struct Walk {
     extents: [u16; 4],
     counts: [u16; 4],
     dims: u8,
+    /// A ring: its base, and elements after which it starts there again. It counts in `counts[0]`.
+    ring: Option<(u16, u16)>,
 }
 
 impl Walk {
+    /// The walk over an operand.
+    pub(super) fn of(program: &LoadedProgram, memory: &MemoryStream) -> Walk {
+        let mut walk = Walk::new(program, memory.dsd, memory.element);
+        if walk.ring.is_some() {
+            walk.counts[0] = memory.moved;
+        }
+        if walk.ring.is_some() || walk.linear().is_some() {
+            walk.address = walk.address.wrapping_add(walk.steps[0].wrapping_mul(memory.moved));
+        } else {
+            (0..memory.moved).for_each(|_| walk.advance());
+        }
+        walk
+    }
+
     /// A walk from the descriptor's base, with elements of `bytes` bytes.
-    pub(super) fn new(program: &LoadedProgram, dsd: Dsd, bytes: u8) -> Walk {
+    fn new(program: &LoadedProgram, dsd: Dsd, bytes: u8) -> Walk {
         let mut walk = Walk { address: dsd.base(), dims: 1, ..Walk::default() };
         let step = |stride: i16| (stride as u16).wrapping_mul(u16::from(bytes));
-        if dsd.kind() == DsdKind::Mem4d {
+        if dsd.kind() == DsdKind::Ring {
+            walk.steps[0] = u16::from(bytes);
+            walk.ring = Some((dsd.base(), dsd.wrap()));
+        } else if dsd.kind() == DsdKind::Mem4d {
             let dims = program.program().shapes.get(dsd.shape()).map_or(&[][..], |s| &s.dims);
             walk.dims = dims.len().clamp(1, 4) as u8;
             for (at, &(extent, stride)) in dims.iter().take(4).enumerate() {
@@ -43,13 +63,20 @@ impl Walk {
 
     /// Byte step, if every step is the same.
     pub(super) fn linear(&self) -> Option<i16> {
-        (self.dims == 1).then_some(self.steps[0] as i16)
+        (self.dims == 1 && self.ring.is_none()).then_some(self.steps[0] as i16)
     }
 
     /// To the next element: the innermost dimension first.
     pub(super) fn advance(&mut self) {
         let mut dim = usize::from(self.dims) - 1;
         self.address = self.address.wrapping_add(self.steps[dim]);
+        if let Some((base, wrap)) = self.ring {
+            self.counts[0] = self.counts[0].wrapping_add(1);
+            if self.counts[0] == wrap {
+                (self.address, self.counts[0]) = (base, 0);
+            }
+            return;
+        }
         while dim > 0 {
             self.counts[dim] += 1;
             if self.counts[dim] < self.extents[dim] {
@@ -60,6 +87,11 @@ impl Walk {
             dim -= 1;
             self.address = self.address.wrapping_sub(back).wrapping_add(self.steps[dim]);
         }
+    }
+
+    /// Elements from a ring's base to where it stands.
+    pub(super) fn moved(&self) -> Option<u16> {
+        self.ring.map(|_| self.counts[0])
     }
 
     /// `count` elements on (linear walks).

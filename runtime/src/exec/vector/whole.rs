@@ -65,10 +65,9 @@ impl Plan {
     fn new(program: &LoadedProgram, start: &VectorStart) -> Plan {
         let seed = reduction(start);
         let place = |stream: Stream| match stream {
-            Stream::Memory(memory) => Place::Memory {
-                walk: Walk::new(program, memory.dsd, memory.element),
-                bytes: memory.element,
-            },
+            Stream::Memory(memory) => {
+                Place::Memory { walk: Walk::of(program, &memory), bytes: memory.element }
+            }
             Stream::Scalar(value) => Place::Value(value),
             Stream::None
             | Stream::Input { .. }

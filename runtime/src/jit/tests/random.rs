@@ -6,7 +6,9 @@ use dflow_ir::builder::FuncBuilder;
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{DsrFile, DsrRef, FabricDsd};
 use dflow_ir::func::{Func, Local, Signature};
-use dflow_ir::inst::{ClockOp, InstData, Operand, Terminator, VectorInst, VectorOptions};
+use dflow_ir::inst::{
+    ClockOp, DsrField, InstData, Operand, QueueState, Terminator, VectorInst, VectorOptions,
+};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{FuncId, Profile, Program, Shape, ShapeId, SigId, SlotId};
@@ -216,6 +218,10 @@ impl<'a> Gen<'a> {
                 let src = self.any(Ty::I8);
                 self.b.inst(InstData::Store { addr: dst, offset: 0, src });
             }
+            5 => {
+                let id = self.any(Ty::I16);
+                self.b.inst(InstData::SetRandom { id });
+            }
             4 => {
                 let cond = self.any(Ty::I8);
                 let one = self.b.constant(Ty::I8, 1);
@@ -232,6 +238,12 @@ impl<'a> Gen<'a> {
     }
 
     fn wait(&mut self) {
+        if self.rng.below(3) == 0 {
+            let dst = self.any(Ty::I16);
+            let state = self.rng.pick(&[QueueState::InputEmpty, QueueState::OutputFull]);
+            self.b.inst(InstData::Queues { dst, state });
+            return;
+        }
         let op = self.rng.pick(&[ClockOp::Enable, ClockOp::Reset, ClockOp::Read]);
         let dst = (op == ClockOp::Read).then(|| self.any(Ty::I64));
         self.b.inst(InstData::Clock { op, dst });
@@ -283,6 +295,15 @@ impl<'a> Gen<'a> {
         dst
     }
 
+    fn ring(&mut self) -> Local {
+        let dst = self.b.local(Ty::I64);
+        let [base, extent, wrap] = [self.rng.below(400) as u64 * 2, 12, 5];
+        let [base, extent, wrap] =
+            [base, extent, wrap].map(|value| self.b.constant(Ty::I16, value));
+        self.b.inst(InstData::MakeRing { dst, base, extent, wrap });
+        dst
+    }
+
     fn change(&mut self, dsd: Local) {
         let small = self.rng.below(12) as u64;
         let small = self.b.constant(Ty::I16, small);
@@ -303,9 +324,8 @@ impl<'a> Gen<'a> {
             input,
             queue,
             color: Color::new(queue),
-            control: false,
             indexed: self.rng.below(2) == 0,
-            advance_switch: false,
+            ..FabricDsd::default()
         };
         let extent = self.rng.below(9) as u64;
         let extent = self.b.constant(Ty::I16, extent);
@@ -319,7 +339,11 @@ impl<'a> Gen<'a> {
             1 => {
                 let file = if input { DsrFile::Src1 } else { DsrFile::Dest };
                 let dsr = DsrRef { file, index: self.rng.below(3) as u8 };
-                let dsd = if self.rng.below(3) == 0 { self.fabric(input) } else { self.dsd() };
+                let dsd = match self.rng.below(4) {
+                    0 => self.fabric(input),
+                    1 | 2 => self.ring(),
+                    _ => self.dsd(),
+                };
                 let index = (self.rng.below(3) == 0).then(|| self.any(Ty::I16));
                 self.b.inst(InstData::LoadDsr {
                     dsr,
@@ -327,7 +351,14 @@ impl<'a> Gen<'a> {
                     options: VectorOptions { index, ..VectorOptions::default() },
                     save_address: self.rng.below(2) == 0,
                     single_step: false,
+                    xdsr: None,
                 });
+                if self.rng.below(4) == 0 {
+                    let field = self.rng.pick(&[DsrField::Base, DsrField::Extent]);
+                    let value = self.rng.below(12) as u64 * 2;
+                    let value = self.b.constant(Ty::I16, value);
+                    self.b.inst(InstData::SetDsr { dsr, field, value });
+                }
                 Operand::Dsr(dsr)
             }
             _ => Operand::Memory(self.dsd()),

@@ -76,6 +76,10 @@ impl Translator<'_> {
             InstData::MakeFabric { dst, desc, extent } => {
                 self.pack(*dst, Dsd::fabric(*desc, 0).0, &[(*extent, EXTENT)]);
             }
+            InstData::MakeRing { dst, base, extent, wrap } => {
+                let bits = Dsd::ring(0, 0, 0).0;
+                self.pack(*dst, bits, &[(*base, 0), (*extent, EXTENT), (*wrap, STRIDE)]);
+            }
             InstData::DsdMoveBase { dst, src, delta } => self.move_base(*dst, *src, *delta),
             InstData::DsdSetBase { dst, src, base } => self.replace_field(*dst, *src, *base, 0),
             InstData::DsdSetExtent { dst, src, extent } => {
@@ -85,9 +89,13 @@ impl Translator<'_> {
                 self.replace_field(*dst, *src, *stride, STRIDE);
             }
             InstData::Vector(vector) => self.vector(inst, vector),
-            InstData::LoadDsr { dsr: _, dsd, options, save_address: _, single_step: _ } => {
+            InstData::LoadDsr { dsr: _, dsd, options, .. } => {
                 let (dsd, index) = (self.raw(*dsd), self.word(options.index));
                 self.with_place(inst, Helper::LoadDsr, &[dsd, index]);
+            }
+            InstData::SetDsr { dsr: _, field: _, value } => {
+                let value = self.raw(*value);
+                self.with_place(inst, Helper::SetDsr, &[value]);
             }
             InstData::SetFifoLength { fifo: _, write_side: _, length } => {
                 let length = self.raw(*length);
@@ -112,7 +120,15 @@ impl Translator<'_> {
                 let (addr, src) = (self.raw(*addr), self.raw(*src));
                 self.with_place(inst, Helper::SetConfig, &[addr, src]);
             }
-            InstData::Clock { .. } | InstData::GetConfig { .. } | InstData::Host { .. } => {
+            InstData::SetRandom { id } => {
+                let id = self.raw(*id);
+                let id = self.b.ins().ireduce(types::I32, id);
+                self.call_helper(Helper::SetRandom, &[id]);
+            }
+            InstData::Clock { .. }
+            | InstData::GetConfig { .. }
+            | InstData::Queues { .. }
+            | InstData::Host { .. } => {
                 self.stop(inst);
             }
             InstData::Assert { cond, message: _ } => {

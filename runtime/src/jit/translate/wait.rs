@@ -100,7 +100,8 @@ impl Translator<'_> {
         let done = self.b.create_block();
         self.split(status, point, done, &[]);
         self.b.switch_to_block(done);
-        let complete = self.b.ins().iconst(types::I8, 1);
+        let complete = self.load_field(types::I64, field!(result));
+        let complete = self.b.ins().ireduce(types::I8, complete);
         let now = self.load_field(types::I32, field!(cycles));
         self.b.ins().jump(go_on, &[complete.into(), now.into()]);
         if point != 0 {
@@ -118,7 +119,8 @@ impl Translator<'_> {
         }
     }
 
-    /// A clock access, the read of a register or a host operation: always stops.
+    /// A clock access, the read of a register, a question about queues or a host operation: always
+    /// stops.
     pub(super) fn stop(&mut self, inst: Inst) {
         let mut before = Vec::new();
         let (helper, value, dsts): (Helper, Option<Local>, &[Local]) = match &self.func.insts[inst]
@@ -132,6 +134,7 @@ impl Translator<'_> {
                 before.push(self.raw(*addr));
                 (Helper::GetConfig, Some(*dst), &[])
             }
+            InstData::Queues { dst, state: _ } => (Helper::Queues, Some(*dst), &[]),
             _ => return,
         };
         self.store_cycles();

@@ -119,10 +119,10 @@ fn program(part: Part, parity: u16, words: u16, rounds: u16) -> Program {
     program.tasks.push(TaskBinding { kind: TaskKind::Local, id: TASK, func, loc });
     program.initial_flags.push(InitialFlag { op: FlagOp::Activate, id: TASK, loc });
     if part != Part::East {
-        program.queues.push(QueueBinding { input: true, queue: 2, color: from_east, loc });
+        program.queues.push(QueueBinding::new(true, 2, from_east, loc));
     }
     if part != Part::West {
-        program.queues.push(QueueBinding { input: false, queue: 2, color: to_west, loc });
+        program.queues.push(QueueBinding::new(false, 2, to_west, loc));
     }
     program
 }
@@ -191,14 +191,7 @@ fn transfer(
     let extent = b.constant(Ty::I16, words.into());
     let stride = b.constant(Ty::I16, 1);
     let mut fabric = |input: bool, color| {
-        let desc = FabricDsd {
-            input,
-            queue: 2,
-            color: Some(color),
-            control: false,
-            indexed: false,
-            advance_switch: false,
-        };
+        let desc = FabricDsd { input, queue: 2, color: Some(color), ..FabricDsd::default() };
         let dst = b.local(Ty::I64);
         b.inst(InstData::MakeFabric { dst, desc, extent });
         Operand::Fabric(dst)

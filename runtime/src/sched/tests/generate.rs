@@ -193,7 +193,7 @@ impl Build<'_> {
             if has_queue {
                 let loc = Loc::default();
                 let color = Color::new(color).unwrap();
-                self.spec.programs[pe].queues.push(QueueBinding { input: true, queue, color, loc });
+                self.spec.programs[pe].queues.push(QueueBinding::new(true, queue, color, loc));
             }
             if data {
                 let acts = if self.style.plain { Vec::new() } else { self.acts(pe, &[], 2) };
@@ -271,7 +271,8 @@ impl Build<'_> {
                 let id = if self.rng.chance(50) { self.local() } else { self.rng.below(8) as u16 };
                 Act::Flag(op, id)
             }
-            4 => Act::Yield,
+            4 if self.rng.chance(50) => Act::Yield,
+            4 => self.core_act(),
             _ => match self.transfer(pe, read) {
                 Some(start) => Act::Vector(Box::new(start)),
                 None => Act::Work(3),
@@ -282,6 +283,35 @@ impl Build<'_> {
     fn local(&mut self) -> u16 {
         let wild = self.rng.below(1000) < self.style.wild;
         24 + self.rng.below(if wild { 8 } else { 4 }) as u16
+    }
+
+    /// Priorities and flushes; now and then another color for a queue.
+    fn core_act(&mut self) -> Act {
+        let op = self.rng.pick(&[
+            FlagOp::RaiseTask,
+            FlagOp::LowerTask,
+            FlagOp::RaiseChannel,
+            FlagOp::LowerChannel,
+            FlagOp::MainPriority,
+            FlagOp::FlushInput,
+            FlagOp::FlushOutput,
+            FlagOp::EndFlushInput,
+            FlagOp::EndFlushOutput,
+            FlagOp::BindInput,
+            FlagOp::BindOutput,
+        ]);
+        let id = match op {
+            FlagOp::RaiseTask | FlagOp::LowerTask => self.local(),
+            FlagOp::MainPriority => self.rng.below(4) as u16,
+            FlagOp::BindInput | FlagOp::BindOutput if self.rng.chance(80) => {
+                return Act::Work(1);
+            }
+            FlagOp::BindInput | FlagOp::BindOutput => {
+                (self.rng.below(6) | self.rng.below(8) << 8) as u16
+            }
+            _ => self.rng.below(6) as u16,
+        };
+        Act::Flag(op, id)
     }
 
     /// A send, a receive or a relay.
@@ -310,6 +340,7 @@ impl Build<'_> {
                         control: true,
                         index: 0,
                         advance_switch: self.rng.chance(30),
+                        transform: false,
                     };
                 } else if self.rng.chance(10) {
                     dest = Stream::Output {
@@ -318,6 +349,7 @@ impl Build<'_> {
                         control: false,
                         index: 0,
                         advance_switch: true,
+                        transform: false,
                     };
                 }
                 let mut start = vector(dest, Stream::Scalar(0), words);
@@ -332,7 +364,12 @@ impl Build<'_> {
             }
             (_, _, None) => return None,
         };
-        start.priority = self.rng.pick(&[Priority::Low, Priority::Medium, Priority::High]);
+        start.priority = self.rng.pick(&[
+            None,
+            Some(Priority::Low),
+            Some(Priority::Medium),
+            Some(Priority::High),
+        ]);
         if self.rng.chance(40) {
             start.activate = Some(self.local() as u8);
         } else if self.rng.chance(20) {

@@ -124,7 +124,7 @@ fn vector(spec: &Spec, b: &mut FuncBuilder, start: &VectorStart) {
     let extent = b.constant(Ty::I16, length.into());
     let operand = |b: &mut FuncBuilder, stream: &Stream| {
         let (desc, input) = match *stream {
-            Stream::Input { queue, color } => ((queue, color, false, false), true),
+            Stream::Input { queue, color, .. } => ((queue, color, false, false), true),
             Stream::Output { queue, color, control, advance_switch, .. } => {
                 ((queue, color, control, advance_switch), false)
             }
@@ -137,7 +137,8 @@ fn vector(spec: &Spec, b: &mut FuncBuilder, start: &VectorStart) {
         };
         let (queue, color, control, advance_switch) = desc;
         let color = Color::new(color);
-        let desc = FabricDsd { input, queue, color, control, indexed: false, advance_switch };
+        let desc =
+            FabricDsd { input, queue, color, control, advance_switch, ..FabricDsd::default() };
         let dst = b.local(Ty::I64);
         b.inst(InstData::MakeFabric { dst, desc, extent });
         Operand::Fabric(dst)

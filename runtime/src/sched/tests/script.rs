@@ -248,7 +248,9 @@ pub(super) fn vector(dest: Stream, source: Stream, length: u32) -> VectorStart {
         microthread: 0,
         activate: None,
         unblock: None::<Unblock>,
-        priority: Priority::Low,
+        priority: Some(Priority::Low),
+        packed: false,
+        zero: None,
         on_control: OnControl::Ignore,
         loc: Loc::default(),
     }
@@ -256,10 +258,17 @@ pub(super) fn vector(dest: Stream, source: Stream, length: u32) -> VectorStart {
 
 /// An output stream of data wavelets.
 pub(super) fn output(queue: u8, color: u8) -> Stream {
-    Stream::Output { queue, color, control: false, index: 0, advance_switch: false }
+    Stream::Output {
+        queue,
+        color,
+        control: false,
+        index: 0,
+        advance_switch: false,
+        transform: false,
+    }
 }
 
 /// An input stream.
 pub(super) fn input(queue: u8, color: u8) -> Stream {
-    Stream::Input { queue, color }
+    Stream::Input { queue, color, transform: false }
 }

@@ -32,7 +32,7 @@ fn route(spec: &mut Spec, pe: usize, of: u8, rx: &[Port], tx: &[Port]) {
 }
 
 fn bind(spec: &mut Spec, pe: usize, queue: u8, of: u8) {
-    let binding = QueueBinding { input: true, queue, color: color(of), loc: Loc::default() };
+    let binding = QueueBinding::new(true, queue, color(of), Loc::default());
     spec.programs[pe].queues.push(binding);
 }
 
@@ -216,8 +216,14 @@ fn a_control_wavelet_switches_after_it_has_passed() {
         bind(&mut spec, pe, 2, 3);
         starts(&mut spec, pe, 9, vec![receive(2, 3, 3)]);
     }
-    let advance =
-        Stream::Output { queue: 2, color: 3, control: true, index: 0, advance_switch: false };
+    let advance = Stream::Output {
+        queue: 2,
+        color: 3,
+        control: true,
+        index: 0,
+        advance_switch: false,
+        transform: false,
+    };
     let mut control = vector(advance, Stream::None, 1);
     // The script sends its hash; a control word of PE 0 starts as 1: NOP. Use a relay of a host
     // word instead.

@@ -1,5 +1,6 @@
 //! Descriptors made from others.
 
+use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::memory::pointee_bytes;
@@ -32,7 +33,9 @@ pub(in crate::builtins) fn increment_offset(sema: &mut Sema<'_, '_>, call: Call<
                 base.offset += bytes;
                 return Ok(known(ty, DsdValue::Mem4d { base, dims, indexed }));
             }
-            Some(DsdValue::Fabric { .. }) | None => constant_word(bytes, elements_span),
+            Some(DsdValue::Fabric { .. } | DsdValue::Ring { .. }) | None => {
+                constant_word(bytes, elements_span)
+            }
         },
     };
     let dsd = sema.scalar_of(dsd, span)?;
@@ -49,7 +52,7 @@ pub(in crate::builtins) fn set_base(sema: &mut Sema<'_, '_>, call: Call<'_>) -> 
     let common = sema.types.common;
     let allowed = [common.mem1d_dsd, common.mem4d_dsd];
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &allowed, call.name)?;
-    let address = base_arg(sema, call)?;
+    let address = address_arg(sema, call.args[1])?;
     match (address.known(), dsd_of(&dsd)) {
         (Some(base), Some(DsdValue::Mem1d { base: _, extent, stride, indexed })) => {
             Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }))
@@ -71,10 +74,10 @@ pub(in crate::builtins) fn set_base(sema: &mut Sema<'_, '_>, call: Call<'_>) -> 
     }
 }
 
-/// The address in the second argument: an array's, or a pointer.
-fn base_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Address> {
-    let span = sema.expr_span(call.args[1]);
-    let place = sema.place(call.args[1])?;
+/// The address in an argument: an array's, or a pointer.
+pub(super) fn address_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Address> {
+    let span = sema.expr_span(arg);
+    let place = sema.place(arg)?;
     let ty = sema.place_type(&place);
     match *sema.types.get(ty) {
         Type::Array { elem, .. } => {
@@ -122,7 +125,7 @@ pub(in crate::builtins) fn set_length(sema: &mut Sema<'_, '_>, call: Call<'_>) -
             let extent = word(sema, length, length_span)?;
             return Ok(computed(ty, ExprKind::Fabric { desc, extent }, call.span));
         }
-        (_, Some(DsdValue::Mem4d { .. }) | None) => {}
+        (_, Some(DsdValue::Mem4d { .. } | DsdValue::Ring { .. }) | None) => {}
     }
     let dsd = sema.scalar_of(dsd, span)?;
     let extent = word(sema, length, length_span)?;

@@ -9,7 +9,7 @@ use super::memory::required;
 use super::{computed, known, word};
 use crate::builtins::args::{Options, wrong_type};
 use crate::builtins::queue;
-use crate::builtins::vector::settings::choice;
+use crate::builtins::vector::settings::{self, choice};
 use crate::sema::value::DsdValue;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::ExprKind;
@@ -35,7 +35,8 @@ const OUTPUT: &[&str] = &[
     "zero",
     "control_transform",
 ];
-const MODES: &[&str] = &["simd_off", "simd_32", "simd_64", "simd_32_or_64", "simd_max"];
+/// Modes of both generations and all releases.
+pub(super) const MODES: &[&str] = &["simd_off", "simd_32", "simd_64", "simd_32_or_64", "simd_max"];
 
 /// A `fabin_dsd` or `fabout_dsd`; its extent may be a run-time one.
 pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span) -> R<Operand> {
@@ -45,7 +46,6 @@ pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span
         let message = "a layout has no queues: make this descriptor in the code of a PE";
         return sema.fail(codes::BUILTIN_CONTEXT, message, span, "made here");
     }
-    refuse(sema, &options)?;
     let common = sema.types.common;
     let ty = if input { common.fabin_dsd } else { common.fabout_dsd };
     let (extent, extent_span) = required(sema, &options, "extent", what)?;
@@ -58,6 +58,10 @@ pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span
         control: options.flag(sema, "control")?,
         indexed: options.flag(sema, "wavelet_index_offset")?,
         advance_switch: options.flag(sema, "advance_switch")?,
+        packed: packed(sema, &options, span)?,
+        transform: options.flag(sema, "control_transform")?,
+        priority: settings::priority(sema, &options)?,
+        zero: zero(sema, &options)?,
     };
     if let Operand::Const(extent) = extent {
         return Ok(known(ty, DsdValue::Fabric { desc, extent }));
@@ -151,27 +155,19 @@ fn color_of(
     }
 }
 
-/// Options that exist and do nothing yet are taken only where they ask for what happens anyway.
-fn refuse(sema: &mut Sema<'_, '_>, options: &Options) -> R<()> {
-    if let Some((value, span)) = options.value(sema, "simd_mode")?
-        && choice(sema, &value, span, MODES, "`.simd_mode`")? != "simd_off"
-    {
-        let message = "packed elements are not supported yet: a wavelet carries one element";
-        return sema.fail(codes::NOT_SUPPORTED, message, span, "this mode");
-    }
-    if let Some((value, span)) = options.value(sema, "priority")?
-        && choice(sema, &value, span, &["low", "medium", "high"], "`.priority`")? != "low"
-    {
-        let message = "priorities of descriptors are not supported yet: give them to the operation";
-        return sema.fail(codes::NOT_SUPPORTED, message, span, "this priority");
-    }
-    if options.flag(sema, "control_transform")? {
-        let message = "`.control_transform` is not supported yet: FIFOs do not mark wavelets";
-        return sema.fail(codes::NOT_SUPPORTED, message, options.span, "asked for here");
-    }
-    if let Some((_, span)) = options.get("zero") {
-        let message = "`.zero` is not supported yet: clear the source by an operation of its own";
-        return sema.fail(codes::NOT_SUPPORTED, message, span, "asked for here");
-    }
-    Ok(())
+/// Whether two elements of 16 bits may share a wavelet: as `.simd_mode` says, else as the programs
+/// of the chosen SDK release expect.
+fn packed(sema: &mut Sema<'_, '_>, options: &Options, span: Span) -> R<bool> {
+    let Some((value, mode_span)) = options.value(sema, "simd_mode")? else {
+        return Ok(sema.packs_by_default(span));
+    };
+    Ok(choice(sema, &value, mode_span, MODES, "`.simd_mode`")? != "simd_off")
+}
+
+/// Which vector source is cleared at the end.
+fn zero(sema: &mut Sema<'_, '_>, options: &Options) -> R<Option<u8>> {
+    let Some((value, span)) = options.value(sema, "zero")? else { return Ok(None) };
+    let sources = ["first_source", "second_source"];
+    let chosen = choice(sema, &value, span, &sources, "`.zero`")?;
+    Ok(Some(u8::from(chosen == "second_source")))
 }

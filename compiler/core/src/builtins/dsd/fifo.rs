@@ -1,13 +1,15 @@
 //! FIFOs over global arrays.
 
-use dflow_ir::program::{Fifo, GlobalId};
+use dflow_ir::dsd::{DsrFile, DsrRef};
+use dflow_ir::program::{Fifo, FifoAction, GlobalId};
 use dflow_syntax::{Diagnostic, Span, codes};
 
+use super::fabric::MODES;
 use super::{element_bytes, number, word};
 use crate::builtins::Call;
 use crate::builtins::args::{Options, wrong_type};
 use crate::builtins::task::local_id_of;
-use crate::builtins::vector::settings::choice;
+use crate::builtins::vector::settings::{self as vector, choice};
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, PointerBase, Value};
 use crate::sema::{Operand, R, Sema};
@@ -49,13 +51,16 @@ pub(in crate::builtins) fn allocate_fifo(sema: &mut Sema<'_, '_>, call: Call<'_>
         let message = "this array is the buffer of another FIFO";
         return sema.fail(codes::INVALID_ARGUMENT, message, span, "used twice");
     }
-    let (activate_pop, activate_push) = actions(sema, call)?;
+    let settings = settings(sema, call)?;
     let global = sema.program_global(base, span)?;
     let buffer = GlobalId::from_u32(global.0);
     let program = sema.program_mut();
     let idx = program.typed.fifos.len() as u32;
     program.fifos.insert(base, idx);
-    program.typed.fifos.push(Fifo { buffer, capacity, element, activate_pop, activate_push });
+    program.typed.fifos.push(Fifo { buffer, capacity, element, ..settings.fifo });
+    if let Some(registers) = settings.registers {
+        sema.program_mut().fifo_registers.extend(registers.map(|dsr| (dsr, idx)));
+    }
     Ok(Operand::Const(Value::new(sema.types.common.fifo, Data::Fifo(idx))))
 }
 
@@ -87,32 +92,109 @@ fn buffer(sema: &mut Sema<'_, '_>, call: Call<'_>, span: Span) -> R<(PointerBase
     ))
 }
 
-/// Tasks activated by pops and pushes. What happens at an empty or full FIFO is always the
-/// default: asynchronous operations wait, others end.
-fn actions(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(Option<u8>, Option<u8>)> {
+/// What the settings say of a FIFO, but for its buffer.
+struct Settings {
+    fifo: Fifo,
+    /// Registers that hold it: as destination and as source.
+    registers: Option<[DsrRef; 2]>,
+}
+
+fn settings(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Settings> {
     let options = match call.args.get(1) {
         Some(&arg) => Options::read(sema, arg, FIELDS, "a FIFO")?,
-        None => return Ok((None, None)),
+        None => Options::none(call.span),
     };
-    for name in ["empty_action", "full_action"] {
-        if let Some((value, span)) = options.value(sema, name)?
-            && choice(sema, &value, span, ACTIONS, &format!("`.{name}`"))? != "test_or_suspend"
-        {
-            let message = format!("`.{name}` is not supported yet but for `.test_or_suspend`");
-            return sema.fail(codes::NOT_SUPPORTED, message, span, "this action");
-        }
-    }
-    for name in ["priority", "simd_mode", "dest", "src", "xdsr"] {
-        if let Some((_, span)) = options.get(name) {
-            let message = format!("`.{name}` of a FIFO is not supported yet");
-            return sema.fail(codes::NOT_SUPPORTED, message, span, "given here");
-        }
-    }
     let mut task = |name| match options.value(sema, name)? {
         Some((value, span)) => local_id_of(sema, &value, span).map(Some),
         None => Ok(None),
     };
-    Ok((task("activate_pop")?, task("activate_push")?))
+    let (activate_pop, activate_push) = (task("activate_pop")?, task("activate_push")?);
+    let (empty, full) =
+        (action(sema, &options, "empty_action")?, action(sema, &options, "full_action")?);
+    if options.get("priority").is_some() && !sema.target.data_task_by_queue {
+        wrong_target(sema, &options, "priority", "give it to the operation")?;
+    }
+    let single = match options.value(sema, "simd_mode")? {
+        Some((value, span)) => choice(sema, &value, span, MODES, "`.simd_mode`")? == "simd_off",
+        None => false,
+    };
+    let fifo = Fifo {
+        buffer: GlobalId::from_u32(0),
+        capacity: 1,
+        element: 2,
+        activate_pop,
+        activate_push,
+        empty,
+        full,
+        priority: vector::priority(sema, &options)?,
+        single,
+    };
+    Ok(Settings { fifo, registers: registers(sema, &options)? })
+}
+
+/// What happens at an empty or full FIFO; wse2 knows less of it.
+fn action(sema: &mut Sema<'_, '_>, options: &Options, name: &str) -> R<FifoAction> {
+    let Some((value, span)) = options.value(sema, name)? else {
+        return Ok(FifoAction::default());
+    };
+    let action = match choice(sema, &value, span, ACTIONS, &format!("`.{name}`"))? {
+        "terminate" => FifoAction::Terminate,
+        "suspend" => FifoAction::Suspend,
+        "fault" => FifoAction::Fault,
+        _ => FifoAction::TestOrSuspend,
+    };
+    let only_there =
+        name == "full_action" || matches!(action, FifoAction::Suspend | FifoAction::Fault);
+    if only_there && !sema.target.data_task_by_queue {
+        let can = "`.empty_action` can be `.test_or_suspend` or `.terminate` here";
+        wrong_target(sema, options, name, can)?;
+    }
+    Ok(action)
+}
+
+/// A setting that the target does not have.
+fn wrong_target(sema: &mut Sema<'_, '_>, options: &Options, name: &str, instead: &str) -> R<()> {
+    let Some((_, span)) = options.get(name) else { return Ok(()) };
+    let target = sema.target.id.name();
+    Err(sema.report(
+        Diagnostic::new(
+            codes::WRONG_TARGET,
+            format!("{target} has no such `.{name}` of a FIFO"),
+            span,
+        )
+        .label("given here")
+        .help(instead.to_owned()),
+    ))
+}
+
+/// The registers that a program chose for a FIFO: all three of them, with one number for both
+/// sides.
+fn registers(sema: &mut Sema<'_, '_>, options: &Options) -> R<Option<[DsrRef; 2]>> {
+    let (dest, src, xdsr) =
+        (options.value(sema, "dest")?, options.value(sema, "src")?, options.value(sema, "xdsr")?);
+    let (Some((dest, _)), Some((src, _)), Some((xdsr, _))) = (&dest, &src, &xdsr) else {
+        if dest.is_none() && src.is_none() && xdsr.is_none() {
+            return Ok(None);
+        }
+        let message = "registers of a FIFO are chosen together: `.dest`, `.src` and `.xdsr`";
+        return sema.fail(codes::INVALID_ARGUMENT, message, options.span, "not all are given");
+    };
+    let ok = xdsr.ty == sema.types.common.xdsr;
+    match (&dest.data, &src.data) {
+        (Data::Dsr(dest), Data::Dsr(src))
+            if ok
+                && dest.file == DsrFile::Dest
+                && src.file == DsrFile::Src1
+                && dest.index == src.index =>
+        {
+            Ok(Some([*dest, *src]))
+        }
+        _ => {
+            let message = "a FIFO lies in a `dsr_dest` and the `dsr_src1` of the same number, \
+                           and an `xdsr`";
+            sema.fail(codes::INVALID_ARGUMENT, message, options.span, "other registers")
+        }
+    }
 }
 
 /// `@set_fifo_read_length(fifo, elements)`.

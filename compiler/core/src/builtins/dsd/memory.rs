@@ -75,6 +75,55 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     Ok(computed(common.mem1d_dsd, ExprKind::Mem1d { base, extent, stride, indexed }, span))
 }
 
+/// A `circbuf_dsd`: a vector that starts again at its base after `.wraparound` elements, by default
+/// those of the array.
+pub(super) fn ring(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
+    let what = "`circbuf_dsd`";
+    let fields = Options::read(sema, arg, &["base_address", "extent", "wraparound"], what)?;
+    let common = sema.types.common;
+    let (extent, extent_span) = required(sema, &fields, "extent", what)?;
+    let extent = sema.coerce(extent, common.u16, extent_span)?;
+    let (address, _) = base(sema, &fields, what)?;
+    let size = array_size(sema, &fields)?;
+    let wrap = match (fields.get("wraparound"), size) {
+        (Some((wrap, span)), _) => sema.coerce(wrap, common.u16, span)?,
+        (None, Some(size)) => Operand::Const(Value::int(common.u16, i128::from(size))),
+        (None, None) => {
+            let message = "`circbuf_dsd` over a pointer to elements needs `.wraparound`";
+            return sema.fail(codes::INVALID_DSD, message, fields.span, "it is not given here");
+        }
+    };
+    if let Operand::Const(value) = &wrap {
+        let known = sema.fix_int(value).unwrap_or(0);
+        if known == 0 || size.is_some_and(|size| known > i128::from(size)) {
+            let most = size.map_or(65_535, i128::from);
+            let message = format!("`.wraparound` is {known}, and can be 1 to {most}");
+            return sema.fail(codes::VALUE_OUT_OF_RANGE, message, fields.span, "given here");
+        }
+    }
+    let ty = common.circbuf_dsd;
+    if let (Some(base), Operand::Const(extent), Operand::Const(wrap)) =
+        (address.known(), &extent, &wrap)
+    {
+        let (extent, wrap) = (extent.clone(), wrap.clone());
+        return Ok(known(ty, DsdValue::Ring { base, extent, wrap }));
+    }
+    let base = sema.address_expr(&address, span)?;
+    let (extent, wrap) = (word(sema, extent, span)?, word(sema, wrap, span)?);
+    Ok(computed(ty, ExprKind::Ring { base, extent, wrap }, span))
+}
+
+/// Elements of the array that the base points to.
+fn array_size(sema: &mut Sema<'_, '_>, fields: &Options) -> R<Option<u64>> {
+    let (operand, _) = required(sema, fields, "base_address", "`circbuf_dsd`")?;
+    let ty = sema.operand_type(&operand);
+    let Type::Pointer { pointee, .. } = *sema.types.get(ty) else { return Ok(None) };
+    Ok(match sema.types.get(pointee) {
+        Type::Array { .. } => Some(sema.types.element_count(pointee)),
+        _ => None,
+    })
+}
+
 /// A `mem4d_dsd`: its shape is known, its base and offset may be run-time ones.
 pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
     let walk = walk(sema, arg, "`mem4d_dsd`")?;

@@ -12,7 +12,9 @@ mod fifo;
 mod memory;
 
 pub(super) use change::{increment_offset, set_base, set_length, set_stride};
-pub(super) use dsr::load_to_dsr;
+pub(super) use dsr::{
+    load_to_dsr, load_to_dsr_xdsr, load_to_dsr_xdsr_sr, set_dsr_base, set_dsr_length,
+};
 pub(super) use fifo::{allocate_fifo, set_fifo_read_length, set_fifo_write_length};
 
 use std::rc::Rc;
@@ -42,13 +44,10 @@ pub(super) fn get_dsd(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         Type::Mem4dDsd => memory::mem4d(sema, call.args[1], call.span),
         Type::FabinDsd => fabric::make(sema, true, call.args[1], call.span),
         Type::FaboutDsd => fabric::make(sema, false, call.args[1], call.span),
-        Type::CircbufDsd => {
-            let message = "`circbuf_dsd` is not supported yet: there are no extended registers";
-            sema.fail(codes::NOT_SUPPORTED, message, span, "this type")
-        }
+        Type::CircbufDsd => memory::ring(sema, call.args[1], call.span),
         _ => {
             let message = format!("`{}` is no type of descriptors", sema.type_name(ty));
-            let types = "`mem1d_dsd`, `mem4d_dsd`, `fabin_dsd` or `fabout_dsd`";
+            let types = "`mem1d_dsd`, `mem4d_dsd`, `circbuf_dsd`, `fabin_dsd` or `fabout_dsd`";
             Err(sema.report(
                 Diagnostic::new(codes::INVALID_ARGUMENT, message, span)
                     .label("this type")

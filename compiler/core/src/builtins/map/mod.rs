@@ -7,7 +7,9 @@
 
 mod walk;
 
+use dflow_ir::dsd::DsrRef;
 use dflow_ir::dsd::op::DsdOp;
+use dflow_ir::inst::DsrField;
 use dflow_ir::scalar::BinaryOp;
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{ExprId, FnDecl};
@@ -41,6 +43,8 @@ enum InputKind {
     Memory(Walk),
     /// The next wavelet: a descriptor of one element, and where it is put.
     Fabric { dsd: Expr, limit: Limit, temp: LocalIdx, ty: TypeId },
+    /// The next element of a register that is stepped through, and where it is put.
+    Register { dsr: DsrRef, temp: LocalIdx, ty: TypeId },
     /// The same for each element.
     Same(Operand),
 }
@@ -52,6 +56,8 @@ enum Output {
         dsd: Expr,
         limit: Limit,
     },
+    /// A register that is stepped through.
+    Register(DsrRef),
     /// A pointer: the last result remains.
     Pointer(Address),
 }
@@ -78,7 +84,7 @@ pub(super) fn map(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         _ => None,
     };
     let walks = inputs.iter().any(|input| !matches!(input.kind, InputKind::Same(_)))
-        || matches!(output, Some(Output::Memory(_) | Output::Fabric { .. }));
+        || matches!(output, Some(Output::Memory(_) | Output::Fabric { .. } | Output::Register(_)));
     if !walks {
         let message = "`@map` walks over a vector: none of its operands is a descriptor";
         return sema.fail(codes::INVALID_OPERANDS, message, call.span, "this call");
@@ -149,6 +155,14 @@ fn input(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Input> {
         let (dsd, limit) = walk::fabric(sema, operand, span)?;
         let temp = sema.new_memory(None, ty, span)?;
         InputKind::Fabric { dsd, limit, temp, ty }
+    } else if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
+        element_bytes(sema, ty, span)?;
+        if given != common.dsr_src1 && given != common.dsr_src0 {
+            let message = "inputs of `@map` are in a `dsr_src1` (or `dsr_src0`)";
+            return sema.fail(codes::INVALID_OPERANDS, message, span, "another register");
+        }
+        let temp = sema.new_memory(None, ty, span)?;
+        InputKind::Register { dsr, temp, ty }
     } else if given == common.fabout_dsd {
         let message = "a `fabout_dsd` is written to: it cannot be an input";
         return sema.fail(codes::INVALID_OPERANDS, message, span, "an input");
@@ -170,14 +184,10 @@ fn same(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span: Span) -> R<
     })
 }
 
-/// Registers and FIFOs.
+/// FIFOs.
 fn refuse(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<()> {
     match sema.types.get(ty) {
-        Type::DsrDest | Type::DsrSrc0 | Type::DsrSrc1 => {
-            let message = "registers in `@map` are not supported yet: give the descriptor itself";
-            sema.fail(codes::NOT_SUPPORTED, message, span, "a register")
-        }
-        Type::Fifo => {
+        Type::Fifo | Type::DsrFifoDest | Type::DsrFifoSrc1 => {
             let message = "a FIFO cannot be an operand of `@map`";
             sema.fail(codes::INVALID_OPERANDS, message, span, "a FIFO")
         }
@@ -194,6 +204,14 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
     refuse(sema, given, span)?;
     if given == common.mem1d_dsd || given == common.mem4d_dsd {
         return walk::memory(sema, operand, ty, span).map(Output::Memory);
+    }
+    if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
+        element_bytes(sema, ty, span)?;
+        if given != common.dsr_dest && given != common.dsr_src0 {
+            let message = "the output of `@map` is in a `dsr_dest` (or `dsr_src0`)";
+            return sema.fail(codes::INVALID_OPERANDS, message, span, "another register");
+        }
+        return Ok(Output::Register(dsr));
     }
     if given == common.fabout_dsd {
         element_bytes(sema, ty, span)?;
@@ -241,6 +259,7 @@ fn emit(
 ) -> R<()> {
     let counter = sema.new_scalar(None, Ty::I32);
     sema.emit(StmtKind::Set(counter, typed(ExprKind::Const(0), Ty::I32, span)), span);
+    restart(sema, inputs, output, span);
     let label = sema.new_label();
     let mut state =
         Loop { label, counter, cond: None, pending: Vec::new(), least: None, known_at: None, span };
@@ -268,6 +287,22 @@ fn emit(
     Ok(())
 }
 
+/// Registers begin at their first element, whatever an earlier `@map` left.
+fn restart(sema: &mut Sema<'_, '_>, inputs: &[Input], output: Option<&Output>, span: Span) {
+    let read = inputs.iter().filter_map(|input| match input.kind {
+        InputKind::Register { dsr, .. } => Some(dsr),
+        InputKind::Memory(_) | InputKind::Fabric { .. } | InputKind::Same(_) => None,
+    });
+    let written = match output {
+        Some(Output::Register(dsr)) => Some(*dsr),
+        _ => None,
+    };
+    for dsr in read.chain(written) {
+        let value = typed(ExprKind::Const(0), Ty::I16, span);
+        sema.emit(StmtKind::SetDsr { dsr, field: DsrField::Steps, value }, span);
+    }
+}
+
 /// One iteration: read the inputs, call, write the output.
 fn body(
     sema: &mut Sema<'_, '_>,
@@ -290,6 +325,10 @@ fn body(
                 state.put(sema, std::mem::replace(&mut first, false));
                 receive(sema, dsd, *temp, *ty, span)?
             }
+            InputKind::Register { dsr, temp, ty } => {
+                state.put(sema, std::mem::replace(&mut first, false));
+                step_in(sema, state, *dsr, (*temp, *ty), span)?
+            }
             InputKind::Same(operand) => operand.clone(),
         };
         args.push((operand, span));
@@ -297,11 +336,12 @@ fn body(
     match output {
         Some(Output::Memory(walk)) => state.ask(&walk.limit),
         Some(Output::Fabric { limit, .. }) => state.ask(limit),
-        Some(Output::Pointer(_)) | None => {}
+        Some(Output::Pointer(_) | Output::Register(_)) | None => {}
     }
     state.put(sema, first);
     let result = sema.call_with(callback.func, &callback.decl, args, state.span)?;
     match output {
+        Some(Output::Register(dsr)) => step_out(sema, state, *dsr, result, callback.ret),
         Some(output) => write(sema, output, result, callback.ret, state.span),
         None => Ok(()),
     }
@@ -356,6 +396,56 @@ impl Loop {
     }
 }
 
+/// A vector operation as a question: the loop ends unless it ran to its end.
+fn or_leave(sema: &mut Sema<'_, '_>, state: &Loop, vector: Vector, span: Span) {
+    let ran = typed(ExprKind::Vector(Box::new(vector)), Ty::I8, span);
+    let leave = Stmt { kind: StmtKind::Break(state.label), span };
+    sema.emit(StmtKind::If { cond: ran, then: Vec::new(), otherwise: vec![leave] }, span);
+}
+
+/// Reads one element through a register.
+fn step_in(
+    sema: &mut Sema<'_, '_>,
+    state: &Loop,
+    dsr: DsrRef,
+    (temp, ty): (LocalIdx, TypeId),
+    span: Span,
+) -> R<Operand> {
+    let machine = sema.machine_ty(ty, span)?;
+    let address = ExprKind::LocalAddress { local: temp, offset: 0 };
+    let address = typed(address, sema.profile().pointer(), span);
+    let vector = Vector {
+        op: move_of(sema, machine, span)?,
+        dest: typed::Operand::Pointer(address.clone()),
+        sources: vec![typed::Operand::Dsr(dsr)],
+        options: typed::Options::default(),
+    };
+    or_leave(sema, state, vector, span);
+    let element = typed(ExprKind::Load { address, offset: 0 }, machine, span);
+    Ok(Operand::Scalar { ty, expr: element })
+}
+
+/// Writes one element through a register.
+fn step_out(
+    sema: &mut Sema<'_, '_>,
+    state: &Loop,
+    dsr: DsrRef,
+    result: Operand,
+    ty: TypeId,
+) -> R<()> {
+    let span = state.span;
+    let result = sema.coerce(result, ty, span)?;
+    let machine = sema.machine_ty(ty, span)?;
+    let vector = Vector {
+        op: move_of(sema, machine, span)?,
+        dest: typed::Operand::Dsr(dsr),
+        sources: vec![typed::Operand::Scalar(sema.scalar_of(result, span)?)],
+        options: typed::Options::default(),
+    };
+    or_leave(sema, state, vector, span);
+    Ok(())
+}
+
 /// Receives one element into memory, and reads it.
 fn receive(
     sema: &mut Sema<'_, '_>,
@@ -393,6 +483,7 @@ fn write(
             walk.store(sema, value, span);
             Ok(())
         }
+        Output::Register(_) => Ok(()),
         Output::Pointer(address) => sema.store_memory(address, ty, result, span),
         Output::Fabric { dsd, limit: _ } => {
             let machine = sema.machine_ty(ty, span)?;

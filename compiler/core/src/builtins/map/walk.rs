@@ -91,6 +91,10 @@ fn known(sema: &mut Sema<'_, '_>, dsd: &DsdValue, bytes: i64, span: Span) -> R<P
             let message = "a fabric descriptor has no memory";
             sema.fail(codes::INVALID_DSD, message, span, "used as memory")
         }
+        DsdValue::Ring { .. } => {
+            let message = "a `circbuf_dsd` is walked through a register: load it into one";
+            sema.fail(codes::INVALID_DSD, message, span, "used as memory")
+        }
     }
 }
 
@@ -123,7 +127,9 @@ pub(super) fn fabric(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R
                 let limit = limit_of(sema, extent, span)?;
                 (ExprKind::Fabric { desc: *desc, extent: one }, limit)
             }
-            DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } => return sema.undefined(span),
+            DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } | DsdValue::Ring { .. } => {
+                return sema.undefined(span);
+            }
         },
         Operand::Scalar { expr, .. } => {
             let dsd = sema.pin(expr, span);

@@ -12,7 +12,7 @@ use crate::sema::ops;
 use crate::sema::types::{Repr, Type, TypeId};
 use crate::sema::value::{Data, Node, Pointer, PointerBase, Scalar, Value};
 use crate::sema::{Operand, R, Sema};
-use crate::typed::{Expr, ExprKind};
+use crate::typed::{Expr, ExprKind, StmtKind};
 
 /// `@as(T, value)`.
 pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
@@ -263,6 +263,18 @@ fn sqrt_value(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Value> {
         return sema.fail(codes::VALUE_OUT_OF_RANGE, message, span, "negative");
     }
     Ok(Value::new(value.ty, Data::Float(result)))
+}
+
+/// `@set_active_prng(id)`.
+pub(crate) fn set_active_prng(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let ty = sema.types.common.u16;
+    let (operand, span) = sema.arg_as(call.args[0], ty)?;
+    let id = match operand {
+        Operand::Const(value) => sema.const_expr(&value, Ty::I16, span)?,
+        other => sema.scalar_of(other, span)?,
+    };
+    sema.emit(StmtKind::SetRandom(id), call.span);
+    Ok(Operand::Void)
 }
 
 /// `@random16()`: taken where it stands.

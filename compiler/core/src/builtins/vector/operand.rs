@@ -49,17 +49,45 @@ pub(super) fn read(sema: &mut Sema<'_, '_>, arg: ExprId, hint: Option<TypeId>) -
         Type::Pointer { constant, pointee, .. } => {
             What::Pointer { pointer: operand, constant, pointee }
         }
-        Type::DsrDest | Type::DsrSrc0 | Type::DsrSrc1 | Type::Fifo => {
-            match sema.need_const(operand, span)?.data {
-                Data::Dsr(dsr) => What::Dsr(dsr),
-                Data::Fifo(fifo) => What::Fifo(fifo),
-                _ => return sema.undefined(span),
-            }
-        }
+        Type::DsrDest
+        | Type::DsrSrc0
+        | Type::DsrSrc1
+        | Type::DsrFifoDest
+        | Type::DsrFifoSrc1
+        | Type::Fifo => match sema.need_const(operand, span)?.data {
+            Data::Dsr(dsr) => register(sema, dsr, ty, span)?,
+            Data::Fifo(fifo) => What::Fifo(fifo),
+            _ => return sema.undefined(span),
+        },
         _ if sema.types.is_int(ty) || sema.types.is_float(ty) => What::Scalar(operand),
         _ => return no_operand(sema, ty, span),
     };
     Ok(Given { what, span })
+}
+
+/// A register, or the FIFO that was allocated in it.
+fn register(sema: &mut Sema<'_, '_>, dsr: DsrRef, ty: TypeId, span: Span) -> R<What> {
+    let common = sema.types.common;
+    let known = |sema: &Sema<'_, '_>| {
+        sema.program.as_ref().and_then(|it| it.fifo_registers.get(&dsr).copied())
+    };
+    let mut fifo = known(sema);
+    if fifo.is_none() && (ty == common.dsr_fifo_dest || ty == common.dsr_fifo_src1) {
+        sema.allocate_fifos()?;
+        fifo = known(sema);
+    }
+    match fifo {
+        Some(fifo) => Ok(What::Fifo(fifo)),
+        None if ty == common.dsr_fifo_dest || ty == common.dsr_fifo_src1 => {
+            let message = "no FIFO is allocated in this register";
+            Err(sema.report(
+                Diagnostic::new(codes::INVALID_OPERANDS, message, span)
+                    .label("this register")
+                    .help("allocate one: `@allocate_fifo(buffer, .{ .dest = …, .src = …, .xdsr = … })`"),
+            ))
+        }
+        None => Ok(What::Dsr(dsr)),
+    }
 }
 
 fn no_operand<T>(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<T> {

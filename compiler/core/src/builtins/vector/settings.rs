@@ -62,6 +62,7 @@ pub(crate) fn read(
         on_control: on_control(sema, &options)?,
         save_address: options.flag(sema, "save_address")?,
         single_step: options.flag(sema, "single_step")?,
+        xdsr: None,
     })
 }
 
@@ -78,16 +79,15 @@ fn microthread(sema: &mut Sema<'_, '_>, options: &Options) -> R<Option<u8>> {
     }
 }
 
-fn priority(sema: &mut Sema<'_, '_>, options: &Options) -> R<Priority> {
-    let Some((value, span)) = options.value(sema, "priority")? else {
-        return Ok(Priority::default());
-    };
+/// `.priority = .{ .high = true }`, if it is there.
+pub(crate) fn priority(sema: &mut Sema<'_, '_>, options: &Options) -> R<Option<Priority>> {
+    let Some((value, span)) = options.value(sema, "priority")? else { return Ok(None) };
     let names = ["low", "medium", "high"];
-    Ok(match choice(sema, &value, span, &names, "`.priority`")? {
+    Ok(Some(match choice(sema, &value, span, &names, "`.priority`")? {
         "high" => Priority::High,
         "medium" => Priority::Medium,
         _ => Priority::Low,
-    })
+    }))
 }
 
 fn on_control(sema: &mut Sema<'_, '_>, options: &Options) -> R<OnControl> {
