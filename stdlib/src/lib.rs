@@ -82,8 +82,42 @@ pub const LIBRARIES: &[Source] = &[
     source!("string", "string.csl", "texts at compile time"),
     source!("tile_config", "tile_config/tile_config.dfl", "a PE's configuration registers"),
     source!("tile_config/color_config", "tile_config/color_config.csl", "routes at run time"),
+    source!(
+        "tile_config/control_transform",
+        "tile_config/control_transform.csl",
+        "control wavelets that pass as data"
+    ),
+    source!("tile_config/exceptions", "tile_config/exceptions.csl", "what ends a program"),
     source!("tile_config/filters", "tile_config/filters.csl", "counting filters at run time"),
+    source!(
+        "tile_config/input_queue_config",
+        "tile_config/input_queue_config.csl",
+        "another color for an input queue"
+    ),
+    source!(
+        "tile_config/input_queue_status",
+        "tile_config/input_queue_status.csl",
+        "which input queues are empty or full"
+    ),
+    source!(
+        "tile_config/main_thread_priority",
+        "tile_config/main_thread_priority.csl",
+        "the main thread among the microthreads"
+    ),
+    source!("tile_config/numbers", "tile_config/numbers.csl", "ids as numbers"),
+    source!(
+        "tile_config/output_queue_config",
+        "tile_config/output_queue_config.csl",
+        "another color for an output queue"
+    ),
+    source!(
+        "tile_config/output_queue_status",
+        "tile_config/output_queue_status.csl",
+        "which output queues are empty or full"
+    ),
+    source!("tile_config/queue_flush", "tile_config/queue_flush.csl", "queues that were flushed"),
     source!("tile_config/switch_config", "tile_config/switch_config.csl", "switches at run time"),
+    source!("tile_config/task_priority", "tile_config/task_priority.csl", "which task goes first"),
     source!("tile_config/teardown", "tile_config/teardown.csl", "colors that are suspended"),
     source!("time", "time.dfl", "the cycle counter"),
     source!("timer", "timer.dfl", "several stop watches"),

@@ -146,6 +146,8 @@ pub enum FlagOp {
     EndFlushInput,
     /// Forgets that an output queue was flushed.
     EndFlushOutput,
+    /// What is exclusive-ored to the entry points of control wavelets that pass as data.
+    TransformMask,
     /// An empty input queue takes another color: queue in bits 0 to 7, color in bits 8 to 14, bit
     /// 15 set where the color's filter is passed by.
     BindInput,

@@ -293,7 +293,14 @@ impl Router {
     }
 
     /// What a head word at a port would do as a word of a color, if that color takes it now.
-    fn candidate(&self, plan: &Plan, head: &Slot, color: u8, port: u8) -> Option<Candidate> {
+    /// `unfiltered`: its queue passes by the color's filter.
+    fn candidate(
+        &self,
+        plan: &Plan,
+        head: &Slot,
+        (color, port): (u8, u8),
+        unfiltered: bool,
+    ) -> Option<Candidate> {
         let table = self.table(plan);
         let index = table.index_of[usize::from(color)];
         let row = table.colors.get(usize::from(index))?;
@@ -303,7 +310,7 @@ impl Router {
             return None;
         }
         let hidden = head.control && control::hidden(head.payload);
-        let judged = tx >> RAMP & 1 != 0 && !hidden;
+        let judged = tx >> RAMP & 1 != 0 && !hidden && !unfiltered;
         let filter = if judged { self.filter(color) } else { None };
         let filtered = filter.is_some_and(|state| !state.passes(head.payload, head.control));
         let outs = tx & if hidden || filtered { !(1 << RAMP) } else { !0 };
@@ -419,7 +426,10 @@ impl<C: Code> Region<C> {
                 if receptions & reception == 0 {
                     continue;
                 }
-                let Some(mut candidate) = router.candidate(plan, &head, color, port) else {
+                let core = self.cores[pe as usize].as_deref();
+                let unfiltered = core.is_some_and(|core| core.bound.unfiltered(color, t));
+                let found = router.candidate(plan, &head, (color, port), unfiltered);
+                let Some(mut candidate) = found else {
                     continue;
                 };
                 (candidate.lane, candidate.reception) = (index as u8, reception);
@@ -453,6 +463,7 @@ impl<C: Code> Region<C> {
     }
 
     /// From which cycle all of a set of outputs have a place.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one router's surroundings")]
     fn free_from(
         &mut self,
         plan: &Plan,

@@ -38,7 +38,7 @@ const TRAP_CODES: [TrapCode; 5] = [
 ];
 
 /// Flag operations in the order of their codes.
-pub(super) const FLAG_OPS: [FlagOp; 18] = [
+pub(super) const FLAG_OPS: [FlagOp; 19] = [
     FlagOp::Activate,
     FlagOp::BlockTask,
     FlagOp::UnblockTask,
@@ -55,6 +55,7 @@ pub(super) const FLAG_OPS: [FlagOp; 18] = [
     FlagOp::FlushOutput,
     FlagOp::EndFlushInput,
     FlagOp::EndFlushOutput,
+    FlagOp::TransformMask,
     FlagOp::BindInput,
     FlagOp::BindOutput,
 ];

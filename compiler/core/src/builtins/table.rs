@@ -93,7 +93,6 @@ const fn later(name: &'static str, reason: &'static str, doc: &'static str) -> R
 }
 
 const ROUTER: &str = "filters, teardown and run-time routes are not there yet";
-const REGISTERS: &str = "configuration registers are not there yet";
 
 /// All rows.
 pub(crate) const ROWS: &[Row] = &[

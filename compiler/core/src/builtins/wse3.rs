@@ -154,6 +154,7 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
         "main_priority" => FlagOp::MainPriority,
         "end_flush_input" => FlagOp::EndFlushInput,
         "end_flush_output" => FlagOp::EndFlushOutput,
+        "transform_mask" => FlagOp::TransformMask,
         "bind_input" => FlagOp::BindInput,
         "bind_output" => FlagOp::BindOutput,
         _ => {

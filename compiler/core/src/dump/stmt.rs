@@ -129,6 +129,7 @@ pub(super) fn flag_name(op: FlagOp) -> &'static str {
         FlagOp::FlushOutput => "flush output",
         FlagOp::EndFlushInput => "end flush of input",
         FlagOp::EndFlushOutput => "end flush of output",
+        FlagOp::TransformMask => "transform mask",
         FlagOp::BindInput => "bind input",
         FlagOp::BindOutput => "bind output",
     }

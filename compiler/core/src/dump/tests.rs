@@ -38,6 +38,7 @@ fn body() -> Vec<Stmt> {
         control: false,
         indexed: false,
         advance_switch: false,
+        ..FabricDsd::default()
     };
     let fabric = ExprKind::Fabric { desc, extent: expr(ExprKind::Slot(SlotIdx(0)), Ty::I16) };
     let send = Vector {

@@ -20,6 +20,7 @@ pub(crate) fn typed(program: &Program) -> String {
     text
 }
 
+#[expect(clippy::too_many_lines, reason = "one part of a program after the other")]
 fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
     let Program {
         name,

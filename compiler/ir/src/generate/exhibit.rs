@@ -242,7 +242,7 @@ fn color_config(choices: &mut Choices<'_>) -> ColorConfig {
     }
 }
 
-const CORE_FLAGS: [FlagOp; 11] = [
+const CORE_FLAGS: [FlagOp; 12] = [
     FlagOp::RaiseTask,
     FlagOp::LowerTask,
     FlagOp::RaiseChannel,
@@ -252,6 +252,7 @@ const CORE_FLAGS: [FlagOp; 11] = [
     FlagOp::FlushOutput,
     FlagOp::EndFlushInput,
     FlagOp::EndFlushOutput,
+    FlagOp::TransformMask,
     FlagOp::BindInput,
     FlagOp::BindOutput,
 ];

@@ -65,6 +65,7 @@ fn assign(dst: Option<Local>) -> String {
 }
 
 /// An instruction, without its place.
+#[expect(clippy::too_many_lines, reason = "one arm per instruction")]
 pub(super) fn inst(func: &Func, inst: &InstData) -> String {
     match inst {
         InstData::Const { dst, bits } => {

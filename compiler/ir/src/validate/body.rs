@@ -148,6 +148,7 @@ impl Body<'_> {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm per instruction")]
     fn inst(&self, inst: &InstData) -> Checked {
         match inst {
             InstData::Const { dst, bits } => raw(*bits, self.ty(*dst)),

@@ -14,8 +14,7 @@ use crate::mesh::{Color, Port};
 use crate::program::{
     ControlTable, ExportBinding, Fifo, FuncId, Global, GlobalId, HostLink, InitialConfig,
     InitialDsr, InitialFlag, LocalColorConfig, Profile, Program, QueueBinding, Reloc, Rotation,
-    Shape, TaskBinding,
-    TaskKind,
+    Shape, TaskBinding, TaskKind,
 };
 use crate::registers;
 use crate::target::Target;
@@ -472,6 +471,7 @@ fn flag(flag: &InitialFlag, limits: &Limits) -> Checked {
         FlagOp::MainPriority => within("priority", u64::from(id), 0, 3),
         FlagOp::FlushInput | FlagOp::EndFlushInput => limits.queue(true, id),
         FlagOp::FlushOutput | FlagOp::EndFlushOutput => limits.queue(false, id),
+        FlagOp::TransformMask => within("mask", u64::from(id), 0, 63),
         FlagOp::BindInput | FlagOp::BindOutput => {
             return Err(rule("flag", "queues are bound by their declaration before the start"));
         }

@@ -47,7 +47,9 @@ pub(in crate::builtins) fn load_to_dsr_xdsr_sr(
         _ => 3,
     };
     if given != needed {
-        let message = format!("this descriptor needs {needed} stride registers, {given} are given");
+        let plural = if needed == 1 { "" } else { "s" };
+        let message =
+            format!("this descriptor needs {needed} stride register{plural}, {given} given");
         return Err(sema.report(
             Diagnostic::new(codes::INVALID_ARGUMENT, message, sema.expr_span(call.args[2]))
                 .label("these registers")
