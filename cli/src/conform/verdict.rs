@@ -89,6 +89,7 @@ fn failed(ran: &Ran, code: i32) -> (Verdict, String) {
     if let Some(line) = found(&|line| line.starts_with("error[not-supported]"))
         .or_else(|| found(&|line| exception(line, "NotSupported")))
         .or_else(|| found(&|line| exception(line, "NotImplementedError")))
+        .or_else(|| found(&|line| line.starts_with("ImportError: cerebras.")))
         .or_else(|| found(&|line| line.starts_with("cslc: ") && line.contains("is not supported")))
     {
         return (Verdict::Unsupported, line.to_owned());
@@ -99,9 +100,20 @@ fn failed(ran: &Ran, code: i32) -> (Verdict, String) {
         let line = line.or_else(|| found(&|line| exception(line, "CompileError")));
         return (Verdict::CompileError, line.unwrap_or("the compiler failed").to_owned());
     }
-    let line = lines().rev().find(|line| is_exception(line)).map(str::trim);
-    let line = line.or_else(|| found(&says_failure));
-    (Verdict::Fail, line.map_or_else(|| format!("exit code {code}"), str::to_owned))
+    let line = last_exception(&ran.output).or_else(|| found(&says_failure).map(str::to_owned));
+    (Verdict::Fail, line.unwrap_or_else(|| format!("exit code {code}")))
+}
+
+/// The line of the last Python exception; with the next one, if it says nothing by itself.
+fn last_exception(output: &str) -> Option<String> {
+    let lines: Vec<&str> = output.lines().collect();
+    let at = lines.iter().rposition(|line| is_exception(line))?;
+    let line = lines[at].trim();
+    let rest = lines[at + 1..].iter().map(|line| line.trim()).find(|line| !line.is_empty());
+    Some(match rest {
+        Some(rest) if line.ends_with(':') => format!("{line} {rest}"),
+        Some(_) | None => line.to_owned(),
+    })
 }
 
 /// A line that says FAIL or FAILED: alone but for signs, at its end, or at its start before a colon
@@ -215,6 +227,9 @@ mod tests {
         let (verdict, reason) = judged("x\nAssertionError: 3 differ\n");
         assert_eq!((verdict, reason.as_str()), (Verdict::Fail, "AssertionError: 3 differ"));
         assert_eq!(judged("nothing").1, "exit code 1");
+        assert_eq!(judged("AssertionError: \n\nNot equal\n").1, "AssertionError: Not equal");
+        let client = "ImportError: cerebras.sdk.client is for clusters";
+        assert_eq!(judged(client), (Verdict::Unsupported, client.to_owned()));
         let missing =
             "Traceback (most recent call last):\nModuleNotFoundError: No module named 'pandas'";
         assert_eq!(judge(&ran(End::Code(0), missing)).0, Verdict::Environment);
