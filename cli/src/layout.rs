@@ -63,6 +63,7 @@ pub fn write(
         meta: Meta {
             params: Vec::new(),
             colors,
+            build: crate::artifact::BUILD.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             target: layout.target(),
             dialect: built.dialect.clone(),

@@ -13,8 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Answers what conform asks, and runs "host scripts" as shell scripts.
-const PYTHON: &str =
-    "#!/bin/sh\nif [ \"$1\" = -c ]; then echo /compat:/package; exit 0; fi\nexec sh \"$@\"\n";
+const PYTHON: &str = "#!/bin/sh
+case \"$1 $2\" in
+*--version*) exec \"$CSLC\" --version;;
+-c*) echo /compat:/package; exit 0;;
+esac
+exec sh \"$@\"
+";
 
 const LAYOUT: &str = "\
 param n: u16;
@@ -55,6 +60,7 @@ impl Place {
             .arg("conform")
             .args(args)
             .current_dir(self.0.path())
+            .env("CSLC", env!("CARGO_BIN_EXE_cslc"))
             .env("DFLOW_PYTHON", self.path("python"));
         command
     }
@@ -276,6 +282,8 @@ fn a_python_that_lacks_something_is_told_what_to_run() {
         assert_eq!(text.lines().count(), 1, "{text}");
     }
     assert!(said(Path::new("/no/python")).contains("cannot be started"));
+    place.program("old", "#!/bin/sh\necho cslc 0.0.1, build 7\n");
+    assert!(said(&place.path("old")).contains("is of another build"));
 }
 
 #[test]

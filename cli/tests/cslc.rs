@@ -311,10 +311,9 @@ const CASES: &[Case] = &[
     }),
     ("--version", |place| {
         let said = place.call(&["--version"]);
-        assert_eq!(
-            (said.code, said.out.as_str()),
-            (0, concat!("cslc (dflow) ", env!("CARGO_PKG_VERSION"), "\n"))
-        );
+        let version = env!("CARGO_PKG_VERSION");
+        let build = dflow_cli::artifact::BUILD;
+        assert_eq!((said.code, said.out), (0, format!("cslc (dflow) {version}, build {build}\n")));
     }),
 ];
 

@@ -76,7 +76,7 @@ fn bad_images_are_refused() {
     for (name, bytes, word) in [
         ("empty.dfi", &b""[..], "not a dflow image"),
         ("text.dfi", b"const a = 1;", "not a dflow image"),
-        ("short.dfi", b"DFLI\x01\0\0\0", "damaged"),
+        ("short.dfi", &[b"DFLI", &dflow_ir::image::VERSION.to_le_bytes()[..]].concat(), "damaged"),
         ("other.dfi", b"DFLI\x63\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "version 99"),
     ] {
         let path = file(&there, name, bytes);

@@ -15,6 +15,8 @@ pub struct Meta {
     pub colors: Vec<(String, String)>,
     /// Version of the compiler.
     pub version: String,
+    /// Its fingerprint: only programs of the same build understand its image.
+    pub build: String,
     /// Hardware generation.
     pub target: TargetId,
     /// The dialect that the sources were read in.
@@ -38,6 +40,7 @@ impl Meta {
             "colors": strings(&self.colors),
             "dflow": {
                 "version": self.version,
+                "build": self.build,
                 "target": self.target.name(),
                 "dialect": self.dialect.version,
                 "marks": self.dialect.marks,
@@ -58,6 +61,7 @@ impl Meta {
             params: pairs(&value, "params")?,
             colors: pairs(&value, "colors")?,
             version: string("version"),
+            build: string("build"),
             target: target.ok_or("`dflow` names no target that is known")?,
             dialect: Dialect { version: string("dialect"), marks },
         })

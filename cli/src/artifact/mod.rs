@@ -57,6 +57,11 @@ pub enum ArtifactError {
         "{0} was written by another compiler (it holds ELF files): compile again with this `cslc`"
     )]
     Foreign(String),
+    /// A folder of another build of the compiler.
+    #[error(
+        "{0} was compiled by another build of dflow, and programs of one build only fit together: compile again, or install the `cslc` and the Python package of the same build"
+    )]
+    OtherBuild(String),
     /// The system does not let us.
     #[error("{path}: {reason}")]
     File {
@@ -93,6 +98,9 @@ pub enum ArtifactError {
     #[error("{0} is missing: it is written when a run is stopped")]
     NoState(String),
 }
+
+/// Fingerprint of the sources that this program was built from.
+pub const BUILD: &str = env!("DFLOW_BUILD");
 
 const META: &str = "out.json";
 const IMAGE: &str = "bin/program.dfi";
@@ -164,11 +172,14 @@ pub fn read(folder: &Path) -> Result<Artifact, ArtifactError> {
             });
         }
     }
+    let meta = files::read_text(&folder.join(META), Meta::from_text)?;
+    if meta.build != BUILD {
+        return Err(ArtifactError::OtherBuild(shown()));
+    }
     let path = image_path(folder);
     let image = Image::decode(&files::read(&path)?)
         .map_err(|error| ArtifactError::Image { path: path.display().to_string(), error })?;
     let fabric = files::read_text(&folder.join(FABRIC), Fabric::from_text)?;
-    let meta = files::read_text(&folder.join(META), Meta::from_text)?;
     Ok(Artifact { meta, fabric, image })
 }
 

@@ -18,6 +18,7 @@ fn artifact() -> Artifact {
             params: vec![("n".into(), "4".into()), ("m".into(), "-1".into())],
             colors: vec![],
             version: "0.1.0".into(),
+            build: BUILD.into(),
             target: TargetId::Wse2,
             dialect: Dialect { version: "1.4".into(), marks: vec!["a mark".into()] },
         },
@@ -90,6 +91,11 @@ fn each_fault_of_a_folder_has_its_error() {
         said(there.path())
     };
     assert!(put("out.json", b"{").contains("out.json is damaged"));
+    let mut other = artifact();
+    other.meta.build = "0123".into();
+    assert_eq!(write(there.path(), &other), Ok(()));
+    assert!(said(there.path()).contains("another build of dflow"));
+    assert_eq!(write(there.path(), &artifact()), Ok(()));
     assert!(put("bin/fabric.json", b"{\"target\": \"wse9\"}").contains("no target"));
     assert!(put("bin/fabric.json", b"\xff").contains("not text"));
     let bytes = image().encode();

@@ -52,7 +52,7 @@ fn check(program: &str) -> Result<String, Failure> {
             true => {
                 Err(Failure::usage(format!("{program} has a package `dflow` that is not ours")))
             }
-            false => Ok(paths),
+            false => check_build(program).map(|()| paths),
         };
     }
     let missing = |module: &str| said.contains(&format!("No module named '{module}"));
@@ -70,6 +70,20 @@ fn check(program: &str) -> Result<String, Failure> {
     };
     Err(Failure::usage(format!(
         "{program} {why}; or give `--venv DIR`, which is made with all of it"
+    )))
+}
+
+/// The package must be of the build of this program: what one compiles the other runs.
+fn check_build(program: &str) -> Result<(), Failure> {
+    let ask = "import sys; from dflow import tools; sys.argv = ['cslc', '--version']; sys.exit(tools.cslc())";
+    let output = output(Command::new(program).args(["-c", ask]), program)?;
+    if output.status.success() && String::from_utf8_lossy(&output.stdout) == crate::cslc::version()
+    {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the package dflow of {program} is of another build than this dflowc: run `cargo xtask wheel` and \
+         install it there; or give `--venv DIR`, which does that"
     )))
 }
 

@@ -40,11 +40,16 @@ fn execute(args: &[OsString]) -> Result<Exit, Failure> {
     match parse::parse(args)? {
         Request::Help => term::say(&options::help()).map(|_| Exit::Success),
         Request::Version => {
-            term::say(&format!("cslc (dflow) {}\n", env!("CARGO_PKG_VERSION")))?;
+            term::say(&version())?;
             Ok(Exit::Success)
         }
         Request::Compile(given) => compile(&given),
     }
+}
+
+/// What `--version` says: programs with the same answer fit together.
+pub(crate) fn version() -> String {
+    format!("cslc (dflow) {}, build {}\n", env!("CARGO_PKG_VERSION"), artifact::BUILD)
 }
 
 fn compile(given: &Given) -> Result<Exit, Failure> {
@@ -112,6 +117,7 @@ fn meta(given: &Given, compiled: &Compiled) -> Meta {
         params: given.params.clone(),
         colors: given.colors.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: artifact::BUILD.to_owned(),
         target: given.target,
         dialect: dialect(compiled),
     }
