@@ -309,7 +309,11 @@ class Machine:
                 f"`{name}` points to elements of type {symbol.types[0]}: expected a dtype of "
                 f"{symbol.dtype.itemsize} bytes, found {wanted}"
             )
-        data = self._native.wait_for(self._native.copy_out(symbol.id, (*rect, 1, 1), count))
+        area = (*rect, 1, 1)
+        excess = self._native.excess(symbol.id, area, count)
+        if excess is not None:
+            raise HostError(excess)
+        data = self._native.wait_for(self._native.copy_out(symbol.id, area, count))
         return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
 
     def scatter(self, name: str, field: npt.ArrayLike, rect: Rect | None = None) -> None:

@@ -181,10 +181,8 @@ impl Machine {
         request: impl FnOnce(Region) -> Result<Request, Fault> + Send,
     ) -> PyResult<usize> {
         self.glance(py, |inner| {
-            let (x, y, width, height, column_step, row_step) = area;
-            let rect = inner.session()?.symbols().region(x, y, width, height)?;
-            let request = request(Region { rect, column_step, row_step })?;
-            inner.submit(request)
+            let region = place(inner.session()?, area)?;
+            inner.submit(request(region)?)
         })
     }
 
@@ -253,6 +251,24 @@ impl Machine {
         let elements = Elements::Type(element(&self.image, symbol));
         self.submit(py, region, |region| {
             Ok(Request::CopyOut { export: symbol, region, elements, count })
+        })
+    }
+
+    /// Why a copy of `count` elements of each PE reads more than the array behind the pointer;
+    /// nothing if it does not, as far as one can tell.
+    fn excess(
+        &self,
+        py: Python<'_>,
+        symbol: u32,
+        region: Area,
+        count: u64,
+    ) -> PyResult<Option<String>> {
+        let elements = Elements::Type(element(&self.image, symbol));
+        self.glance(py, |inner| {
+            let session = inner.session()?;
+            let region = place(session, region)?;
+            let error = session.excess(symbol, region, elements, count);
+            Ok(error.map(|error| error.to_string()))
         })
     }
 
@@ -463,6 +479,12 @@ fn element(image: &Image, symbol: u32) -> Ty {
         Some(ExportKind::Pointer { element, .. }) => element.ty,
         Some(ExportKind::Scalar { .. } | ExportKind::Function { .. }) | None => Ty::I32,
     }
+}
+
+fn place(session: &Session<Mesh<Running>>, area: Area) -> Result<Region, HostError> {
+    let (x, y, width, height, column_step, row_step) = area;
+    let rect = session.symbols().region(x, y, width, height)?;
+    Ok(Region { rect, column_step, row_step })
 }
 
 fn shared(spread: &str) -> Result<Spread, Fault> {

@@ -277,6 +277,20 @@ def test_copies_are_checked(runtime: SdkRuntime) -> None:
     runtime.launch("double", nonblock=False)
 
 
+def test_a_copy_may_read_what_lies_behind_an_array(
+    runtime: SdkRuntime, capsys: pytest.CaptureFixture
+) -> None:
+    counts = runtime.get_id("counts")
+    values = np.arange(W * H * SIZE, dtype=np.uint32)
+    runtime.memcpy_h2d(counts, values, 0, 0, W, H, SIZE, **ROW)
+    found = out(runtime, "counts", SIZE + 1, ROW).reshape(H, W, SIZE + 1)
+    assert np.array_equal(found[:, :, :SIZE].ravel(), values)
+    assert "points to 8 elements, the host asks for 9 per PE" in capsys.readouterr().err
+    more = np.zeros(W * H * (SIZE + 1), np.uint32)
+    with pytest.raises(dflow.HostError, match="points to 8 elements, the host asks for 9"):
+        runtime.memcpy_h2d(counts, more, 0, 0, W, H, SIZE + 1, **ROW)
+
+
 def test_calls_come_in_their_order(many_folder: Path) -> None:
     runtime = SdkRuntime(str(many_folder), cmaddr="", suppress_simfab_trace=True)
     ids = [runtime.get_id(name) for name in ("numbers", "counts", "double")]
@@ -350,6 +364,22 @@ def test_streams(echo) -> None:
     runtime.memcpy_d2h(missing, 2, 0, 0, 1, 2, 1, **{**STREAM, "nonblock": True})
     with pytest.raises(dflow.Deadlock, match="on color 2"):
         runtime.stop()
+
+
+@pytest.mark.parametrize(("count", "passes"), [(14, True), (15, False)])
+def test_an_echo_is_as_long_as_the_queues(echo, count: int, passes: bool) -> None:
+    runtime = SdkRuntime(echo(count))
+    runtime.load()
+    runtime.run()
+    back = np.zeros(2 * count, np.float32)
+    words = np.arange(2 * count, dtype=np.float32)
+    runtime.memcpy_h2d(1, words, 0, 0, 1, 2, count, **{**STREAM, "nonblock": True})
+    if passes:
+        runtime.memcpy_d2h(back, 2, 0, 0, 1, 2, count, **STREAM)
+        assert np.array_equal(back, -words)
+    else:
+        with pytest.raises(dflow.Deadlock, match="the queues at the edge hold 14"):
+            runtime.memcpy_d2h(back, 2, 0, 0, 1, 2, count, **STREAM)
 
 
 def test_a_stream_to_the_host_is_waited_for_before_later_commands(echo) -> None:

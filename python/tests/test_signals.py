@@ -15,9 +15,12 @@ import pytest
 import dflow
 from dflow.sdk.runtime import SdkRuntime
 
+# A process that is started in the background ignores interrupts unless it says otherwise.
 SPIN = """
+import signal
 import sys
 from dflow.sdk.runtime import SdkRuntime
+signal.signal(signal.SIGINT, signal.default_int_handler)
 runner = SdkRuntime(sys.argv[1])
 runner.load()
 runner.run()
@@ -75,7 +78,9 @@ def test_two_threads_take_turns(many_program: dflow.Program) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
 def test_an_interrupt_ends_the_run(many_folder: Path) -> None:
     command = [sys.executable, "-c", SPIN, str(many_folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "DFLOW_TIMEOUT": "60"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, text=True, env=environment) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.2)

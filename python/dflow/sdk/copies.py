@@ -71,6 +71,9 @@ class Copies(Commands):
             return self._request(f"stream from color {color}", number, request.nonblock, take)
         symbol = self._pointer(request, src, "src")
         bits = 8 * symbol.dtype.itemsize
+        excess = self._native.excess(symbol.id, region, request.count)
+        if excess is not None:
+            self._say("WARNING", f"{excess}: the rest is what lies behind it")
         number = self._native.copy_out(symbol.id, region, request.count)
         what = f"copy of `{symbol.name}` to the host"
         return self._request(what, number, request.nonblock, take)

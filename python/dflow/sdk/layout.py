@@ -219,9 +219,7 @@ class CodeRegion:
             self._color(color), _edge(edge), data_size, positions, prefix
         )
 
-    def set_symbol_all(
-        self, symbol: str, data: npt.NDArray[Any], width: int, height: int
-    ) -> None:
+    def set_symbol_all(self, symbol: str, data: npt.NDArray[Any], width: int, height: int) -> None:
         """Give an array its first values: a block of a ``height`` x ``width`` matrix on each PE."""
         array = np.asarray(data)
         if array.dtype.name not in ARRAYS:
@@ -249,7 +247,9 @@ class CodeRegion:
         if len(args) != 2 or not isinstance(args[0], str):
             raise HostError("a param is set by a name and a value, a color, or a name and a color")
         name, value = args
-        self._region.set_param(name, self._color(value) if isinstance(value, Color) else value, area)
+        self._region.set_param(
+            name, self._color(value) if isinstance(value, Color) else value, area
+        )
 
 
 class SdkLayout:

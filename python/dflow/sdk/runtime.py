@@ -88,7 +88,7 @@ class SdkRuntime(Copies, Ports):
     def load(self) -> None:
         """Put the program on the mesh."""
         self._expect("load", "new", "load() has been called already")
-        self._machine = _native.Machine(self._program._native, finite=False, **self._options)
+        self._machine = _native.Machine(self._program._native, finite=True, **self._options)
         self._state = "loaded"
 
     def run(self) -> None:

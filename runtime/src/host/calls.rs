@@ -113,8 +113,11 @@ impl<M: Mesh> Host<'_, M> {
     }
 
     fn copy_out(&mut self, export: u32, ty: Ty, args: Args<'_>) -> Result<Vec<u64>, Failure> {
-        let rect = self.region(args)?;
-        let bytes = self.session.copy_out(export, rect, ty, args.size(4)?)?;
+        let (rect, count) = (self.region(args)?, args.size(4)?);
+        if let Some(error) = self.session.excess(export, rect, ty, count) {
+            return Err(error.into());
+        }
+        let bytes = self.session.copy_out(export, rect, ty, count)?;
         Ok(self.give(&bytes, ty.bytes().into())?)
     }
 
