@@ -64,6 +64,8 @@ pub(crate) struct Program {
     pub initial_flags: Vec<(FlagOp, u8, Span)>,
     /// Registers loaded before the start.
     pub initial_dsrs: Vec<InitialDsr>,
+    /// Colors whose filter's id the program asks for.
+    pub filter_uses: Vec<(Color, Span)>,
     /// Configuration registers written before the start: word address and value.
     pub initial_config: Vec<(u16, u16, Span)>,
     /// Colors configured by the program itself.
@@ -94,6 +96,7 @@ impl Program {
             initial_flags: Vec::new(),
             initial_dsrs: Vec::new(),
             initial_config: Vec::new(),
+            filter_uses: Vec::new(),
             colors: Vec::new(),
             host_links: Vec::new(),
             exports: Vec::new(),

@@ -311,6 +311,8 @@ pub enum OnControl {
     Ignore,
     /// The operation ends.
     Terminate,
+    /// They are the elements: data are taken and dropped, and nothing is kept of either.
+    Count,
     /// The operation ends and activates a local task.
     Activate(u8),
     /// The operation ends and unblocks.

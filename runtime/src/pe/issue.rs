@@ -58,6 +58,7 @@ impl<C: Code> Core<C> {
         let mut all = true;
         for &queue in op.inputs.iter().flatten() {
             match inputs[usize::from(queue)].ring.visible(t) {
+                Some(_) if op.counts_control() => {}
                 Some(head) if head.control && op.transforms => {}
                 Some(head) if head.control && op.ignores_control() => all = false,
                 Some(head) if head.control => return Readiness::Control,
@@ -226,6 +227,11 @@ impl<C: Code> Region<C> {
         let (mut words, mut origin) = ([0; 2], 0);
         for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
             let taken = self.take_input(plan, core, pe, queue.into(), t);
+            if op.counts_control() && !taken.control {
+                self.stats.filtered += 1;
+                self.rests(plan, pe, taken.color);
+                return Ok(false);
+            }
             *word = match op.transforms {
                 true => mark(taken, core.transform_mask),
                 false => taken.payload,
@@ -281,7 +287,7 @@ impl<C: Code> Region<C> {
             }
         }
         match op.on_control {
-            OnControl::Ignore | OnControl::Terminate => {}
+            OnControl::Ignore | OnControl::Terminate | OnControl::Count => {}
             OnControl::Activate(id) => (op.activate, op.unblock) = (Some(id), None),
             OnControl::Unblock(what) => (op.activate, op.unblock) = (None, Some(what)),
         }

@@ -134,6 +134,11 @@ impl<O> Op<O> {
         inputs.find(|(own, _)| **own == Some(queue)).map(|(_, color)| *color)
     }
 
+    /// Whether control wavelets are its elements.
+    pub(crate) fn counts_control(&self) -> bool {
+        matches!(self.on_control, OnControl::Count)
+    }
+
     /// Whether control wavelets pass it by.
     pub(crate) fn ignores_control(&self) -> bool {
         matches!(self.on_control, OnControl::Ignore) && !self.transforms

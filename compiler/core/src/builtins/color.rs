@@ -9,6 +9,7 @@ use dflow_syntax::{Span, codes};
 
 use super::Call;
 use super::args::{Options, in_range, wrong_type};
+use super::filter::filter_of;
 use super::queue::color_value;
 use crate::sema::types::Type;
 use crate::sema::value::Value;
@@ -60,13 +61,8 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
     if let (Some(switch), Some(pop)) = (&mut config.switch, pop) {
         switch.pop = pop;
     }
-    if let Some((_, span)) = options.value(sema, "filter")? {
-        return sema.fail(
-            codes::NOT_SUPPORTED,
-            "filters are not supported yet",
-            span,
-            "this option",
-        );
+    if let Some((filter, span)) = options.value(sema, "filter")? {
+        config.filter = Some(filter_of(sema, &filter, span)?);
     }
     Ok(config)
 }

@@ -1,8 +1,8 @@
 //! The builtins, one row each, sorted by name.
 
 use super::{
-    Handler, allocate, color, config, dsd, export, host, ids, layout, map, queue, structs, task,
-    values, wse3,
+    Handler, allocate, color, config, dsd, export, filter, host, ids, layout, map, queue, structs,
+    task, teardown, values, wse3,
 };
 
 /// A row.
@@ -92,7 +92,6 @@ const fn later(name: &'static str, reason: &'static str, doc: &'static str) -> R
     Row { name, args: (0, MANY), place: X, state: State::NotYet(reason), doc }
 }
 
-const ROUTER: &str = "filters, teardown and run-time routes are not there yet";
 
 /// All rows.
 pub(crate) const ROWS: &[Row] = &[
@@ -148,7 +147,7 @@ pub(crate) const ROWS: &[Row] = &[
         "static cost of a function",
     ),
     row("cycles", (0, 0), H, host::cycles, "cycles since the start"),
-    later("dfilt", ROUTER, "drops data until control wavelets have come"),
+    row("dfilt", (2, 2), R, filter::dfilt, "drops data until control wavelets have come"),
     row("dimensions", (1, 1), X, values::dimensions, "sizes of an array type"),
     row("element_count", (1, 1), X, values::element_count, "number of elements of an array type"),
     row("element_type", (1, 1), X, values::element_type, "element type of an array type"),
@@ -178,7 +177,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row("get_dsd", (2, 2), X, dsd::get_dsd, "a descriptor"),
     row("get_dsr", (2, 2), X, ids::get_dsr, "a descriptor register"),
-    later("get_filter_id", ROUTER, "the filter of a color"),
+    row("get_filter_id", (1, 1), X, filter::get_filter_id, "the id of a color's filter"),
     row("get_input_queue", (1, 1), X, ids::get_input_queue, "an input queue by number"),
     row("get_int", (1, 1), X, ids::get_int, "the number of an id, color, queue or enum"),
     row("get_local_task_id", (1, 1), X, ids::get_local_task_id, "a local task id by number"),
@@ -310,7 +309,13 @@ pub(crate) const ROWS: &[Row] = &[
         export::set_symbol_name,
         "makes a variable readable from outside under a name",
     ),
-    later("set_teardown_handler", ROUTER, "a function for a color in teardown"),
+    row(
+        "set_teardown_handler",
+        (2, 2),
+        C,
+        teardown::set_handler,
+        "a function for a color in teardown",
+    ),
     row("set_tile_code", (2, 4), L, layout::set_tile_code, "the code of a PE"),
     row("setting", (3, 3), H, host::setting, "a named setting, or a default"),
     row("sin", (1, 1), H, host::sin, "sine"),

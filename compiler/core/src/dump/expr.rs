@@ -226,6 +226,7 @@ pub(super) fn options(options: &Options, names: &Names<'_>) -> String {
     match on_control {
         OnControl::Ignore => {}
         OnControl::Terminate => add(&mut text, "on_control=terminate"),
+        OnControl::Count => add(&mut text, "on_control=count"),
         OnControl::Activate(id) => add(&mut text, &format!("on_control=activate {id}")),
         OnControl::Unblock(unblock) => {
             add(&mut text, &format!("on_control=unblock {}", unblock_text(*unblock)));

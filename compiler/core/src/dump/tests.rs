@@ -120,6 +120,7 @@ fn a_typed_program_reads_like_code() {
         initial_flags: vec![(FlagOp::Activate, 8, SPAN)],
         initial_dsrs: Vec::new(),
         initial_config: Vec::new(),
+        filter_uses: Vec::new(),
         colors: Vec::new(),
         host_links: Vec::new(),
         exports: Vec::new(),

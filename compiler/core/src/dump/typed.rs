@@ -37,6 +37,7 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         initial_flags,
         initial_dsrs,
         initial_config,
+        filter_uses,
         colors,
         host_links,
         exports,
@@ -93,6 +94,9 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
     initial_dsrs.iter().try_for_each(|load| write_dsr(text, program, load))?;
     for (address, value, _) in initial_config {
         writeln!(text, "config {address:#06x} = {value:#06x}")?;
+    }
+    for (color, _) in filter_uses {
+        writeln!(text, "filter of color {}", color.index())?;
     }
     for (color, color_config, _) in colors {
         writeln!(text, "color {} {}", color.index(), config(color_config))?;

@@ -68,6 +68,7 @@ fn typed(funcs: Vec<Func>) -> Program {
         initial_flags: Vec::new(),
         initial_dsrs: Vec::new(),
         initial_config: Vec::new(),
+        filter_uses: Vec::new(),
         colors: Vec::new(),
         host_links: Vec::new(),
         exports: Vec::new(),

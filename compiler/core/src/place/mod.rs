@@ -11,6 +11,7 @@
 
 mod addresses;
 mod exports;
+mod filters;
 mod fold;
 mod leave;
 mod memory;

@@ -7,6 +7,7 @@ use dflow_ir::target::Target;
 use dflow_syntax::{Diagnostic, Span, codes};
 use indexmap::{IndexMap, IndexSet};
 
+use super::filters::Filters;
 use super::fold::Folded;
 use super::pes::Pes;
 use super::{Tile, leave, regions, rules};
@@ -61,6 +62,7 @@ pub(super) fn merge<'a>(
     }
     let by_pe = ByPe::new(plan);
     let mut conflicts = Conflicts::default();
+    let mut filters = Filters::default();
     let mut routers: IndexSet<Box<[u32]>> = IndexSet::new();
     let mut of_pe = Vec::with_capacity(plan.rect.area());
     let mut list: Vec<u32> = Vec::new();
@@ -76,9 +78,12 @@ pub(super) fn merge<'a>(
             Some(index) => index,
             None => routers.insert_full(list.as_slice().into()).0,
         };
+        let here = (pe, index as u32);
+        filters.look(plan, tiles, folded, target, &requests, &list, here);
         of_pe.push(index as u32);
     }
     conflicts.report(cx, &requests);
+    filters.report(cx, target);
     leave::note(cx, plan, tiles, folded, &requests, |pe| &routers[of_pe[pe as usize] as usize]);
     let map = RectMap::from_grid(plan.rect.width, plan.rect.height, |at| {
         Some(of_pe[plan.index(at) as usize])

@@ -40,6 +40,8 @@ pub(crate) struct ProgramCx {
     pub(crate) turns: Vec<Turn>,
     /// Colors that descriptors send to without naming a queue, in order of first mention.
     pub(crate) without_queue: Vec<Color>,
+    /// What the teardown task calls for which color.
+    pub(crate) color_handlers: Vec<(Color, FuncIdx, Span)>,
     pub(crate) emitter: Option<Emitter>,
 }
 
@@ -119,6 +121,7 @@ impl ProgramCx {
             queue_handlers: Vec::new(),
             turns: Vec::new(),
             without_queue: Vec::new(),
+            color_handlers: Vec::new(),
             emitter: None,
         }
     }

@@ -191,7 +191,7 @@ fn options(choices: &mut Choices<'_>, index: Option<Local>) -> VectorOptions {
         index: if choices.yes() { index } else { None },
         on_control: match choices.below(4) {
             0 => OnControl::Ignore,
-            1 => OnControl::Terminate,
+            1 => choices.one(&[OnControl::Terminate, OnControl::Count]),
             2 => OnControl::Activate(13),
             _other => OnControl::Unblock(unblock(choices)),
         },

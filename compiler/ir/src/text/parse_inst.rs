@@ -477,6 +477,9 @@ fn on_control(line: &mut Line) -> Parsed<OnControl> {
     if line.eat("terminate") {
         return Ok(OnControl::Terminate);
     }
+    if line.eat("count") {
+        return Ok(OnControl::Count);
+    }
     if line.eat("activate") {
         return Ok(OnControl::Activate(line.int()?));
     }

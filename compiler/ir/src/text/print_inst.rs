@@ -236,6 +236,7 @@ pub(super) fn options(options: &VectorOptions) -> String {
     match on_control {
         OnControl::Ignore => {}
         OnControl::Terminate => text += " on_control=terminate",
+        OnControl::Count => text += " on_control=count",
         OnControl::Activate(id) => text += &format!(" on_control=activate {id}"),
         OnControl::Unblock(what) => {
             text += &format!(" on_control=unblock {}", self::unblock(*what));

@@ -97,7 +97,7 @@ impl super::program::Limits {
         unblock.map_or(Ok(()), |unblock| self.unblock(unblock))?;
         microthread.map_or(Ok(()), |id| self.microthread(id))?;
         match on_control {
-            OnControl::Ignore | OnControl::Terminate => Ok(()),
+            OnControl::Ignore | OnControl::Terminate | OnControl::Count => Ok(()),
             OnControl::Activate(id) => self.local_task(*id),
             OnControl::Unblock(unblock) => self.unblock(*unblock),
         }

@@ -6,7 +6,7 @@
 
 use dflow_ir::dsd::op::RowState;
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
-use dflow_ir::inst::{Operand, Priority, VectorInst, VectorOptions};
+use dflow_ir::inst::{OnControl, Operand, Priority, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FifoId;
 use dflow_ir::ty::Ty;
@@ -71,7 +71,14 @@ pub(super) fn resolve(
         priority: settings.priority.or(cx.priority),
         packed: fabric && !cx.apart,
         zero: cx.zero.and_then(|vector| cleared(vector, &streams)),
-        on_control: settings.on_control,
+        // What the operation itself is, no register changes.
+        on_control: match inst.options.on_control {
+            OnControl::Count => OnControl::Count,
+            OnControl::Ignore
+            | OnControl::Terminate
+            | OnControl::Activate(_)
+            | OnControl::Unblock(_) => settings.on_control,
+        },
         loc,
     }))
 }

@@ -294,6 +294,7 @@ impl VectorState {
     ) -> Result<u64, CodeTrapKind> {
         if let Stream::Pointer { address } = self.start.dest
             && complete
+            && self.start.on_control != OnControl::Count
         {
             store_pointer(state, self.start.op.row().dest, address, self.value)?;
         }

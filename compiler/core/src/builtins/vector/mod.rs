@@ -43,6 +43,26 @@ pub(super) fn call(sema: &mut Sema<'_, '_>, op: DsdOp, args: &[ExprId], span: Sp
     Ok(Operand::Scalar { ty: sema.types.common.bool, expr })
 }
 
+/// An argument that words come from: a fabric input, or a register.
+pub(super) fn fabric_input(
+    sema: &mut Sema<'_, '_>,
+    arg: ExprId,
+    span: Span,
+) -> R<crate::typed::Operand> {
+    let given = operand::read(sema, arg, None)?;
+    operand::check_defined(sema, &given)?;
+    match given.what {
+        operand::What::Fabric { input: true, dsd } => {
+            sema.scalar_of(dsd, span).map(crate::typed::Operand::Fabric)
+        }
+        operand::What::Dsr(dsr) => Ok(crate::typed::Operand::Dsr(dsr)),
+        _ => {
+            let message = "a fabric input is needed here, or a register that holds one";
+            sema.fail(codes::INVALID_OPERANDS, message, span, "not one of them")
+        }
+    }
+}
+
 /// Operations are code of a PE.
 fn check_place(sema: &mut Sema<'_, '_>, row: &'static OpRow, span: Span) -> R<()> {
     let place = here(sema);

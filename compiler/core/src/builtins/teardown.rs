@@ -1,0 +1,94 @@
+//! Handlers of colors in teardown, and the task that calls them.
+
+use dflow_ir::program::TaskKind;
+use dflow_ir::registers::{self, BankKind};
+use dflow_ir::scalar::BinaryOp;
+use dflow_ir::target::TEARDOWN_TASK;
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::Call;
+use super::args::wrong_type;
+use super::queue::color_value;
+use crate::sema::address::typed;
+use crate::sema::types::Type;
+use crate::sema::value::Data;
+use crate::sema::{Operand, R, Sema};
+use crate::typed::{Expr, ExprKind, Func, FuncIdx, Stmt, StmtKind, TaskBinding};
+
+/// `@set_teardown_handler(function, color)`.
+pub(super) fn set_handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let func = plain_function(sema, call)?;
+    let (value, span) = sema.arg_value(call.args[1], None)?;
+    let color = color_value(sema, &value, span)?;
+    let known = sema.program_mut().color_handlers.iter().find(|known| known.0 == color);
+    if let Some(&(_, _, first)) = known {
+        let message = format!("color {} has a teardown handler already", color.index());
+        return Err(sema.report(
+            Diagnostic::new(codes::INVALID_ARGUMENT, message, call.span)
+                .label("second handler")
+                .secondary(first, "first handler")
+                .help("let one function do the work of both"),
+        ));
+    }
+    sema.program_mut().color_handlers.push((color, func, call.span));
+    Ok(sema.void_operand())
+}
+
+/// A function without parameters and result.
+fn plain_function(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<FuncIdx> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let Data::Func(func) = value.data else {
+        return wrong_type(sema, &value, "a function", span);
+    };
+    let void = sema.types.common.void;
+    match sema.types.get(value.ty) {
+        Type::Fn { is_task: false, params, ret } if params.is_empty() && *ret == void => {}
+        _ => {
+            let message = "a handler is a function without parameters and result: `fn () void`";
+            return sema.fail(codes::INVALID_SIGNATURE, message, span, "this handler");
+        }
+    }
+    sema.program_func(func, span)
+}
+
+impl Sema<'_, '_> {
+    /// Makes the task that calls the handlers of a program's colors, once all are known.
+    pub(crate) fn finish_teardown(&mut self) {
+        let target = self.target.id;
+        let Some(program) = &mut self.program else { return };
+        let handlers = std::mem::take(&mut program.color_handlers);
+        let Some(&(_, _, span)) = handlers.first() else { return };
+        let mut body = Vec::new();
+        for (color, func, span) in handlers {
+            let word = u16::from(color.index() / 16);
+            let address = registers::address(target, BankKind::Teardown, word).unwrap_or(0);
+            body.push(call_if_torn(address, color.index() % 16, func, span));
+        }
+        let func = FuncIdx(program.typed.funcs.len() as u32);
+        program.typed.funcs.push(Func {
+            name: "teardown handlers".to_owned(),
+            params: 0,
+            ret: None,
+            locals: Vec::new(),
+            labels: 0,
+            body,
+            span,
+        });
+        let (kind, id) = (TaskKind::Local, TEARDOWN_TASK);
+        program.typed.tasks.push(TaskBinding { kind, id, func, span });
+    }
+}
+
+/// `if (the color is among those in teardown) handler();`
+fn call_if_torn(address: u16, bit: u8, func: FuncIdx, span: Span) -> Stmt {
+    let address = typed(ExprKind::Const(address.into()), Ty::I16, span);
+    let set = typed(ExprKind::GetConfig(address), Ty::I16, span);
+    let bit = typed(ExprKind::Const(1 << bit), Ty::I16, span);
+    let both = typed(ExprKind::Binary(BinaryOp::And, set, bit.clone()), Ty::I16, span);
+    let cond = typed(ExprKind::Binary(BinaryOp::Eq, both, bit), Ty::I8, span);
+    let call = ExprKind::Call { func, args: Vec::new() };
+    let call = StmtKind::Expr(Expr { kind: Box::new(call), ty: None, span });
+    let then = vec![Stmt { kind: call, span }];
+    Stmt { kind: StmtKind::If { cond, then, otherwise: Vec::new() }, span }
+}
