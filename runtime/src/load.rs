@@ -85,8 +85,9 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         slots: image.placement.slots.values().cloned().collect(),
         rank: ranks(&plan.program_of, image.programs.len()),
     };
+    let ramp = plan.routers.iter().fold(0, |all, router| all | router.ramp());
     for (id, program) in &image.programs {
-        plan.programs.push(PePlan::new(program, target, &timing)?);
+        plan.programs.push(PePlan::new(program, target, &timing, ramp)?);
         let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
         let engine = compile(&loaded, config)?;
         programs.loaded.push((Arc::new(loaded), engine));

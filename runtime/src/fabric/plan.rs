@@ -4,6 +4,7 @@
 use dflow_ir::image::RouterConfig;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Filter, PopMode, SwitchEntry};
 
+use super::router::RAMP;
 use crate::load::LoadError;
 
 /// "No such color" in [`RouterPlan::index_of`].
@@ -31,6 +32,9 @@ pub(crate) struct ColorPlan {
     pub(crate) base: Ports,
     /// What positions 1 to 3 name.
     pub(crate) entries: [Entry; 3],
+    /// Direction and side of each, as the switch register of wse2 has them: what an invalid
+    /// position holds is kept.
+    pub(crate) codes: [u8; 3],
     /// Receive ports per position, as port bits; follows from `base` and `entries`.
     pub(crate) rx: [u8; 4],
     /// Transmit ports per position, likewise.
@@ -67,6 +71,33 @@ pub(crate) struct Entry {
     pub(crate) tx: Option<u8>,
 }
 
+impl Entry {
+    /// Code of "no direction", the side being that of transmit ports.
+    pub(crate) const INVALID: u8 = 5;
+
+    /// Direction and side: a direction's code, and 8 if it is received from.
+    fn code(self) -> u8 {
+        let direction = |ports: u8| match ports {
+            0 => Entry::INVALID,
+            ports => ports.trailing_zeros() as u8,
+        };
+        match self {
+            Entry { rx: Some(rx), .. } => direction(rx) | 8,
+            Entry { rx: None, tx: Some(tx) } => direction(tx),
+            Entry { rx: None, tx: None } => Entry::INVALID,
+        }
+    }
+
+    /// The inverse.
+    pub(crate) fn from_code(code: u8) -> Entry {
+        match (code & 7, code & 8 != 0) {
+            (Entry::INVALID.., _) => Entry::default(),
+            (port, true) => Entry { rx: Some(1 << port), tx: None },
+            (port, false) => Entry { rx: None, tx: Some(1 << port) },
+        }
+    }
+}
+
 impl RouterPlan {
     /// Reads a configuration; `at` is a PE that has it, for the error.
     pub(crate) fn new(config: &RouterConfig, at: Coord) -> Result<RouterPlan, LoadError> {
@@ -86,6 +117,12 @@ impl RouterPlan {
             plan.add(row);
         }
         Ok(plan)
+    }
+
+    /// Colors that it sends to its core in some position, as bits.
+    pub(crate) fn ramp(&self) -> u32 {
+        let to_core = |row: &&ColorPlan| row.tx.iter().any(|tx| tx >> RAMP & 1 != 0);
+        self.colors.iter().filter(to_core).fold(0, |all, row| all | 1 << row.color)
     }
 
     /// Appends a color; its index.
@@ -125,6 +162,7 @@ impl ColorPlan {
             filter: *filter,
             ..ColorPlan::unknown(color.index())
         };
+        row.codes = row.entries.map(Entry::code);
         row.derive();
         row
     }
@@ -136,6 +174,7 @@ impl ColorPlan {
             known: false,
             base: Ports::default(),
             entries: [Entry::default(); 3],
+            codes: [Entry::INVALID; 3],
             rx: [0; 4],
             tx: [0; 4],
             positions: 1,

@@ -8,9 +8,6 @@ use super::plan::{ColorPlan, Entry, Ports};
 use super::router::Router;
 use crate::sched::plan::Plan;
 
-/// Code of "no direction".
-const INVALID: u16 = 5;
-
 /// What of a color changes as words pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Current {
@@ -49,8 +46,8 @@ fn encode(row: &ColorPlan, current: Current, kind: BankKind, word: u16) -> u16 {
         }
         (BankKind::Switch, _) => {
             let mut value = bit(row.ring, 12) | u16::from(current.position) << 13;
-            for (at, entry) in row.entries.iter().enumerate() {
-                value |= direction(*entry) << (4 * at);
+            for (at, &code) in row.codes.iter().enumerate() {
+                value |= u16::from(code) << (4 * at);
             }
             value
         }
@@ -70,24 +67,6 @@ fn encode(row: &ColorPlan, current: Current, kind: BankKind, word: u16) -> u16 {
     }
 }
 
-/// A position's direction and whether it is one of those received from.
-fn direction(entry: Entry) -> u16 {
-    let code = |ports: u8| if ports == 0 { INVALID } else { ports.trailing_zeros() as u16 };
-    match entry {
-        Entry { rx: Some(rx), .. } => code(rx) | 8,
-        Entry { rx: None, tx: Some(tx) } => code(tx),
-        Entry { rx: None, tx: None } => INVALID,
-    }
-}
-
-fn entry_of(code: u16) -> Entry {
-    match (code & 7, code & 8 != 0) {
-        (INVALID.., _) => Entry::default(),
-        (port, true) => Entry { rx: Some(1 << port), tx: None },
-        (port, false) => Entry { rx: None, tx: Some(1 << port) },
-    }
-}
-
 /// Writes a register.
 fn decode(row: &mut ColorPlan, current: &mut Current, kind: BankKind, word: u16, value: u16) {
     let flag = |at: u32| value >> at & 1 != 0;
@@ -99,7 +78,8 @@ fn decode(row: &mut ColorPlan, current: &mut Current, kind: BankKind, word: u16,
             current.torn = flag(14);
         }
         (BankKind::Switch, _) => {
-            row.entries = [0, 4, 8].map(|at| entry_of(value >> at));
+            row.codes = [0, 4, 8].map(|at| (value >> at & 15) as u8);
+            row.entries = row.codes.map(Entry::from_code);
             row.ring = flag(12);
             current.position = (value >> 13 & 3) as u8;
         }
@@ -216,6 +196,7 @@ mod tests {
                 Entry::default(),
             ],
             pop: PopMode::OnAdvance,
+            codes: [1, 12, 5],
             ring: true,
             swap_x: true,
             ..ColorPlan::unknown(4)
@@ -255,5 +236,9 @@ mod tests {
         decode(&mut row, &mut current, BankKind::Switch, 0, 0x0555 | 1 << 13);
         assert_eq!((row.positions, current.position), (1, 1));
         assert_eq!((row.rx, row.tx), ([1; 4], [0b10010; 4]));
+        // The side of an invalid position is kept until a direction is written.
+        decode(&mut row, &mut current, BankKind::Switch, 0, 0x055d);
+        assert_eq!(encode(&row, current, BankKind::Switch, 0), 0x055d);
+        assert_eq!(row.positions, 1);
     }
 }

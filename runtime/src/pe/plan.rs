@@ -122,11 +122,13 @@ impl InputPlan {
 }
 
 impl PePlan {
-    /// Reads a validated program.
+    /// Reads a validated program; `ramp` are the colors, as bits, that some router sends to its
+    /// core.
     pub(crate) fn new(
         program: &Program,
         target: &Target,
         timing: &Latencies,
+        ramp: u32,
     ) -> Result<PePlan, LoadError> {
         let round_trip = (timing.ramp_down + timing.credit - 1) as u32;
         let inputs = target.input_queues.iter().zip(0u8..).map(|(&depth, queue)| InputPlan {
@@ -161,7 +163,7 @@ impl PePlan {
         };
         plan.bind_queues(program, target)?;
         plan.bind_tasks(program, target)?;
-        plan.open_channels(program, target)?;
+        plan.open_channels(program, target, ramp)?;
         plan.take_turns(program, target)?;
         for flag in &program.initial_flags {
             plan.initial.push((flag.op, flag.id));
@@ -259,8 +261,14 @@ impl PePlan {
         Ok(())
     }
 
-    /// A color that is open from the start has a queue, if only for control wavelets.
-    fn open_channels(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+    /// A color that is open from the start has a queue, if only for control wavelets: one that
+    /// is unblocked, and one that shares its number with a local task.
+    fn open_channels(
+        &mut self,
+        program: &Program,
+        target: &Target,
+        ramp: u32,
+    ) -> Result<(), LoadError> {
         if target.data_task_by_queue {
             return Ok(());
         }
@@ -270,6 +278,11 @@ impl PePlan {
                 return Err(LoadError::Invalid(message));
             }
             self.data_queue(flag.id, target);
+        }
+        for task in program.tasks.iter().filter(|task| task.kind == TaskKind::Local) {
+            if usize::from(task.id) < Color::COUNT && ramp >> task.id & 1 != 0 {
+                self.data_queue(task.id, target);
+            }
         }
         Ok(())
     }

@@ -4,10 +4,11 @@
 use dflow_ir::inst::{FlagOp, OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{
-    Color, ColorConfig, Coord, PopMode, Port, PortSet, Route, Switch, SwitchEntry, Wavelet,
+    Color, ColorConfig, Coord, Filter, PopMode, Port, PortSet, Route, Switch, SwitchEntry, Wavelet,
 };
 use dflow_ir::program::{FuncId, HostLink, InitialFlag, QueueBinding, TaskBinding, TaskKind};
-use dflow_ir::target::{Target, TargetId};
+use dflow_ir::registers::{self, BankKind};
+use dflow_ir::target::{TEARDOWN_TASK, Target, TargetId};
 use dflow_ir::ty::Ty;
 
 use super::script::{Act, Spec, input, output, vector};
@@ -80,6 +81,10 @@ pub(super) fn machine(seed: u64, style: Style) -> Machine {
     let mut build = Build { rng, style, spec, down: none.clone(), up: none };
     for color in 0..2 + build.rng.below(if style.plain { 5 } else { 7 }) as u8 {
         build.color(color * 2 + 1);
+        if !style.plain && build.rng.chance(20) {
+            // The other color of the pair, for swaps.
+            build.color(color * 2);
+        }
     }
     for pe in 0..width * height {
         build.program(pe);
@@ -151,6 +156,7 @@ impl Build<'_> {
             let port = self.rng.pick(&Port::ALL);
             config.route.tx = config.route.tx.with(port);
         }
+        self.odd(pe, color, config);
         if !self.rng.chance(25) {
             return;
         }
@@ -178,6 +184,66 @@ impl Build<'_> {
         }
         switch.initial = self.rng.below(count + 1) as u8;
         config.switch = Some(switch);
+    }
+
+    /// Filters, teardown, swaps.
+    fn odd(&mut self, pe: usize, color: u8, config: &mut ColorConfig) {
+        let number = |rng: &mut Rng| rng.below(6) as u16;
+        let (initial, limit, max) = (number(self.rng), number(self.rng), number(self.rng));
+        let [data, control, filter_control] = [80, 40, 20].map(|chance| self.rng.chance(chance));
+        config.filter = match self.rng.below(12) {
+            0 => Some(Filter::Range { min: 0, max: 0x8000 + initial * 1000 }),
+            1 => Some(Filter::Counter { data, control, initial, limit, max, filter_control }),
+            2 => Some(Filter::Sparse {
+                data,
+                control,
+                initial,
+                limit,
+                limit2: self.rng.chance(50).then_some(3),
+                max,
+                filter_control,
+            }),
+            _ => None,
+        };
+        config.teardown = self.rng.chance(4);
+        let mut colors = self.spec.routers[pe].colors.iter();
+        let paired = colors.any(|(other, ..)| other.index() == color ^ 1);
+        if paired && Target::get(self.spec.target).color_swap {
+            (config.swap_x, config.swap_y) = (self.rng.chance(40), self.rng.chance(40));
+        }
+    }
+
+    /// A write or a read of a register of one of the PE's colors.
+    fn register(&mut self, pe: usize) -> Option<Act> {
+        let target = self.spec.target;
+        let colors = &self.spec.routers[pe].colors;
+        if colors.is_empty() {
+            return None;
+        }
+        let (color, config, _) = &colors[self.rng.below(colors.len())];
+        let at = |kind, index| registers::address(target, kind, index);
+        let color_word = |word| at(BankKind::Color, 8 * u16::from(color.index()) + word);
+        let bits = self.rng.below(1 << 16) as u16;
+        if config.filter.is_some() && self.rng.chance(30) {
+            let word = self.rng.below(3) as u16;
+            let address = at(BankKind::Filter, 4 * u16::from(color.index()) + word)?;
+            return Some(Act::Write(address, bits & 7));
+        }
+        let (route, switch, is_two) = match at(BankKind::Route, color.index().into()) {
+            Some(route) => (route, at(BankKind::Switch, color.index().into())?, true),
+            None => (color_word(0)?, color_word(4)?, false),
+        };
+        Some(match self.rng.below(4) {
+            0 => Act::Read(if bits & 1 == 0 { route } else { switch }),
+            // No further position, so that no word leaves the tree.
+            1 if is_two => Act::Write(switch, bits & 0x7000 | 0x0555),
+            1 | 2 if !is_two => Act::Write(switch, bits & 0x1f),
+            _ if is_two => {
+                let ports = u16::from(config.route.tx.0) | u16::from(config.route.rx.0) << 5;
+                Act::Write(route, ports | bits & 0x3000)
+            }
+            _ => Act::Read(switch),
+        })
     }
 
     /// Tasks and queues of a PE.
@@ -213,6 +279,11 @@ impl Build<'_> {
                 let func = self.spec.func(pe, "control", &[Ty::I16], acts);
                 self.task(pe, TaskKind::Control, entry, func);
             }
+        }
+        if !self.style.plain && self.rng.chance(50) {
+            let acts = (0..4).filter_map(|_| self.register(pe)).collect();
+            let func = self.spec.func(pe, "torn", &[], acts);
+            self.task(pe, TaskKind::Local, TEARDOWN_TASK, func);
         }
         let read: Vec<(u8, u8, bool)> = queues.into_iter().filter(|queue| !queue.2).collect();
         for id in if self.style.plain { 24..25 } else { 24..28 } {
@@ -254,7 +325,8 @@ impl Build<'_> {
     }
 
     fn act(&mut self, pe: usize, read: &[(u8, u8, bool)]) -> Act {
-        match self.rng.below(10) {
+        match self.rng.below(11) {
+            10 => self.register(pe).unwrap_or(Act::Work(1)),
             0 | 1 => Act::Work(self.rng.pick(&[0, 1, 2, 5, 20, 90, 300])),
             2 => Act::Flag(FlagOp::Activate, self.local()),
             3 => {

@@ -83,6 +83,17 @@ fn body(spec: &Spec, old: &Func, acts: &[Act]) -> Func {
                 b.inst(InstData::Flag { op: *op, id });
             }
             Act::Vector(start) => vector(spec, &mut b, start),
+            Act::Write(address, value) => {
+                let addr = b.constant(Ty::I16, (*address).into());
+                let src = b.constant(Ty::I16, (*value).into());
+                b.inst(InstData::SetConfig { addr, src });
+            }
+            Act::Read(address) => {
+                let (addr, dst) = (b.constant(Ty::I16, (*address).into()), b.local(Ty::I16));
+                b.inst(InstData::GetConfig { dst, addr });
+                let addr = buffer(&mut b);
+                b.inst(InstData::Store { addr, offset: 996, src: dst });
+            }
             Act::Yield => {
                 let dst = b.local(Ty::I64);
                 let op = dflow_ir::inst::ClockOp::Read;

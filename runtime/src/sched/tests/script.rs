@@ -12,7 +12,8 @@ use dflow_ir::target::{Target, TargetId};
 
 use crate::config::{Config, EngineKind};
 use crate::exec::{
-    ActKind, CodeTrapKind, Entry, Registers, Segment, SlotAct, Stop, Stream, VectorStart,
+    ActKind, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SlotAct, Stop, Stream,
+    VectorStart,
 };
 use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
@@ -32,6 +33,10 @@ pub(super) enum Act {
     Vector(Box<VectorStart>),
     /// Ends a segment without anything else.
     Yield,
+    /// Writes a configuration register: word address, value.
+    Write(u16, u16),
+    /// Reads one.
+    Read(u16),
 }
 
 /// A machine under test.
@@ -82,7 +87,7 @@ impl Spec {
         let target = Target::get(self.target);
         let timing = Latencies::new(&target.timing);
         let programs = self.programs.iter();
-        let programs = programs.map(|program| PePlan::new(program, target, &timing).unwrap());
+        let programs = programs.map(|program| PePlan::new(program, target, &timing, 0).unwrap());
         let routers = self.routers.iter();
         let routers = routers.map(|router| RouterPlan::new(router, Coord::default()).unwrap());
         let (width, height) = (self.width.into(), self.height.into());
@@ -117,6 +122,8 @@ pub(super) struct State {
     func: usize,
     next: usize,
     pub(super) hash: u32,
+    /// A register is being read.
+    reads: bool,
 }
 
 /// A running operation.
@@ -152,6 +159,10 @@ impl Code for Script {
             for &arg in args {
                 state.hash = state.hash.wrapping_mul(31).wrapping_add(arg as u32);
             }
+        } else if let Entry::Resume { value } = entry
+            && std::mem::take(&mut state.reads)
+        {
+            state.hash = state.hash.wrapping_mul(31).wrapping_add(value as u32);
         }
         out.cycles = 0;
         out.acts.clear();
@@ -171,6 +182,18 @@ impl Code for Script {
                 }
                 Act::Yield => {
                     out.stop = Stop::Yield;
+                    return;
+                }
+                Act::Write(address, value) => {
+                    let what = ActKind::Write { address: *address, value: *value };
+                    out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });
+                    out.cycles += 1;
+                }
+                Act::Read(address) => {
+                    out.cycles += 1;
+                    let loc = Loc::default();
+                    out.stop = Stop::Config(ConfigRead { address: *address, loc });
+                    state.reads = true;
                     return;
                 }
             }
@@ -229,11 +252,13 @@ impl Code for Script {
     }
 }
 
-/// A control payload made from a number: no teardown, few entry points.
+/// A control payload made from a number: little teardown, few entry points.
 pub(super) fn control(number: u32) -> u32 {
     let mixed = number.wrapping_mul(0x85eb_ca6b) >> 8;
     let entry = [31, 40, 43, 50][mixed as usize & 3];
-    let command = |at: u32| (mixed >> (2 + 4 * at) & 3).min(2) | (mixed >> (4 + 4 * at) & 1) << 2;
+    let last = if mixed >> 12 & 7 == 0 { 3 } else { 2 };
+    let command =
+        |at: u32| (mixed >> (2 + 4 * at) & 3).min(last) | (mixed >> (4 + 4 * at) & 1) << 2;
     entry << 16 | command(0) << 22 | command(1) << 25
 }
 
