@@ -159,32 +159,35 @@ fn columns(target: TargetId, into: &str, out: &str) -> Image {
 /// All columns send at once; the host takes them one after the other, in any order of requests.
 #[test]
 fn words_of_several_columns_belong_to_their_columns() {
-    let image = columns(TargetId::Wse2, "5", "6");
-    everywhere(&image, |host| {
-        let send = host.symbols().find("send").expect("is exported");
-        host.submit(Request::Launch { export: send, args: Vec::new() }).expect("fits");
-        let wanted =
-            |x: u32, y: u32, from: u32| (from..from + 3).map(move |i| 1000 * x + 100 * y + i);
-        // A region in the middle, then all for the rest, then what the others still have.
-        let middle = host.submit(stream_out(6, rect(1, 0, 2, 2), 3)).expect("fits");
-        let all = host.submit(stream_out(6, rect(0, 0, 4, 2), 3)).expect("fits");
-        let corner = host.submit(stream_out(6, rect(0, 1, 1, 1), 3)).expect("fits");
-        let last = host.submit(stream_out(6, rect(3, 0, 1, 2), 3)).expect("fits");
-        let back = words(&host.wait_for(all).unwrap_or_else(|failure| panic!("{failure}")));
-        let firsts = |x| if x == 1 || x == 2 { 3 } else { 0 };
-        let all = (0..2).flat_map(|y| (0..4).flat_map(move |x| wanted(x, y, firsts(x))));
-        assert_eq!(back, all.collect::<Vec<_>>());
-        assert!(host.is_done(middle) && !host.is_done(corner));
-        let back = words(&host.wait_for(middle).expect("has been carried out"));
-        let middle_words = (0..2).flat_map(|y| (1..3).flat_map(move |x| wanted(x, y, 0)));
-        assert_eq!(back, middle_words.collect::<Vec<_>>());
-        assert!(host.wait_for(middle).is_err());
-        let back = words(&host.wait_for(last).unwrap_or_else(|failure| panic!("{failure}")));
-        assert_eq!(back, (0..2).flat_map(|y| wanted(3, y, 3)).collect::<Vec<_>>());
-        let back = words(&host.wait_for(corner).expect("has been carried out"));
-        assert_eq!(back, wanted(0, 1, 3).collect::<Vec<_>>());
-        host.finish().unwrap_or_else(|failure| panic!("{failure}"));
-    });
+    for target in TARGETS {
+        let image = columns(target, "5", "6");
+        everywhere(&image, several_columns);
+    }
+}
+
+fn several_columns(host: &mut Host) {
+    let send = host.symbols().find("send").expect("is exported");
+    host.submit(Request::Launch { export: send, args: Vec::new() }).expect("fits");
+    let wanted = |x: u32, y: u32, from: u32| (from..from + 3).map(move |i| 1000 * x + 100 * y + i);
+    // A region in the middle, then all for the rest, then what the others still have.
+    let middle = host.submit(stream_out(6, rect(1, 0, 2, 2), 3)).expect("fits");
+    let all = host.submit(stream_out(6, rect(0, 0, 4, 2), 3)).expect("fits");
+    let corner = host.submit(stream_out(6, rect(0, 1, 1, 1), 3)).expect("fits");
+    let last = host.submit(stream_out(6, rect(3, 0, 1, 2), 3)).expect("fits");
+    let back = words(&host.wait_for(all).unwrap_or_else(|failure| panic!("{failure}")));
+    let firsts = |x| if x == 1 || x == 2 { 3 } else { 0 };
+    let all = (0..2).flat_map(|y| (0..4).flat_map(move |x| wanted(x, y, firsts(x))));
+    assert_eq!(back, all.collect::<Vec<_>>());
+    assert!(host.is_done(middle) && !host.is_done(corner));
+    let back = words(&host.wait_for(middle).expect("has been carried out"));
+    let middle_words = (0..2).flat_map(|y| (1..3).flat_map(move |x| wanted(x, y, 0)));
+    assert_eq!(back, middle_words.collect::<Vec<_>>());
+    assert!(host.wait_for(middle).is_err());
+    let back = words(&host.wait_for(last).unwrap_or_else(|failure| panic!("{failure}")));
+    assert_eq!(back, (0..2).flat_map(|y| wanted(3, y, 3)).collect::<Vec<_>>());
+    let back = words(&host.wait_for(corner).expect("has been carried out"));
+    assert_eq!(back, wanted(0, 1, 3).collect::<Vec<_>>());
+    host.finish().unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 #[test]
