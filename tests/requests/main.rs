@@ -5,7 +5,7 @@ use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, Coord, Rect};
 use dflow_ir::target::TargetId;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
-use dflow_runtime::host::{Elements, Failure, HostError, Region, Request, Session, Spread};
+use dflow_runtime::host::{Elements, Failure, Region, Request, Session, Spread};
 use dflow_runtime::machine::{Machine, Running};
 use dflow_runtime::outcome::HostWait;
 use dflow_syntax::diagnostic::render;
@@ -212,22 +212,26 @@ fn streams_into_the_mesh_are_dealt_and_spread() {
 }
 
 #[test]
-fn a_color_without_switches_reaches_the_first_column() {
+fn a_color_without_switches_reaches_all_columns() {
     let image = columns(TargetId::Wse3, "11", "6");
     everywhere(&image, |host| {
-        let refused = host.submit(stream_in(11, rect(1, 0, 1, 2), bytes([1, 2])));
-        let error = HostError::OneColumn { color: color(11), last: 1 };
-        assert!(
-            matches!(&refused, Err(Failure::Host { error: it, .. }) if *it == error),
-            "{refused:?}"
-        );
-        host.submit(stream_in(11, rect(0, 0, 1, 2), bytes([1, 2]))).expect("fits");
-        let held = host.symbols().find("held").expect("is exported");
-        let region = rect(0, 0, 2, 2);
-        let request = Request::CopyOut { export: held, region, elements: WORDS, count: 1 };
-        let ticket = host.submit(request).expect("fits");
-        let back = host.wait_for(ticket).unwrap_or_else(|failure| panic!("{failure}"));
-        assert_eq!(words(&back), [1, 0, 2, 0]);
+        let all = rect(0, 0, 4, 2);
+        let strided = Region { column_step: 2, row_step: 1, ..rect(1, 1, 3, 1) };
+        for request in [
+            stream_in(11, rect(0, 0, 1, 2), bytes([1, 2])),
+            stream_in(11, rect(1, 0, 1, 2), bytes([3, 4])),
+            stream_in(11, all, bytes((1..=16).map(|i| 10 * i))),
+            stream_in(11, strided, bytes([1000, 2000])),
+        ] {
+            host.submit(request).expect("fits");
+        }
+        host.flush().unwrap_or_else(|failure| panic!("{failure}"));
+        let held = words(&copy_out(host, "held", all, WORDS, 1));
+        assert_eq!(held, [31, 73, 110, 150, 192, 1234, 270, 2310]);
+        // Where all have come and gone, the first column comes first again.
+        host.submit(stream_in(11, rect(0, 0, 1, 1), bytes([5]))).expect("fits");
+        host.flush().unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(words(&copy_out(host, "held", rect(0, 0, 1, 1), WORDS, 1)), [36]);
     });
 }
 

@@ -144,14 +144,6 @@ pub enum HostError {
         /// Where it leads.
         to_mesh: bool,
     },
-    /// Words of such a color reach one column.
-    #[error("color {} has no switches on this target, so the host can stream to column 0 only, not to columns up to {last}: choose a color with switches", color.index())]
-    OneColumn {
-        /// The color.
-        color: Color,
-        /// Last column of the region.
-        last: u16,
-    },
     /// Words of several columns could not be told apart.
     #[error("color {} brings words of {columns} columns per row to the host, which cannot tell them apart here: use a region of one column", color.index())]
     SeveralColumns {

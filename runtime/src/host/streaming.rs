@@ -59,8 +59,9 @@ impl<M: Mesh> Session<M> {
         if data.is_empty() {
             return Ok(Vec::new());
         }
+        let torn = self.begin_deal(color, region, &links)?;
         for (row, (link, at)) in links.into_iter().enumerate() {
-            let dealt = self.symbols.style(at, color) == Style::Dealt;
+            let dealt = torn || self.symbols.style(at, color) == Style::Dealt;
             let words = if dealt || spread != Spread::Each {
                 let block = data.len() / spread.blocks(region);
                 let mut columns = region.dealt();
@@ -69,7 +70,11 @@ impl<M: Mesh> Session<M> {
                     let index = spread.block(region, row, column);
                     &data[index * block..][..block]
                 };
-                self.send(link, &mut wire::deal(columns, of, word))?;
+                if torn {
+                    self.send(link, &mut wire::deal_torn(columns, of, word))?;
+                } else {
+                    self.send(link, &mut wire::deal(columns, of, word))?;
+                }
                 block * usize::from(region.columns()) / word
             } else {
                 let bytes = data.len() / rows;
@@ -79,6 +84,27 @@ impl<M: Mesh> Session<M> {
             *self.streamed.entry(link).or_insert(0) += words as u64;
         }
         Ok(used)
+    }
+
+    /// Tells columns of what comes, if a stream has no switches and goes beyond column 0: they must
+    /// know before it comes. Whether it is so.
+    fn begin_deal(
+        &mut self,
+        color: Color,
+        region: Region,
+        links: &[(LinkId, Coord)],
+    ) -> Result<bool, Failure> {
+        let last = region.dealt().last();
+        if last == 0 || !links.iter().any(|&(_, at)| self.symbols.style(at, color) == Style::Closed)
+        {
+            return Ok(false);
+        }
+        let args = wire::turn_args(0, last, color, 0);
+        for commands in self.links(region, |row| row.commands, wire::COMMANDS)? {
+            self.send(commands, &mut wire::command(Operation::Deal, 0, &args).into_iter())?;
+        }
+        self.fence()?;
+        Ok(true)
     }
 
     /// The links of a stream that fits, and the PEs they are at.
@@ -105,9 +131,8 @@ impl<M: Mesh> Session<M> {
                     let before = region.rect.x.checked_sub(at.x);
                     before.ok_or(HostError::NoStream { color, to_mesh: true })?;
                 }
-                Style::Closed if region.rect.x + region.rect.width > 1 => {
-                    let last = region.rect.x + region.rect.width - 1;
-                    return Err(HostError::OneColumn { color, last });
+                Style::Closed if region.dealt().last() > 0 => {
+                    share(bytes, spread.blocks(region), elements)?;
                 }
                 Style::Merged | Style::Turns | Style::Plain | Style::Closed => {}
             }

@@ -19,7 +19,7 @@ pub(super) enum Style {
     Dealt,
     /// They come from several columns as they please.
     Merged,
-    /// They reach the first of several columns only: the color has no switches.
+    /// They reach the first column; teardowns take them further, since the color has no switches.
     Closed,
     /// One column after the other is heard, when those before it have ended their turns.
     Turns,

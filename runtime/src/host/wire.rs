@@ -33,6 +33,7 @@ pub(super) enum Operation {
     Turn = 6,
     SpreadIn32 = 7,
     SpreadIn16 = 8,
+    Deal = 9,
 }
 
 /// Ends the turns of columns before the sender, instead of the sender's own (section 5).
@@ -51,6 +52,11 @@ impl Columns {
         self.first + self.step * index
     }
 
+    /// The last column.
+    pub(super) fn last(self) -> u16 {
+        self.at(self.count.saturating_sub(1))
+    }
+
     /// Columns between the one before and column `index`.
     fn gap(self, index: u16) -> u16 {
         if index == 0 { self.first } else { self.step }
@@ -65,11 +71,11 @@ pub(super) fn command(operation: Operation, export: u32, args: &[u32]) -> Vec<Wa
 
 /// The arguments of a copy: its columns, and elements or words per PE.
 pub(super) fn copy_args(columns: Columns, words: u32) -> [u32; 3] {
-    let last = columns.at(columns.count - 1);
+    let last = columns.last();
     [u32::from(columns.first) | u32::from(last) << 16, words, columns.step.into()]
 }
 
-/// The arguments of a turn: columns `first` to `last`, stream and what is asked of them.
+/// The arguments of a turn or a deal: columns `first` to `last`, stream and what is asked of them.
 pub(super) fn turn_args(first: u16, last: u16, color: Color, flags: u32) -> [u32; 3] {
     [u32::from(first) | u32::from(last) << 16, u32::from(color.index()) | flags, 1]
 }
@@ -87,7 +93,7 @@ pub(super) fn deal<'a>(
     block: impl Fn(u16) -> &'a [u8],
     bytes: usize,
 ) -> impl Iterator<Item = Wavelet> {
-    let several = columns.at(columns.count - 1) > 0;
+    let several = columns.last() > 0;
     blocks(columns, block, bytes).chain(several.then(|| hidden(Command::Reset)))
 }
 
@@ -101,10 +107,25 @@ pub(super) fn deal_copies<'a>(
 ) -> impl Iterator<Item = Wavelet> {
     let several = width > 1;
     let begin = several.then(|| hidden(Command::Advance));
-    let left = width.saturating_sub(columns.at(columns.count - 1) + 1);
+    let left = width.saturating_sub(columns.last() + 1);
     let rest = (0..left).map(|_| hidden(Command::Advance));
     let end = rest.chain(several.then(|| hidden(Command::Reset)));
     begin.into_iter().chain(blocks(columns, block, bytes)).chain(end)
+}
+
+/// Likewise over a stream without switches: behind the words of each column from 0 on, none for
+/// columns that get no block, comes a teardown.
+pub(super) fn deal_torn<'a>(
+    columns: Columns,
+    block: impl Fn(u16) -> &'a [u8],
+    bytes: usize,
+) -> impl Iterator<Item = Wavelet> {
+    (0..columns.count).flat_map(move |index| {
+        let before = (1..columns.gap(index)).map(|_| hidden(Command::Teardown));
+        let first = (index == 0 && columns.first > 0).then(|| hidden(Command::Teardown));
+        let end = std::iter::once(hidden(Command::Teardown));
+        first.into_iter().chain(before).chain(words(block(index), bytes)).chain(end)
+    })
 }
 
 /// Blocks with the advances before each.
@@ -172,6 +193,26 @@ mod tests {
         let wanted = [Wavelet::data_word(1), Wavelet::data_word(2)];
         assert!(deal(first, |_| &[1, 0, 2, 0], 2).eq(wanted));
         assert!(deal_copies(first, 1, |_| &[1, 0, 2, 0], 2).eq(wanted));
+    }
+
+    #[test]
+    fn a_teardown_follows_each_column() {
+        for (count, first, step) in [(1, 0, 1), (1, 3, 1), (2, 0, 1), (2, 1, 3)] {
+            let columns = Columns { first, step, count };
+            let mut got = vec![0; 9];
+            let mut column = 0;
+            for word in deal_torn(columns, |_| &[1, 0], 2) {
+                if word.control {
+                    assert_eq!(Control(word.payload).command(0).command, Command::Teardown);
+                    column += 1;
+                } else {
+                    got[column] += 1;
+                }
+            }
+            assert_eq!(column, usize::from(columns.at(count - 1)) + 1);
+            let wanted = |x| u16::from((0..count).any(|index| columns.at(index) == x));
+            assert!((0..9).map(wanted).eq(got));
+        }
     }
 
     const WIDTH: usize = 9;

@@ -92,7 +92,6 @@ const fn later(name: &'static str, reason: &'static str, doc: &'static str) -> R
     Row { name, args: (0, MANY), place: X, state: State::NotYet(reason), doc }
 }
 
-
 /// All rows.
 pub(crate) const ROWS: &[Row] = &[
     row("activate", (1, 1), CR, task::activate, "activates a local task"),
