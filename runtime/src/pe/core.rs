@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use dflow_ir::inst::{FlagOp, MainPriority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
-use dflow_ir::target::TEARDOWN_TASK;
 
 use super::bind::Bindings;
 use super::code::{Code, Pe};
@@ -13,6 +12,7 @@ use super::main::Main;
 use super::op::Op;
 use super::plan::{IDS, InputPlan, NO_TASK, PePlan};
 use super::queues::Flushes;
+use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use crate::exec::Segment;
 use crate::exec::Stop;
@@ -46,6 +46,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) owned_out: u64,
     /// Microthread that issued last.
     pub(crate) last_thread: u8,
+    /// Id of the task that was picked last.
+    picked: u8,
     pub(crate) activated: u64,
     pub(crate) task_blocked: u64,
     pub(crate) channel_blocked: u64,
@@ -143,6 +145,7 @@ impl<C: Code> Core<C> {
             owned_in: 0,
             owned_out: 0,
             last_thread: 0,
+            picked: 0,
             activated: 0,
             task_blocked: 0,
             channel_blocked: 0,
@@ -225,7 +228,7 @@ impl<C: Code> Core<C> {
         if self.registers.torn(t) {
             self.acted.acted = true;
             // Nobody need listen.
-            if program.local[usize::from(TEARDOWN_TASK)] != NO_TASK {
+            if program.local[TEARDOWN_TASK] != NO_TASK {
                 self.activated |= 1 << TEARDOWN_TASK;
             }
         }
@@ -382,9 +385,12 @@ impl<C: Code> Region<C> {
         let ready = core.activated & !core.task_blocked;
         let raised = ready & core.raised_tasks;
         let local = if raised != 0 { raised } else { ready };
-        // (raised, id, is it local, queue): local tasks go first among equal ids.
-        let mut best =
-            (local != 0).then(|| (raised != 0, 63 - local.leading_zeros() as u8, true, 0));
+        // Ids count from the one before that picked last, downwards and around.
+        let last = core.picked;
+        let turn = |id: u8| id.wrapping_sub(last) % 64;
+        let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
+        // (raised, turn, is it local, queue): local tasks go first among equal ids.
+        let mut best = (local != 0).then_some((raised != 0, first, true, 0));
         for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             let input = core.input(program, queue);
@@ -398,15 +404,17 @@ impl<C: Code> Region<C> {
                 };
             if eligible {
                 let raised = core.raised_channels >> input.channel & 1 != 0;
-                best = best.max(Some((raised, input.channel, false, queue)));
+                best = best.max(Some((raised, turn(input.channel), false, queue)));
             }
         }
-        let Some((_, id, is_local, queue)) = best else { return };
+        let Some((_, turn, is_local, queue)) = best else { return };
+        let id = turn.wrapping_add(last) % 64;
+        core.picked = id;
         let mut word = Slot::default();
         if is_local {
             core.activated &= !(1 << id);
             core.task = program.local[usize::from(id)];
-            if id == TEARDOWN_TASK {
+            if usize::from(id) == TEARDOWN_TASK {
                 core.registers.begin_teardown();
             }
         } else {

@@ -7,7 +7,7 @@ use super::core::{Core, bits};
 use super::plan::{NO_TASK, PePlan};
 
 /// Local task id that flushed queues and colors in teardown activate.
-pub(crate) const TEARDOWN_TASK: usize = 29;
+pub(crate) const TEARDOWN_TASK: usize = dflow_ir::target::TEARDOWN_TASK as usize;
 
 /// Flushes of one direction's queues, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,7 @@
 //! Handlers of colors in teardown, and the task that calls them.
 
-use dflow_ir::program::TaskKind;
 use dflow_ir::registers::{self, BankKind};
 use dflow_ir::scalar::BinaryOp;
-use dflow_ir::target::TEARDOWN_TASK;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
@@ -14,7 +12,7 @@ use crate::sema::address::typed;
 use crate::sema::types::Type;
 use crate::sema::value::Data;
 use crate::sema::{Operand, R, Sema};
-use crate::typed::{Expr, ExprKind, Func, FuncIdx, Stmt, StmtKind, TaskBinding};
+use crate::typed::{Expr, ExprKind, FuncIdx, Stmt, StmtKind};
 
 /// `@set_teardown_handler(function, color)`.
 pub(super) fn set_handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
@@ -65,18 +63,7 @@ impl Sema<'_, '_> {
             let address = registers::address(target, BankKind::Teardown, word).unwrap_or(0);
             body.push(call_if_torn(address, color.index() % 16, func, span));
         }
-        let func = FuncIdx(program.typed.funcs.len() as u32);
-        program.typed.funcs.push(Func {
-            name: "teardown handlers".to_owned(),
-            params: 0,
-            ret: None,
-            locals: Vec::new(),
-            labels: 0,
-            body,
-            span,
-        });
-        let (kind, id) = (TaskKind::Local, TEARDOWN_TASK);
-        program.typed.tasks.push(TaskBinding { kind, id, func, span });
+        self.in_teardown_task(body, span);
     }
 }
 

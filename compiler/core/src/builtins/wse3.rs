@@ -3,6 +3,7 @@
 use dflow_ir::inst::{FlagOp, QueueState};
 use dflow_ir::program::{ControlTable, Rotation, TaskKind};
 use dflow_ir::scalar::BinaryOp;
+use dflow_ir::target::TEARDOWN_TASK;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
@@ -15,9 +16,6 @@ use crate::sema::types::Type;
 use crate::sema::value::Data;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind, Func, FuncIdx, Stmt, StmtKind, TaskBinding};
-
-/// Local task id that the machine activates for flushed queues and colors in teardown.
-const TEARDOWN_TASK: u8 = 29;
 
 /// These builtins are for targets whose data tasks belong to queues.
 fn only_there(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<()> {
@@ -206,15 +204,28 @@ impl Sema<'_, '_> {
         }
         let handlers = std::mem::take(&mut program.queue_handlers);
         let Some(&(.., span)) = handlers.first() else { return };
-        let body = handlers.into_iter().map(call_if_flushed).collect();
+        let calls = handlers.into_iter().map(call_if_flushed).collect();
+        self.in_teardown_task(calls, span);
+    }
+
+    /// Adds statements to the task that the machine starts for flushed queues and colors in
+    /// teardown; the first ones make it.
+    pub(crate) fn in_teardown_task(&mut self, stmts: Vec<Stmt>, span: Span) {
+        let program = self.program_mut();
+        let known = program.teardown.and_then(|func| program.typed.funcs.get_mut(func.0 as usize));
+        if let Some(func) = known {
+            func.body.extend(stmts);
+            return;
+        }
         let func = FuncIdx(program.typed.funcs.len() as u32);
+        program.teardown = Some(func);
         program.typed.funcs.push(Func {
             name: "teardown".to_owned(),
             params: 0,
             ret: None,
             locals: Vec::new(),
             labels: 0,
-            body,
+            body: stmts,
             span,
         });
         let kind = TaskKind::Local;

@@ -36,6 +36,8 @@ pub(crate) struct ProgramCx {
     pub(crate) fifo_registers: HashMap<DsrRef, u32>,
     /// What the teardown task calls for flushed queues: input or output, queue, function.
     pub(crate) queue_handlers: Vec<(bool, u8, FuncIdx, Span)>,
+    /// The task that the machine starts for flushed queues and colors in teardown, once it is made.
+    pub(crate) teardown: Option<FuncIdx>,
     /// Data tasks that take turns: input queue, limit, first count, the other task.
     pub(crate) turns: Vec<Turn>,
     /// Colors that descriptors send to without naming a queue, in order of first mention.
@@ -119,6 +121,7 @@ impl ProgramCx {
             fifos: HashMap::new(),
             fifo_registers: HashMap::new(),
             queue_handlers: Vec::new(),
+            teardown: None,
             turns: Vec::new(),
             without_queue: Vec::new(),
             color_handlers: Vec::new(),
