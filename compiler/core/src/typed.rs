@@ -163,6 +163,8 @@ pub(crate) struct QueueBinding {
     pub priority: Option<Priority>,
     /// Which part of the table of control tasks its wavelets start.
     pub control_table: u8,
+    /// A further color of the queue, bound while an operation names it (wse2).
+    pub further: bool,
     /// The binding.
     pub span: Span,
 }

@@ -34,6 +34,16 @@ impl Bindings {
         inputs.get(queue).copied()
     }
 
+    /// The place where the words of a color wait for an operation on a queue: the queue itself,
+    /// unless the queue has several colors.
+    pub(crate) fn color_of_queue(&self, plan: &PePlan, queue: u8, color: u8) -> usize {
+        let inputs = self.0.as_ref().map_or(&plan.inputs, |changed| &changed.inputs);
+        let further = inputs.iter().skip(plan.numbered).position(|input| {
+            input.queue == Some(queue) && input.color.is_some_and(|it| it.index() == color)
+        });
+        further.map_or(usize::from(queue), |at| at + plan.numbered)
+    }
+
     /// An output queue as it is bound now.
     pub(crate) fn output(&self, plan: &PePlan, queue: usize) -> Option<OutputPlan> {
         let outputs = self.0.as_ref().map_or(&plan.outputs, |changed| &changed.outputs);

@@ -60,7 +60,8 @@ impl<O> Op<O> {
         let slots = inputs.iter_mut().zip(&mut colors);
         for ((slot, of), source) in slots.zip(&start.sources) {
             if let Stream::Input { queue, color, transform } = *source {
-                let known = bound.input(plan, queue.into());
+                let index = bound.color_of_queue(plan, queue, color);
+                let known = bound.input(plan, index);
                 transforms |= transform;
                 priority = priority.or(known.and_then(|known| known.priority));
                 let known = known.and_then(|input| input.color);
@@ -68,7 +69,7 @@ impl<O> Op<O> {
                 let Some(known) = known.filter(fits) else {
                     return Err(TrapKind::BadQueue { input: true, queue });
                 };
-                (*slot, *of) = (Some(queue), known.index());
+                (*slot, *of) = (Some(index as u8), known.index());
             }
         }
         let output = match start.dest {

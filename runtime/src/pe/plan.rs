@@ -63,6 +63,8 @@ pub(crate) struct InputPlan {
     pub(crate) color: Option<Color>,
     /// Places (R2).
     pub(crate) places: u32,
+    /// The queue it is part of; those of data tasks alone have none.
+    pub(crate) queue: Option<u8>,
     /// Its channel: color or queue, by target.
     pub(crate) channel: u8,
     /// Its data task.
@@ -112,6 +114,7 @@ impl InputPlan {
         InputPlan {
             color: None,
             places: 0,
+            queue: None,
             channel,
             task: NO_TASK,
             control_base: 0,
@@ -133,6 +136,7 @@ impl PePlan {
         let round_trip = (timing.ramp_down + timing.credit - 1) as u32;
         let inputs = target.input_queues.iter().zip(0u8..).map(|(&depth, queue)| InputPlan {
             places: u32::from(depth) + round_trip,
+            queue: Some(queue),
             ..InputPlan::unbound(queue)
         });
         let outputs = target
@@ -213,8 +217,15 @@ impl PePlan {
                     second,
                 });
             }
-            *of_color = binding.queue;
-            let input = &mut self.inputs[queue];
+            let mut index = queue;
+            if self.inputs[queue].color.is_some_and(|first| first != color) {
+                // A further color of the queue waits in a place of its own (spec/time.md, 5).
+                index = self.inputs.len();
+                let (places, queue) = (self.inputs[queue].places, Some(binding.queue));
+                self.inputs.push(InputPlan { places, queue, ..InputPlan::unbound(binding.queue) });
+            }
+            self.queue_of[usize::from(color.index())] = index as u8;
+            let input = &mut self.inputs[index];
             input.color = Some(color);
             input.priority = binding.priority;
             input.control_base = binding.control_table.saturating_mul(stride);

@@ -7,6 +7,7 @@ use dflow_syntax::{Diagnostic, Span, codes};
 use super::Call;
 use super::args::Options;
 use super::vector::settings;
+use crate::dialect::QueueBinding::ByOperation;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::QueueBinding;
 
@@ -28,7 +29,11 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     match color {
         Some(color) => {
             let span = call.span;
-            bind(sema, QueueBinding { input, queue, color, priority, control_table, span });
+            let further = false;
+            bind(
+                sema,
+                QueueBinding { input, queue, color, priority, control_table, further, span },
+            );
         }
         None if input || sema.target.output_queue_bound => {
             return Err(sema.report(
@@ -119,34 +124,54 @@ pub(crate) fn color_value(
     }
 }
 
-/// Binds a queue as a descriptor implies; the same binding again changes nothing.
+/// Notes a binding that a descriptor implies.
+fn implied(
+    sema: &mut Sema<'_, '_>,
+    (input, queue): (bool, u8),
+    color: Color,
+    further: bool,
+    span: Span,
+) {
+    let (priority, control_table) = (None, 0);
+    let binding = QueueBinding { input, queue, color, priority, control_table, further, span };
+    sema.program_mut().typed.queues.push(binding);
+}
+
+/// Binds a queue as a descriptor implies; the same binding again changes nothing. Whether the
+/// descriptor must name the color at each operation, since the queue has several.
 pub(super) fn bind_implicitly(
     sema: &mut Sema<'_, '_>,
     input: bool,
     queue: u8,
     color: Color,
     span: Span,
-) -> R<()> {
+) -> R<bool> {
     if sema.program.is_none() {
-        return Ok(());
+        return Ok(false);
     }
     let queues = &sema.program_mut().typed.queues;
     let known = queues.iter().position(|binding| (binding.input, binding.queue) == (input, queue));
     let Some(at) = known else {
         let at = queues.len();
         sema.layout.implicit_queues.push((input, queue, at));
-        let (priority, control_table) = (None, 0);
-        let binding = QueueBinding { input, queue, color, priority, control_table, span };
-        sema.program_mut().typed.queues.push(binding);
-        return Ok(());
+        implied(sema, (input, queue), color, false, span);
+        return Ok(false);
     };
     let (carried, bound) = (queues[at].color, queues[at].span);
     if carried == color {
-        return Ok(());
+        return Ok(false);
     }
     if !sema.layout.implicit_queues.contains(&(input, queue, at)) {
         other_color(sema, color, span, carried, bound);
-        return Ok(());
+        return Ok(false);
+    }
+    let by_operation = sema.cx.dialect.queue_binding == ByOperation;
+    if input && by_operation && !sema.target.data_task_by_queue {
+        let same = |it: &QueueBinding| (it.input, it.queue, it.color) == (input, queue, color);
+        if !sema.program_mut().typed.queues.iter().any(same) {
+            implied(sema, (input, queue), color, true, span);
+        }
+        return Ok(true);
     }
     let (old, new) = (carried.index(), color.index());
     let message = format!("queue {queue} carries color {old}, and color {new} here");

@@ -113,6 +113,7 @@ fn a_typed_program_reads_like_code() {
             color,
             priority: None,
             control_table: 0,
+            further: false,
             span: SPAN,
         }],
         control_table: None,

@@ -91,7 +91,8 @@ fn lower_task(task: typed::TaskBinding, locs: &LocTable<'_>) -> TaskBinding {
 }
 
 fn lower_queue(binding: typed::QueueBinding, locs: &LocTable<'_>) -> QueueBinding {
-    let typed::QueueBinding { input, queue, color, priority, control_table, span } = binding;
+    let typed::QueueBinding { input, queue, color, priority, control_table, further: _, span } =
+        binding;
     QueueBinding { input, queue, color, priority, control_table, loc: locs.loc(span) }
 }
 

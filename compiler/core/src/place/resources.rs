@@ -93,6 +93,7 @@ fn check_queues(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
     for queue in &tile.typed.queues {
         check_queue_id(cx, tile, queue, target);
         match bound.get(&(queue.input, queue.queue)) {
+            Some(_) if queue.further => {}
             Some(first) => queue_clash(cx, tile, first, queue, target),
             None => {
                 bound.insert((queue.input, queue.queue), queue);

@@ -432,11 +432,14 @@ fn payload(signature: &Signature, what: &str) -> Checked {
 
 fn queues(queues: &[QueueBinding], limits: &Limits) -> Checked {
     let mut bound = BTreeSet::new();
-    for &QueueBinding { input, queue, color: _, priority: _, control_table, loc: _ } in queues {
+    for &QueueBinding { input, queue, color, priority: _, control_table, loc: _ } in queues {
         let what = if input { "input queue" } else { "output queue" };
         limits.queue(input, queue).map_err(limit(what))?;
         within("table of control tasks", u64::from(control_table), 0, 7).map_err(limit(what))?;
-        ensure(bound.insert((input, queue)), what, "bound twice")?;
+        // Where channels are colors, an input queue may take several, one per operation.
+        let several = input && !limits.target.data_task_by_queue;
+        let color = several.then_some(color);
+        ensure(bound.insert((input, queue, color)), what, "bound twice")?;
     }
     Ok(())
 }

@@ -145,10 +145,8 @@ fn color_of(
         Some((operand, span)) => {
             let value = sema.need_const(operand, span)?;
             let color = queue::color_value(sema, &value, span)?;
-            if by_queue {
-                queue::bind_implicitly(sema, input, queue, color, span)?;
-            }
-            Ok((!by_queue).then_some(color))
+            let named = !by_queue || queue::bind_implicitly(sema, input, queue, color, span)?;
+            Ok(named.then_some(color))
         }
         None if by_queue => Ok(None),
         None => queue::output_color(sema, queue, options.span).map(Some),

@@ -21,7 +21,15 @@ fn task(kind: TaskKind, id: u8, span: Span) -> TaskBinding {
 }
 
 fn queue(input: bool, queue: u8, number: u8, span: Span) -> QueueBinding {
-    QueueBinding { input, queue, color: color(number), priority: None, control_table: 0, span }
+    QueueBinding {
+        input,
+        queue,
+        color: color(number),
+        priority: None,
+        control_table: 0,
+        further: false,
+        span,
+    }
 }
 
 fn one(program: Program) -> Case {
