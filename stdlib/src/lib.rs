@@ -136,6 +136,15 @@ pub fn library(name: &str) -> Option<(&'static str, &'static str)> {
     LIBRARIES.iter().find(|source| source.name == name).map(|source| (source.path, source.text))
 }
 
+/// Libraries that had another name in older releases: old name, today's.
+const RENAMED: &[(&str, &str)] =
+    &[("memcpy_multi/get_params", "memcpy/get_params"), ("memcpy_multi/memcpy", "memcpy/memcpy")];
+
+/// Today's name of a library that has been renamed.
+pub fn renamed(name: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == name).map(|&(_, new)| new)
+}
+
 /// The programs that `dflowc run` knows by name.
 pub fn programs() -> &'static [Source] {
     PROGRAMS

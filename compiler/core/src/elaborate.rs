@@ -15,8 +15,9 @@ use indexmap::IndexMap;
 
 use crate::dialect;
 use crate::load::SourceIdx;
+use crate::params;
 use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
-use crate::resolve::{Body, DeclKind, ResolvedFile};
+use crate::resolve::{Body, DeclKind};
 use crate::sema::ops;
 use crate::sema::program::{Emitter, ProgramCx};
 use crate::sema::types::{Repr, Type};
@@ -155,8 +156,9 @@ pub(crate) fn layout(cx: &mut Session<'_>, root: &str) -> Result<Elaborated, Rep
 fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reported> {
     let source = sema.files.root(sema.cx, root)?;
     let file = sema.files.get(source);
-    let params = root_params(sema, source);
-    let module = sema.instantiate(source, 0, None, String::new(), params);
+    sema.given = params::find(sema, source);
+    let module = sema.instantiate(source, 0, None, String::new(), Vec::new());
+    params::check(sema, module);
     let Some(body) = &file.layout else {
         let message = "the program has no layout block";
         let diagnostic = Diagnostic::new(
@@ -189,72 +191,6 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
     let mut plan = layout.plan;
     plan.exports = layout.exports.into_values().flatten().collect();
     Ok(Elaborated { plan, programs: layout.programs, host, tests })
-}
-
-/// The params given on the command line, as values.
-fn root_params(sema: &mut Sema<'_, '_>, source: SourceIdx) -> Vec<(Symbol, Value, Span)> {
-    let file = sema.files.get(source);
-    let span = Span::new(file.file.id, 0, 0);
-    let options = &sema.cx.options;
-    let given: Vec<_> = options.params.iter().chain(&options.colors).cloned().collect();
-    let only_layout = options.only_layout_params;
-    let mut params = Vec::new();
-    for (name, text) in given {
-        let symbol = sema.cx.names.lookup(&name);
-        let decl = symbol.and_then(|symbol| file.scopes[0].by_name.get(&symbol).copied());
-        let (Some(symbol), Some(decl)) = (symbol, decl) else {
-            if only_layout {
-                report_unknown(sema, &file, &name);
-            }
-            continue;
-        };
-        let span = file.scopes[0].decls.get(decl as usize).map_or(span, |decl| decl.name.span);
-        let value = param_text(sema, &text);
-        params.push((symbol, value, span));
-    }
-    params
-}
-
-/// A param was given that the layout does not have.
-fn report_unknown(sema: &mut Sema<'_, '_>, file: &ResolvedFile, name: &str) {
-    let params = file.scopes[0].decls.iter().filter_map(|decl| match &decl.kind {
-        DeclKind::Var(var) if var.kind == dflow_syntax::ast::VarKind::Param => {
-            Some(sema.spell(decl.name.name))
-        }
-        DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => None,
-    });
-    let params: Vec<String> = params.collect();
-    let has = match params.is_empty() {
-        true => "it has none".to_owned(),
-        false => format!("it has {}", params.join(", ")),
-    };
-    let path = sema.cx.sources.path(file.file.id).to_owned();
-    let message = format!("`{name}` is given on the command line and {path} has no such param");
-    let diagnostic = Diagnostic::without_place(codes::UNKNOWN_PARAM, message).help(has);
-    sema.report(diagnostic);
-}
-
-/// A param's text as a value: integer, float, bool, else string.
-fn param_text(sema: &Sema<'_, '_>, text: &str) -> Value {
-    let common = sema.types.common;
-    let plain = text.replace('_', "");
-    let (digits, radix) = match plain.get(..2) {
-        Some("0x") => (&plain[2..], 16),
-        Some("0b") => (&plain[2..], 2),
-        Some("0o") => (&plain[2..], 8),
-        _ => (plain.as_str(), 10),
-    };
-    if let Ok(int) = i128::from_str_radix(digits, radix) {
-        return Value::int(common.comptime_int, int);
-    }
-    if let Ok(float) = plain.parse::<f64>() {
-        return Value::new(common.comptime_float, Data::Float(float));
-    }
-    match text {
-        "true" => sema.bool_value(true),
-        "false" => sema.bool_value(false),
-        _ => Value::new(common.comptime_string, Data::Str(text.as_bytes().into())),
-    }
 }
 
 /// Values of the layout's scalar params, for reports; those never asked for are left out.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Dialect, FileId, Reported, Span, codes};
 
+use crate::dialect::SdkVersion;
 use crate::resolve::{self, ResolvedFile};
 use crate::session::Session;
 use crate::world::fold;
@@ -48,7 +49,8 @@ impl Files {
         span: Span,
     ) -> Result<SourceIdx, Reported> {
         if path.starts_with('<') {
-            return self.file(cx, path, Some(span));
+            let path = library_path(cx, path, span);
+            return self.file(cx, &path, Some(span));
         }
         // Asked for each PE of a layout's loop: the world is asked once.
         if let Some(&known) = self.imports.get(&from).and_then(|paths| paths.get(path)) {
@@ -177,6 +179,28 @@ fn not_found(cx: &mut Session<'_>, path: &str, span: Option<Span>, reason: &str)
         Some(span) => Diagnostic::new(codes::FILE_NOT_FOUND, message, span).label("named here"),
         None => Diagnostic::without_place(codes::FILE_NOT_FOUND, message),
     })
+}
+
+/// Today's name of a library; what the library folder does not have may be in the import folders.
+fn library_path(cx: &mut Session<'_>, path: &str, span: Span) -> String {
+    let name = path.trim_start_matches('<').trim_end_matches('>');
+    if let Some(new) = dflow_stdlib::renamed(name) {
+        let instead = format!("write `<{new}>`");
+        cx.old_spelling("the name of this library", SdkVersion::new(1, 0), &instead, span);
+        return format!("<{new}>");
+    }
+    match dflow_stdlib::library(name) {
+        Some(_) => path.to_owned(),
+        None => user_library(cx, path).unwrap_or_else(|| path.to_owned()),
+    }
+}
+
+/// The file of a library of the user's, `<name>`, in the import folders.
+pub(crate) fn user_library(cx: &Session<'_>, path: &str) -> Option<String> {
+    let name = path.strip_prefix('<')?.strip_suffix('>')?;
+    let folders = cx.options.import_paths.iter();
+    let mut places = folders.flat_map(|at| [format!("{at}/{name}"), format!("{at}/{name}.csl")]);
+    places.find_map(|place| cx.world.locate(&place))
 }
 
 /// The file that `path` means in the file `from` of the program with the top file `top`; where it should be if

@@ -100,6 +100,33 @@ impl Options {
         in_range(sema, &value, low, high, &format!("`.{name}`"), span).map(Some)
     }
 
+    /// The fields of these names become one struct, an option of its own, unless there are none.
+    pub(crate) fn group(
+        &mut self,
+        sema: &mut Sema<'_, '_>,
+        names: &[&str],
+        option: &'static str,
+    ) -> R<bool> {
+        let (inner, outer): (Vec<_>, Vec<_>) = std::mem::take(&mut self.fields)
+            .into_iter()
+            .partition(|(name, _, _)| names.contains(name));
+        self.fields = outer;
+        if inner.is_empty() {
+            return Ok(false);
+        }
+        let mut fields = Vec::with_capacity(inner.len());
+        let mut values = Vec::with_capacity(inner.len());
+        for (name, operand, span) in inner {
+            let value = sema.need_const(operand, span)?;
+            fields.push((sema.symbol(name), value.ty));
+            values.push(value);
+        }
+        let ty = sema.types.anonymous(fields, false);
+        let value = Value::new(ty, Data::Fields(Rc::new(values)));
+        self.fields.push((option, Operand::Const(value), self.span));
+        Ok(true)
+    }
+
     /// All fields, in order.
     pub(crate) fn fields(&self) -> impl Iterator<Item = (&str, &Operand, Span)> {
         self.fields.iter().map(|(name, operand, span)| (*name, operand, *span))

@@ -7,10 +7,10 @@ use dflow_ir::program::HostLink;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Span, codes};
 
-use super::Call;
 use super::args::{Options, in_range, wrong_type};
 use super::filter::filter_of;
 use super::queue::color_value;
+use super::{Call, old};
 use crate::sema::types::Type;
 use crate::sema::value::Value;
 use crate::sema::{Operand, R, Sema};
@@ -48,7 +48,7 @@ fn color_and_config(
 
 fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
     let allowed = ["routes", "switches", "filter", "teardown"];
-    let options = Options::read(sema, arg, &allowed, "a color configuration")?;
+    let options = old::color_options(sema, arg, &allowed)?;
     let Some((routes, span)) = options.value(sema, "routes")? else {
         let message = "a color configuration needs `.routes`";
         return sema.fail(codes::MISSING_FIELD, message, options.span, "not given here");
@@ -59,6 +59,10 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
         config.switch = Some(switch_of(sema, &switches, span)?);
     }
     if let (Some(switch), Some(pop)) = (&mut config.switch, pop) {
+        if switch.pop != PopMode::None && switch.pop != pop {
+            let message = "`.pop_mode` stands in `.routes` and in `.switches`, and they differ";
+            return sema.fail(codes::INVALID_ROUTE, message, options.span, "this configuration");
+        }
         switch.pop = pop;
     }
     if let Some((filter, span)) = options.value(sema, "filter")? {

@@ -3,9 +3,9 @@
 use dflow_ir::dsd::{DsrFile, DsrRef};
 use dflow_syntax::{Code, codes};
 
-use super::Call;
 use super::allocate::{self, Resource};
 use super::args::{in_range, wrong_type};
+use super::{Call, old};
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, Value};
 use crate::sema::{Operand, R, Sema};
@@ -37,6 +37,7 @@ fn id(
     let number = sema.fix_int(&value).unwrap_or(-1);
     if number < 0 || number > last {
         let target = sema.target.id.name();
+        let last = if ty == sema.types.common.color { 23 } else { last };
         let message = format!("{what} {number} does not exist: {target} has 0 to {last}");
         return sema.fail(code, message, span, "out of range");
     }
@@ -58,7 +59,11 @@ fn noted(
 
 pub(super) fn get_color(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.types.common.color;
-    let operand = id(sema, call, ty, 23, codes::COLOR_OUT_OF_RANGE, "color")?;
+    let operand = id(sema, call, ty, 63, codes::COLOR_OUT_OF_RANGE, "color")?;
+    if let Operand::Const(Value { data: Data::Int(number @ 24..), .. }) = operand {
+        old::task_color(sema, number, call.span);
+        return Ok(operand);
+    }
     noted(sema, operand, Resource::Color, call)
 }
 
@@ -100,6 +105,9 @@ pub(super) fn get_data_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Ope
     Ok(match operand {
         Operand::Const(value) => {
             let number = sema.fix_int(&value).unwrap_or(0);
+            if value.ty == common.color {
+                super::color_value(sema, &value, span)?;
+            }
             Operand::Const(Value::int(common.data_task_id, number))
         }
         other => {

@@ -2,11 +2,12 @@
 
 use dflow_ir::inst::Priority;
 use dflow_ir::mesh::Color;
+use dflow_syntax::ast::Expr as Ast;
 use dflow_syntax::{Diagnostic, Span, codes};
 
-use super::Call;
 use super::args::Options;
 use super::vector::settings;
+use super::{Call, old};
 use crate::dialect::QueueBinding::ByOperation;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::QueueBinding;
@@ -14,8 +15,17 @@ use crate::typed::QueueBinding;
 pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let common = sema.types.common;
     let queues = [common.input_queue, common.output_queue];
-    let (queue, ty, _) = sema.arg_id(call.args[0], &queues, "a queue")?;
-    let input = ty == common.input_queue;
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let input = value.ty != common.output_queue;
+    let queue = match sema.fix_int(&value) {
+        Some(queue) if queues.contains(&value.ty) => queue as u8,
+        _ => old::queue_number(sema, &value, input, span)?,
+    };
+    if let Some(color) = old_color(sema, call)? {
+        let (priority, control_table, span) = (None, 0, call.span);
+        bind(sema, QueueBinding { input, queue, color, priority, control_table, span });
+        return Ok(sema.void_operand());
+    }
     let options = match call.args.get(1) {
         Some(&arg) => Options::read(sema, arg, &["color", "priority", "ctrl_table_id"], "a queue")?,
         None => Options::none(call.span),
@@ -72,6 +82,23 @@ fn control_table_id(sema: &mut Sema<'_, '_>, options: &Options, input: bool) -> 
         return sema.fail(codes::WRONG_TARGET, message, options.span, "given here");
     }
     Ok(id as u8)
+}
+
+/// The color in place of the options, as programs of SDK 0.7 write it.
+fn old_color(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Option<Color>> {
+    let Some(&arg) = call.args.get(1) else { return Ok(None) };
+    let file = std::rc::Rc::clone(&sema.frame().file);
+    if matches!(file.file.expr(arg), Ast::StructLiteral { .. } | Ast::TupleLiteral { .. }) {
+        return Ok(None);
+    }
+    let (value, span) = sema.arg_value(arg, None)?;
+    if value.ty != sema.types.common.color {
+        return Ok(None);
+    }
+    let version = crate::dialect::SdkVersion::new(0, 8);
+    let instead = "write `@initialize_queue(queue, .{ .color = color })`";
+    sema.cx.old_spelling("a color in place of a queue's options", version, instead, call.span);
+    color_value(sema, &value, span).map(Some)
 }
 
 /// Binds a queue as the program says, whatever a descriptor implied before.

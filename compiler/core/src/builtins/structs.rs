@@ -7,6 +7,7 @@ use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::Call;
 use super::args::wrong_type;
+use crate::dialect::SdkVersion;
 use crate::load::SourceIdx;
 use crate::resolve::DeclKind;
 use crate::sema::place::Place;
@@ -16,6 +17,8 @@ use crate::sema::{Operand, R, Sema, TraceStep};
 
 /// `@concat_structs(a, b)`: one anonymous struct of two.
 pub(crate) fn concat(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let instead = "write a struct with all the fields";
+    sema.cx.old_spelling("`@concat_structs`", SdkVersion::NEW, instead, call.span);
     let (a, a_span) = sema.arg_value(call.args[0], None)?;
     let (b, b_span) = sema.arg_value(call.args[1], None)?;
     let (first, second) = (anonymous(sema, &a, a_span)?, anonymous(sema, &b, b_span)?);

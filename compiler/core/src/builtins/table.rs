@@ -1,8 +1,8 @@
 //! The builtins, one row each, sorted by name.
 
 use super::{
-    Handler, allocate, color, config, dsd, export, filter, host, ids, layout, map, queue, structs,
-    task, teardown, values, wse3,
+    Handler, allocate, color, config, dsd, estimate, export, filter, host, ids, layout, map, old,
+    queue, structs, task, teardown, values, wse3,
 };
 
 /// A row.
@@ -126,6 +126,7 @@ pub(crate) const ROWS: &[Row] = &[
         wse3::bind_rotating_tasks,
         "binds two tasks that take turns (wse3)",
     ),
+    row("bind_task", (2, 2), C, old::bind_task, "binds a task as programs of SDK 0.x do"),
     row("bitcast", (2, 2), X, values::bitcast, "the same bits as another type"),
     row("block", (1, 1), CR, task::block, "holds back a task or channel"),
     row("clock_disable", (0, 0), R, task::clock_disable, "stops the cycle counter"),
@@ -140,10 +141,12 @@ pub(crate) const ROWS: &[Row] = &[
     row("copy_in", (3, 3), H, host::copy_in, "copies to the memory behind an exported pointer"),
     row("copy_out", (3, 3), H, host::copy_out, "copies from the memory behind an exported pointer"),
     row("cos", (1, 1), H, host::cos, "cosine"),
-    later(
+    row(
         "cycle_estimate",
-        "cost estimates of functions are not there yet",
-        "static cost of a function",
+        (1, 1),
+        X,
+        estimate::cycle_estimate,
+        "static cost of a function in cycles",
     ),
     row("cycles", (0, 0), H, host::cycles, "cycles since the start"),
     row("dfilt", (2, 2), R, filter::dfilt, "drops data until control wavelets have come"),
@@ -158,6 +161,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("fp16", (0, 0), X, values::fp16, "the 16-bit float type"),
     row("get_array", (1, 1), X, values::get_array, "a string as an array of bytes"),
     row("get_color", (1, 1), X, ids::get_color, "a color by number"),
+    row("get_color_id", (1, 1), X, old::get_color_id, "the number of a color, as it was written"),
     row("get_config", (1, 2), CR, config::get, "a configuration register's value"),
     row(
         "get_config_unchecked",
@@ -205,7 +209,13 @@ pub(crate) const ROWS: &[Row] = &[
     row("has_field", (2, 2), X, structs::has_field, "whether a struct has a field"),
     row("has_input", (1, 1), H, host::has_input, "whether an input was given"),
     row("has_setting", (1, 1), H, host::has_setting, "whether a setting was given"),
-    later("import_comptime_value", "JSON values are not there yet", "a value from a JSON file"),
+    row(
+        "import_comptime_value",
+        (2, 2),
+        X,
+        values::import_comptime_value,
+        "a value from a JSON file",
+    ),
     row("import_module", (1, 2), V, structs::import_module, "an instance of a module"),
     row(
         "increment_dsd_offset",
@@ -357,6 +367,32 @@ pub(crate) const HABITS: &[(&str, &str)] = &[
     ("max", "`math.max` of `<math>`"),
     ("abs", "`math.abs` of `<math>`"),
     ("compileError", "`@comptime_assert(false, \"message\")`"),
+    ("add32", "a loop: vector operations add integers of 16 bits, `@add16`"),
+    ("sub32", "a loop: vector operations subtract integers of 16 bits, `@sub16`"),
+    ("add64", "a loop: vector operations have 16 and 32 bits"),
+    ("sub64", "a loop: vector operations have 16 and 32 bits"),
+    ("mov64", "`@mov32` over twice as many elements"),
+    ("faddd", "`@fadds`: there are no floats of 64 bits"),
+    ("fmuld", "`@fmuls`: there are no floats of 64 bits"),
+    ("fmacd", "`@fmacs`: there are no floats of 64 bits"),
+    ("sizeOf", "`@element_count(T)` times the bytes of an element"),
+    ("enumToInt", "`@as(T, value)`, or `@get_int(value)`"),
+    ("intToEnum", "`@as(E, number)`"),
+    ("intFromEnum", "`@as(T, value)`, or `@get_int(value)`"),
+    ("enumFromInt", "`@as(E, number)`"),
+    ("intToPtr", "`@bitcast(*T, address)`"),
+    ("ptrToInt", "`@bitcast(u16, pointer)`"),
+    ("truncate", "`@as(T, value)`"),
+    ("boolToInt", "`@as(T, value)`"),
+    ("hasField", "`@has_field(T, \"name\")`"),
+    ("fabs", "`math.abs` of `<math>`"),
+    ("exp2", "the functions of `<math>`"),
+    ("pow", "`math.pow` of `<math>`"),
+    ("floor", "`math.floor` of `<math>`"),
+    ("get_task_id", "`@get_local_task_id(n)`, `@get_data_task_id(…)` or `@get_control_task_id(n)`"),
+    ("send", "a vector operation into a `fabout_dsd`, such as `@mov32(out, value)`"),
+    ("receive", "a vector operation from a `fabin_dsd`, such as `@mov32(memory, in)`"),
+    ("get_dsd_length", "the extent that the descriptor was made with"),
     ("compileLog", "`@comptime_print(value)`"),
 ];
 

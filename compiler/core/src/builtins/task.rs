@@ -6,8 +6,8 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
-use super::Call;
 use super::args::wrong_type;
+use super::{Call, old};
 use crate::sema::address::typed;
 use crate::sema::types::Type;
 use crate::sema::value::{Data, FuncRef, Value};
@@ -15,7 +15,7 @@ use crate::sema::{Operand, R, Sema};
 use crate::typed::{ExprKind, FuncIdx, StmtKind, TaskBinding};
 
 /// The task function in an argument.
-fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
+pub(super) fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
     let (value, span) = sema.arg_value(call.args[0], None)?;
     let Data::Func(func) = value.data else {
         return wrong_type(sema, &value, "a task", span);
@@ -35,7 +35,13 @@ fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
     }
 }
 
-fn bind(sema: &mut Sema<'_, '_>, kind: TaskKind, id: u8, func: FuncRef, span: Span) -> R<Operand> {
+pub(super) fn bind(
+    sema: &mut Sema<'_, '_>,
+    kind: TaskKind,
+    id: u8,
+    func: FuncRef,
+    span: Span,
+) -> R<Operand> {
     let func = sema.program_func(func, span)?;
     sema.program_mut().typed.tasks.push(TaskBinding { kind, id, func, span });
     Ok(sema.void_operand())
@@ -145,7 +151,10 @@ fn hold(sema: &mut Sema<'_, '_>, call: Call<'_>, block: bool) -> R<Operand> {
     let common = sema.types.common;
     let channel = if sema.target.data_task_by_queue { common.input_queue } else { common.color };
     let pick = |blocks, unblocks| if block { blocks } else { unblocks };
-    let op = if ty == channel || ty == common.data_task_id {
+    let beyond = matches!(&operand, Operand::Const(Value { data: Data::Int(24..), .. }));
+    let op = if ty == common.color && beyond {
+        pick(FlagOp::BlockTask, FlagOp::UnblockTask)
+    } else if ty == channel || ty == common.data_task_id {
         pick(FlagOp::BlockChannel, FlagOp::UnblockChannel)
     } else if ty == common.local_task_id {
         pick(FlagOp::BlockTask, FlagOp::UnblockTask)
@@ -192,6 +201,9 @@ pub(super) fn local_id_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) ->
     }
     if let Data::Func(func) = value.data {
         return bound_id(sema, func, TaskKind::Local, span);
+    }
+    if value.ty == sema.types.common.color {
+        return old::color_as_task(sema, value, span);
     }
     wrong_type(sema, value, "a local task id", span)
 }

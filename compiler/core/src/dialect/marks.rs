@@ -10,7 +10,7 @@ use dflow_syntax::ast::{Expr, ExprId, File, ItemKind, StructKind, VarKind};
 use dflow_syntax::{Dialect as Kind, FileId, Interner, SourceMap, Span};
 
 use super::{Mark, SdkVersion};
-use crate::load::find;
+use crate::load::{find, user_library};
 use crate::session::Session;
 
 /// What was found.
@@ -45,7 +45,10 @@ pub(super) fn scan(cx: &Session<'_>, root: &str) -> Found {
         }
         let paths = scan_file(&sources, id, &path, &mut found.marks);
         for named in paths {
-            let path = find(cx, &path, root, &named);
+            let path = match named.starts_with('<') {
+                true => user_library(cx, &named).unwrap_or_default(),
+                false => find(cx, &path, root, &named),
+            };
             if known.len() < MAX_FILES && known.insert(path.clone()) {
                 queue.push_back(path);
             }
@@ -217,7 +220,8 @@ impl Scan<'_> {
         {
             self.mark(new, true, format!("`{text}`"), span);
         }
-        let is_path = text.len() < 512 && [".csl", ".dfl"].iter().any(|end| text.ends_with(end));
+        let ends = [".csl", ".dfl", ">"];
+        let is_path = text.len() < 512 && ends.iter().any(|end| text.ends_with(end));
         if is_path {
             self.paths.push(text.to_owned());
         }

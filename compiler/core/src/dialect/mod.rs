@@ -238,7 +238,6 @@ fn span_in(sources: &SourceMap, path: &str, start: u32, end: u32) -> Option<Span
 impl Session<'_> {
     /// Tells of a spelling that a release replaced, once: by default of those that 1.4 no longer had, and of
     /// later ones if a version is named that has them no longer.
-    #[allow(dead_code, reason = "old spellings are being told apart")]
     pub(crate) fn old_spelling(
         &mut self,
         what: &'static str,
@@ -246,11 +245,23 @@ impl Session<'_> {
         instead: &str,
         span: Span,
     ) {
+        let message = format!("{what} is an old spelling, replaced in SDK {replaced}");
+        self.old_note(what, replaced, &message, instead, span);
+    }
+
+    /// The same in words of one's own; `what` is the key.
+    pub(crate) fn old_note(
+        &mut self,
+        what: &'static str,
+        replaced: SdkVersion,
+        message: &str,
+        instead: &str,
+        span: Span,
+    ) {
         let known = self.dialect.named.unwrap_or(SdkVersion::OLD);
         if known < replaced || !self.old_spellings.insert(what) {
             return;
         }
-        let message = format!("{what} is an old spelling, replaced in SDK {replaced}");
         self.emit(
             Diagnostic::new(codes::DEPRECATED, message, span)
                 .label("still understood")

@@ -1,6 +1,8 @@
 //! The memory map of each program: data, stack, an estimate of the code.
 
 use cranelift_entity::PrimaryMap;
+use dflow_ir::cost;
+use dflow_ir::func::Func;
 use dflow_ir::image::{MemoryMap, ProgramId};
 use dflow_ir::program::Program;
 use dflow_ir::target::Target;
@@ -59,9 +61,7 @@ struct Sizes {
 impl Sizes {
     fn of(program: &Program, addresses: &Addresses, target: &Target) -> Sizes {
         let (data_end, holes) = (addresses.end, addresses.holes);
-        let funcs = program.funcs.values();
-        let insts: usize = funcs.map(|func| func.insts.len() + func.blocks.len()).sum();
-        let code = insts as u64 * u64::from(target.timing.code_bytes);
+        let code = instructions(program, target) * u64::from(target.timing.code_bytes);
         let free = u64::from(target.memory)
             .saturating_sub(align_up(data_end, 8) + code.saturating_sub(holes));
         let least = align_up(stack::depth(program).max(LEAST_STACK), 8);
@@ -73,6 +73,18 @@ impl Sizes {
     fn total(&self) -> u64 {
         align_up(self.data_end, 8) + self.stack + self.code.saturating_sub(self.holes)
     }
+}
+
+/// Instructions of a program's code: what costs no issue slot is part of another instruction (constants,
+/// addresses, copies between registers).
+fn instructions(program: &Program, target: &Target) -> u64 {
+    let count = |func: &Func| {
+        let insts = func.insts.values().filter(|inst| cost::inst(inst, func, target) > 0).count();
+        let ends = func.blocks.iter();
+        let ends = ends.filter(|(at, block)| cost::terminator(*at, &block.terminator, target) > 0);
+        (insts + ends.count()) as u64
+    };
+    program.funcs.values().map(count).sum()
 }
 
 fn map(program: &Program, addresses: &Addresses, sizes: &Sizes) -> MemoryMap {

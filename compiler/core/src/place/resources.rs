@@ -35,6 +35,8 @@ fn check_tasks(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
         check_task_id(cx, tile, task, target);
         let key = (apart && task.kind == TaskKind::Control, task.id);
         match bound.get(&key) {
+            // One `@bind_task` binds for several kinds.
+            Some(first) if first.func == task.func && first.span == task.span => {}
             Some(first) => task_clash(cx, tile, first, task),
             None => {
                 bound.insert(key, task);

@@ -11,7 +11,9 @@ pub(crate) use scope::edit_distance;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use dflow_syntax::ast::{self, Block, ExprId, FnDecl, Ident, Item, ItemKind, Storage, VarDecl};
+use dflow_syntax::ast::{
+    self, Block, ExprId, FnDecl, Ident, Item, ItemKind, Storage, VarDecl, VarKind,
+};
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 
 use crate::session::Session;
@@ -211,8 +213,39 @@ fn declare(cx: &mut Session<'_>, out: &mut ResolvedFile, scope: u32, items: &[It
             | ItemKind::Test(_)
             | ItemKind::Error => continue,
         };
+        complete(cx, &kind);
         enter(cx, out, scope, name, item.span, kind);
     }
+}
+
+/// What a declaration must have even if nothing reaches it.
+fn complete(cx: &mut Session<'_>, kind: &DeclKind) {
+    let (code, message, span, help) = match kind {
+        DeclKind::Var(var) if var.storage == Storage::Extern || var.init.is_some() => return,
+        DeclKind::Var(var) if var.kind == VarKind::Const => (
+            codes::MISSING_INITIALIZER,
+            "a constant needs a value",
+            var.name.span,
+            "write `= value`, or make it a `param` that is set from outside",
+        ),
+        DeclKind::Var(var) if var.kind == VarKind::Var && var.ty.is_none() => (
+            codes::MISSING_TYPE,
+            "a variable needs a type or a value",
+            var.name.span,
+            "write its type behind a colon: `: i16`",
+        ),
+        DeclKind::Fn(func) if func.body.is_some() => {
+            let Some(param) = func.params.iter().find(|param| param.name.is_none()) else { return };
+            (
+                codes::INVALID_SIGNATURE,
+                "a parameter has a name and a type",
+                param.span,
+                "write `name: type`",
+            )
+        }
+        DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => return,
+    };
+    cx.emit(Diagnostic::new(code, message, span).label("declared here").help(help));
 }
 
 fn enter(

@@ -414,7 +414,9 @@ impl<'a, 'w> Walker<'a, 'w> {
 
     fn name(&mut self, id: ExprId, name: Symbol) {
         let res = self.lookup(name);
-        if res == Res::None {
+        let foreign = matches!(self.cx.names.resolve(name), "undefined" | "null");
+        // Of these the parser has told.
+        if res == Res::None && !foreign {
             let span = self.file.expr_span(id);
             let text = self.cx.names.resolve(name).to_owned();
             let mut diagnostic =
@@ -422,6 +424,8 @@ impl<'a, 'w> Walker<'a, 'w> {
                     .label("nothing of this name is visible here");
             if text == "_" {
                 diagnostic = diagnostic.help("a call may stand alone: its value is dropped");
+            } else if let Some(help) = foreign_name(&text) {
+                diagnostic = diagnostic.help(help);
             } else if let Some(near) = self.similar(&text) {
                 diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
             }
@@ -486,4 +490,38 @@ pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// What to write in place of a word of another language.
+fn foreign_name(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "usize" | "size_t" => "write `u16`: addresses and sizes of a PE have 16 bits",
+        "isize" | "ptrdiff_t" => "write `i16`",
+        "int" | "long" | "int32_t" => "write `i32`, or `i16`, which is faster",
+        "short" | "int16_t" => "write `i16`",
+        "unsigned" | "uint" | "uint32_t" => "write `u32`, or `u16`, which is faster",
+        "uint16_t" => "write `u16`",
+        "char" | "byte" | "uint8_t" => "write `u8`",
+        "int8_t" => "write `i8`",
+        "float" => "write `f32`",
+        "double" | "f64" => "write `f32`: a PE has no wider floats",
+        "half" | "float16" => "write `f16`",
+        "string" | "str" => "write `comptime_string`: strings exist while compiling only",
+        "True" => "write `true`",
+        "False" => "write `false`",
+        "None" | "nullptr" | "NULL" => {
+            "there are no optional values; use a flag, or a number that means none"
+        }
+        "unreachable" => "leave it out",
+        "elif" | "elseif" | "elsif" => "write `else if`",
+        "print" | "printf" | "println" => {
+            "a PE has no terminal: the library `<simprint>` writes to the simulator's log"
+        }
+        "range" => "write `@range(i16, n)`",
+        "len" | "sizeof" => "the number of elements of an array type is `@element_count(T)`",
+        "north" | "south" | "east" | "west" | "ramp" => {
+            "directions are written `NORTH SOUTH EAST WEST RAMP`"
+        }
+        _ => return None,
+    })
 }

@@ -39,7 +39,11 @@ impl Sema<'_, '_> {
     fn not_callable<T>(&mut self, ty: TypeId, callee: ExprId) -> R<T> {
         let (name, span) = (self.type_name(ty), self.expr_span(callee));
         let message = format!("a value of type `{name}` cannot be called");
-        self.fail(codes::NOT_CALLABLE, message, span, "called here")
+        let diagnostic = Diagnostic::new(codes::NOT_CALLABLE, message, span).label("called here");
+        Err(self.report(match ty == self.types.common.type_ {
+            true => diagnostic.help("convert a value with `@as(T, value)`"),
+            false => diagnostic,
+        }))
     }
 
     fn call_pointer(

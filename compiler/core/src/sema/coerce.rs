@@ -89,10 +89,24 @@ impl Sema<'_, '_> {
         )
         .label("of the wrong type");
         let number = |ty| self.types.is_int(ty) || self.types.is_float(ty);
-        if number(from) && number(to) {
-            diagnostic = diagnostic.help(format!("convert it: `@as({to_name}, …)`"));
+        let common = self.types.common;
+        if from == common.comptime_float && self.types.is_int(to) {
+            diagnostic = diagnostic.help("write an integer: a float does not become one by itself");
+        } else if number(from) && number(to) {
+            let value = self.source_of(span);
+            diagnostic = diagnostic.help(format!("convert it: `@as({to_name}, {value})`"));
+        } else if to == common.bool && self.types.is_int(from) {
+            let value = self.source_of(span);
+            diagnostic = diagnostic.help(format!("compare it: `{value} != 0`"));
         }
         Err(self.report(diagnostic))
+    }
+
+    /// An expression as it is written, if it is short.
+    pub(crate) fn source_of(&self, span: Span) -> String {
+        let text = self.cx.sources.slice(span);
+        let short = !text.is_empty() && text.len() <= 40 && !text.contains(['\n', '`']);
+        if short { text.to_owned() } else { "…".to_owned() }
     }
 
     /// Anonymous structs whose run-time fields lie alike.

@@ -1,7 +1,7 @@
 //! Branches, switches, labelled blocks, and the ways out of them.
 
 use dflow_ir::ty::Ty;
-use dflow_syntax::ast::{ExprId, Prong};
+use dflow_syntax::ast::{Expr as Ast, ExprId, Prong};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::{Address, typed};
@@ -52,11 +52,31 @@ impl Sema<'_, '_> {
         let span = self.expr_span(id);
         self.open_list();
         self.frame_mut().depth += 1;
-        let value = self.expr(id, hint);
+        let value = self.branch_value(id, hint);
         self.frame_mut().depth -= 1;
         let stmts = self.close_list();
-        let value = Some(value?);
-        Ok(Branch { stmts, value, span })
+        Ok(Branch { stmts, value: value?, span })
+    }
+
+    /// The value of a branch; none if control leaves the construct in it.
+    fn branch_value(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Option<Operand>> {
+        let file = std::rc::Rc::clone(&self.frame().file);
+        match file.file.expr(id) {
+            Ast::Block { label: None, block } => {
+                let span = self.expr_span(id);
+                match self.block(block)? {
+                    Flow::Next => Ok(Some(self.void_operand())),
+                    Flow::Diverges => Ok(None),
+                    Flow::Break(..) | Flow::Continue(_) | Flow::Return(_) => self.fail(
+                        codes::MISPLACED_JUMP,
+                        "control leaves an expression here",
+                        span,
+                        "use a statement instead",
+                    ),
+                }
+            }
+            _ => self.expr(id, hint).map(Some),
+        }
     }
 
     /// Gives the branches of a construct one value: each writes a common temporary.

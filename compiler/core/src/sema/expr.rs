@@ -77,7 +77,9 @@ impl Sema<'_, '_> {
                 self.tensor_access(id, vars, extents, *base, indices, span)
             }
             Ast::Asm => {
-                self.fail(codes::NOT_SUPPORTED, "`asm` is not supported", span, "used here")
+                let message =
+                    "`asm` is not supported: the instructions of the machine are not published";
+                self.fail(codes::NOT_SUPPORTED, message, span, "used here")
             }
         }
     }
@@ -157,9 +159,7 @@ impl Sema<'_, '_> {
             UnaryOp::AddressOf => false,
         };
         if !fits {
-            let name = self.type_name(ty);
-            let message = format!("`{}` does not take a value of type `{name}`", op.symbol());
-            return self.fail(codes::INVALID_OPERANDS, message, span, "applied here");
+            return self.wrong_operand(op, ty, span);
         }
         if let Operand::Const(value) = operand {
             return self.unary_value(op, &value, span).map(Operand::Const);
@@ -173,6 +173,24 @@ impl Sema<'_, '_> {
         };
         let expr = typed(ExprKind::Unary(ir, expr), machine, span);
         Ok(Operand::Scalar { ty, expr: self.normal(expr, ty, span) })
+    }
+
+    fn wrong_operand<T>(&mut self, op: UnaryOp, ty: TypeId, span: Span) -> R<T> {
+        let name = self.type_name(ty);
+        let message = format!("`{}` does not take a value of type `{name}`", op.symbol());
+        let help = match op {
+            UnaryOp::Not if self.types.is_int(ty) => {
+                Some("compare it, `x == 0`, or write `~x` for its bits")
+            }
+            UnaryOp::BitNot if ty == self.types.common.bool => Some("write `!`"),
+            _ => None,
+        };
+        let diagnostic =
+            Diagnostic::new(codes::INVALID_OPERANDS, message, span).label("applied here");
+        Err(self.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }))
     }
 
     fn unary_value(&mut self, op: UnaryOp, value: &Value, span: Span) -> R<Value> {
@@ -233,6 +251,10 @@ impl Sema<'_, '_> {
         if left == right {
             return Ok((lhs, rhs, left));
         }
+        let pointer = |ty| matches!(self.types.get(ty), Type::Pointer { .. });
+        if !op.is_comparison() && (pointer(left) || pointer(right)) {
+            return self.mixed(op, left, right, span);
+        }
         match (&lhs, &rhs) {
             (Operand::Const(_), _) => {
                 let lhs = self.coerce(lhs, right, span)?;
@@ -255,7 +277,16 @@ impl Sema<'_, '_> {
     }
 
     fn mixed<T>(&mut self, op: BinaryOp, left: TypeId, right: TypeId, span: Span) -> R<T> {
+        let pointer = |ty| matches!(self.types.get(ty), Type::Pointer { .. });
+        let pointers = pointer(left) || pointer(right);
         let (left, right) = (self.type_name(left), self.type_name(right));
+        let help = match pointers {
+            true => {
+                "pointers do not take arithmetic: index one, `p[i]`, or point elsewhere, `&a[i]`"
+                    .to_owned()
+            }
+            false => format!("convert one side: `@as({left}, …)`"),
+        };
         Err(self.report(
             Diagnostic::new(
                 codes::TYPE_MISMATCH,
@@ -263,7 +294,7 @@ impl Sema<'_, '_> {
                 span,
             )
             .label("operands of different types")
-            .help(format!("convert one side: `@as({left}, …)`")),
+            .help(help),
         ))
     }
 
@@ -298,7 +329,18 @@ impl Sema<'_, '_> {
         }
         let name = self.type_name(ty);
         let message = format!("`{}` does not take values of type `{name}`", op.symbol());
-        self.fail(codes::INVALID_OPERANDS, message, span, "applied here")
+        let diagnostic =
+            Diagnostic::new(codes::INVALID_OPERANDS, message, span).label("applied here");
+        let help = match self.types.get(ty) {
+            Type::ComptimeString if op == BinaryOp::Add => "join strings with `@strcat(a, b)`",
+            Type::Bool if op == BinaryOp::BitAnd => "write `and`",
+            Type::Bool if op == BinaryOp::BitOr => "write `or`",
+            Type::Pointer { .. } => {
+                "pointers do not take arithmetic: index one, `p[i]`, or point elsewhere, `&a[i]`"
+            }
+            _ => return Err(self.report(diagnostic)),
+        };
+        Err(self.report(diagnostic.help(help)))
     }
 
     /// Shifts: the count's type is its own.

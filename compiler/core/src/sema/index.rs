@@ -3,7 +3,7 @@
 use dflow_ir::scalar::{BinaryOp as IrBinary, Convert};
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
-use dflow_syntax::{Span, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::{Address, typed};
 use super::place::Place;
@@ -18,9 +18,18 @@ impl Sema<'_, '_> {
         match self.types.shared(ty).as_ref() {
             Type::Array { dims, elem } => {
                 if dims.len() != indices.len() {
-                    let message =
-                        format!("{} indices for {} dimensions", indices.len(), dims.len());
-                    return self.fail(codes::NOT_INDEXABLE, message, span, "indexed here");
+                    let (given, needed) = (indices.len(), dims.len());
+                    let many = if given == 1 { "index" } else { "indices" };
+                    let message = format!("{given} {many} for {needed} dimensions");
+                    let mut diagnostic =
+                        Diagnostic::new(codes::NOT_INDEXABLE, message, span).label("indexed here");
+                    if given < needed {
+                        let places = ["i", "j", "k", "l"];
+                        let shown = places.get(..needed).unwrap_or(&places).join(", ");
+                        let help = format!("write all in one pair of brackets: `[{shown}]`");
+                        diagnostic = diagnostic.help(help);
+                    }
+                    return Err(self.report(diagnostic));
                 }
                 let mut operands = Vec::with_capacity(indices.len());
                 for &index in indices {

@@ -70,6 +70,8 @@ pub(crate) struct Sema<'a, 'w> {
     /// Comptime steps taken, and how many there may be.
     pub(crate) steps: u64,
     pub(crate) step_limit: u64,
+    /// Params of the layout that the caller gave as text.
+    pub(crate) given: Vec<crate::params::Given>,
     /// Pointer types around the type being read: there a struct may name itself.
     pub(crate) behind_pointer: u32,
     /// What stands for structs that name themselves, by the place of their declaration.
@@ -229,6 +231,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             trace: Vec::new(),
             steps: 0,
             step_limit,
+            given: Vec::new(),
             behind_pointer: 0,
             pending: FxHashMap::default(),
             builtins: FxHashMap::default(),

@@ -10,6 +10,7 @@ use super::module::DeclView;
 use super::types::{MAX_BITS, Repr, Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Pointer, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
+use crate::dialect::SdkVersion;
 use crate::resolve::Res;
 use crate::typed::{ExprKind, LocalIdx};
 
@@ -132,6 +133,7 @@ impl Sema<'_, '_> {
 
     /// A module's declaration as a place.
     pub(crate) fn decl_place(&mut self, module: ModuleId, decl: u32, span: Span) -> R<Place> {
+        let (module, decl) = self.defined(module, decl, span)?;
         let base = PointerBase::Global { module, decl };
         match self.decl(module, decl, span)? {
             DeclView::Const(value) => {
@@ -159,7 +161,13 @@ impl Sema<'_, '_> {
             return Ok(Value::int(self.types.common.direction, code as i128));
         }
         let ty = match self.types.by_name(&text) {
-            Some(ty) => ty,
+            Some(ty) => {
+                if ty == self.types.common.comptime_struct {
+                    let instead = "leave the type out, or name a struct";
+                    self.cx.old_spelling("`comptime_struct`", SdkVersion::NEW, instead, span);
+                }
+                ty
+            }
             None => match (text.as_bytes().first(), text.get(1..).and_then(|n| n.parse().ok())) {
                 (Some(b'i'), Some(bits)) if bits <= MAX_BITS => self.types.int(true, bits),
                 (Some(b'u'), Some(bits)) if bits <= MAX_BITS => self.types.int(false, bits),

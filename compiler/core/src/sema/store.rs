@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::{Span, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::{Address, AddressBase};
 use super::place::Place;
@@ -49,12 +49,11 @@ impl Sema<'_, '_> {
             Place::Local { mutable: false, .. }
             | Place::Memory { mutable: false, .. }
             | Place::Const { .. }
-            | Place::Value(_) => self.fail(
-                codes::NOT_ASSIGNABLE,
-                "this cannot be assigned to",
-                span,
-                "a constant, a parameter or a value without a place",
-            ),
+            | Place::Value(_) => Err(self.report(
+                Diagnostic::new(codes::NOT_ASSIGNABLE, "this cannot be assigned to", span)
+                    .label("a constant, a parameter, behind a `const` pointer, or no place")
+                    .help("declare it with `var`; copy a parameter into a variable"),
+            )),
         }
     }
 

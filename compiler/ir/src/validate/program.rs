@@ -2,7 +2,7 @@
 //!
 //! Users hear of these things when programs are placed; here they guard the engines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::body::{self, BodyError};
 use super::index::{self, IndexError};
@@ -385,12 +385,16 @@ fn tasks(
     control_apart: bool,
     limits: &Limits,
 ) -> Checked {
-    let mut ids = BTreeSet::new();
+    let mut ids = BTreeMap::new();
     for task in tasks {
         let TaskBinding { kind, id, func, loc: _ } = *task;
         let what = task_name(task);
+        // One function may have an id in several kinds, but in each only once.
         let apart = control_apart && kind == TaskKind::Control;
-        ensure(ids.insert((apart, id)), &what, "another task has this id")?;
+        let bound: &mut Vec<(TaskKind, FuncId)> = ids.entry((apart, id)).or_default();
+        let free = bound.iter().all(|&(other, known)| known == func && other != kind);
+        ensure(free, &what, "another task has this id")?;
+        bound.push((kind, func));
         match kind {
             TaskKind::Local => {
                 limits.local_task(id).map_err(limit(&what))?;

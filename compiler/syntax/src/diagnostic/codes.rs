@@ -164,6 +164,7 @@ codes! {
     ASSERTION_FAILED "assertion-failed" Error "a compile-time assertion that does not hold";
     UNINITIALIZED_VALUE "uninitialized-value" Error "a compile-time value read before it is written";
     MISSING_PARAM "missing-param" Error "a module parameter that is used and was never given";
+    PARAM_VALUE "param-value" Error "a value on the command line that the param's type does not take";
     UNKNOWN_PARAM "unknown-param" Warning "a parameter that the module does not have";
     COMPTIME_OUTPUT "comptime-output" Note "text printed by @comptime_print";
 

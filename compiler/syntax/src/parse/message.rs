@@ -57,6 +57,11 @@ impl Failure {
         names.iter().all(|name| self.may(name))
     }
 
+    /// Whether the name is the only closing one that was possible.
+    fn only_one_of(&self, name: &str) -> bool {
+        self.may(name) && !self.may(",")
+    }
+
     fn only(&self, name: &str) -> bool {
         self.expected.len() == 1 && self.expected[0] == name
     }
@@ -104,6 +109,31 @@ impl<'t> Place<'t> {
         };
         let between = self.text.get(before.end as usize..here.start as usize);
         between.is_some_and(|blank| blank.contains('\n'))
+    }
+
+    /// Whether `at` stands directly in the parentheses behind `for`.
+    fn for_head(&self, at: usize) -> bool {
+        self.open_bracket(at).is_some_and(|open| {
+            self.token(open) == Some(Token::LParen) && self.before(open) == Some(Token::For)
+        })
+    }
+
+    /// Whether `at` stands directly in the braces of a struct or union type.
+    fn struct_body(&self, at: usize) -> bool {
+        self.open_bracket(at).is_some_and(|open| {
+            self.token(open) == Some(Token::LBrace)
+                && matches!(self.before(open), Some(Token::Struct | Token::Union))
+        })
+    }
+
+    /// Whether `at` stands directly in the braces of a switch.
+    fn in_switch(&self, at: usize) -> bool {
+        let Some(open) = self.open_bracket(at) else { return false };
+        if self.token(open) != Some(Token::LBrace) || self.before(open) != Some(Token::RParen) {
+            return false;
+        }
+        let head = self.open_bracket(open - 1);
+        head.is_some_and(|head| self.before(head) == Some(Token::Switch))
     }
 
     /// The innermost bracket that is open before `at`.
@@ -165,7 +195,13 @@ fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
         Token::BarBar => ("there is no `||` operator", "write `or`", None),
         Token::DotDot => {
             let bracket = place.open_bracket(at).and_then(|open| place.token(open));
-            if bracket == Some(Token::LBracket) {
+            if place.in_switch(at) {
+                (
+                    "a case takes no range of values",
+                    "list the values, `1, 2, 3 => …`, or use `if`",
+                    None,
+                )
+            } else if bracket == Some(Token::LBracket) {
                 (
                     "there are no slices of arrays",
                     "make a descriptor with `@get_dsd`, or use a loop",
@@ -175,9 +211,105 @@ fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<F
                 ("there are no `..` ranges", "write `@range(u16, n)`", None)
             }
         }
-        _ => return foreign_word(place, at),
+        token => {
+            return foreign_form(place, failure, token)
+                .or_else(|| foreign_word(place, at))
+                .or_else(|| foreign_declaration(place, at));
+        }
     };
     Some((habit(here, message, help), fix))
+}
+
+/// Forms of other languages that our words make.
+fn foreign_form(
+    place: &Place<'_>,
+    failure: &Failure,
+    token: Token,
+) -> Option<(Diagnostic, Option<Fix>)> {
+    let at = failure.at;
+    let before = place.before(at);
+    let (message, help) = match token {
+        _ if before == Some(Token::Star)
+            && at > 1
+            && place.before(at - 1) == Some(Token::Star)
+            && failure.may("const") =>
+        {
+            ("there is no `**` operator", "multiply, or shift with `<<`")
+        }
+        Token::Bang if is_signature(failure) => (
+            "there are no error types",
+            "write the type alone; give back a flag or a number for failures",
+        ),
+        Token::Comma if place.for_head(at) && failure.only_one_of(")") => (
+            "a loop walks one array",
+            "take the other array's element by the index: `for (a) |x, i| { … b[i] … }`",
+        ),
+        Token::Var | Token::Const if place.for_head(at) => (
+            "there are no loops with three parts",
+            "write `for (@range(i16, n)) |i| { … }`, or `while (condition) : (step) { … }`",
+        ),
+        Token::Ident if before == Some(Token::Dot) && failure.only("{") => {
+            ("an element of an enum is named with its type", "write `Type.element`")
+        }
+        Token::Ident if before == Some(Token::Fn) && failure.only("(") => {
+            ("a function cannot be declared inside another", "declare it at file scope")
+        }
+        Token::Ident if before == Some(Token::For) => (
+            "a loop has its values in parentheses and its variable behind",
+            "write `for (@range(i16, n)) |i| { … }`",
+        ),
+        Token::Ident
+            if before.is_some_and(|word| matches!(word, Token::Fn | Token::Task))
+                && place.struct_body(at) =>
+        {
+            ("a struct has no functions", "declare the function at file scope")
+        }
+        _ => return None,
+    };
+    Some((habit(place.span(at), message, help), None))
+}
+
+/// `int x = 3;` and `void f() {`: the type in front.
+fn foreign_declaration(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Option<Fix>)> {
+    let (ty, name) = match place.token(at)? {
+        // At file scope already the type is no declaration.
+        Token::Ident if at == 0 && place.token(1) == Some(Token::Ident) => (0, 1),
+        Token::Ident if place.before(at) == Some(Token::Ident) && !place.on_new_line(at) => {
+            (at - 1, at)
+        }
+        _ => return None,
+    };
+    let (ty, name, is_type) = (place.word(ty), place.word(name), is_type_word(place.word(ty)));
+    if !is_type {
+        return None;
+    }
+    let next = place.token(at + if at == 0 { 2 } else { 1 });
+    let help = match next {
+        Some(Token::LParen) => format!("write `fn {name}() {ty} {{ … }}`"),
+        _ => format!("write `var {name}: {} = …;`", our_type(ty)),
+    };
+    let message = "a declaration begins with `const`, `var`, `fn` or `task`";
+    Some((habit(place.span(at), message, &help), None))
+}
+
+fn is_type_word(word: &str) -> bool {
+    let sized = word.strip_prefix(['i', 'u', 'f']).is_some_and(|bits| bits.parse::<u16>().is_ok());
+    sized || matches!(word, "void" | "bool" | "color") || our_type(word) != word
+}
+
+/// Our name for a type of C.
+fn our_type(word: &str) -> &str {
+    match word {
+        "char" | "int8_t" => "i8",
+        "short" | "int16_t" => "i16",
+        "int" | "long" | "int32_t" => "i32",
+        "uint8_t" | "byte" => "u8",
+        "uint16_t" => "u16",
+        "unsigned" | "uint" | "uint32_t" | "size_t" => "u32",
+        "half" => "f16",
+        "float" | "double" => "f32",
+        other => other,
+    }
 }
 
 /// Keywords of other languages: identifiers here, and what follows them makes no sense.
@@ -229,6 +361,7 @@ fn foreign_help(word: &str) -> Option<&'static str> {
             "write `const name = @import_module(\"path\");`"
         }
         "not" => "write `!`",
+        "unreachable" => "leave it out",
         _ => return None,
     })
 }

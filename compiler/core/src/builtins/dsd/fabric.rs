@@ -7,9 +7,9 @@ use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::memory::required;
 use super::{computed, known, word};
-use crate::builtins::args::{Options, wrong_type};
-use crate::builtins::queue;
+use crate::builtins::args::Options;
 use crate::builtins::vector::settings::{self, choice};
+use crate::builtins::{old, queue};
 use crate::sema::value::DsdValue;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::ExprKind;
@@ -89,7 +89,7 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
     }
     match sema.fix_int(&value) {
         Some(queue) if value.ty == want => Ok(queue as u8),
-        _ => wrong_type(sema, &value, "a queue", span),
+        _ => old::queue_number(sema, &value, input, span),
     }
 }
 

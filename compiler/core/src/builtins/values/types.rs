@@ -7,6 +7,7 @@ use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, codes};
 
 use crate::builtins::Call;
+use crate::dialect::SdkVersion;
 use crate::sema::types::TypeId;
 use crate::sema::value::{Data, Value};
 use crate::sema::{BodyKind, Operand, R, Sema};
@@ -76,6 +77,8 @@ fn marks(sema: &mut Sema<'_, '_>) -> [usize; 5] {
 
 /// `@is_same_type(A, B)`.
 pub(crate) fn is_same_type(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let instead = "compare types with `==`";
+    sema.cx.old_spelling("`@is_same_type`", SdkVersion::NEW, instead, call.span);
     let (a, b) = (sema.type_expr(call.args[0])?, sema.type_expr(call.args[1])?);
     Ok(Operand::Const(sema.bool_value(a == b)))
 }

@@ -1,0 +1,258 @@
+//! The static cost of a function in issue slots: what `@cycle_estimate` gives.
+//!
+//! Costs are those of the timing model (`spec/time-costs.md`) with the choices that a static number needs: of
+//! branches the dearer one counts; a loop counts as often as its counter says if start, end and step are
+//! constants, else once; a vector operation of unknown length has one element; an indirect call costs the
+//! call; nothing waits.
+
+use std::collections::BTreeMap;
+
+use dflow_ir::scalar::{BinaryOp, UnaryOp};
+use dflow_ir::target::Target;
+
+use crate::typed::{Expr, ExprKind, FuncIdx, LocalIdx, Operand, Program, Stmt, StmtKind, Vector};
+
+/// Issue slots of a function and what it calls.
+pub(crate) fn cost(program: &Program, func: FuncIdx, target: &Target) -> u64 {
+    let mut walk = Walk { program, target, known: BTreeMap::new() };
+    walk.func(func)
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    target: &'a Target,
+    /// Costs of functions; a function under way costs nothing more.
+    known: BTreeMap<u32, u64>,
+}
+
+/// Constants that locals hold where the walk stands.
+type Constants = BTreeMap<u32, i64>;
+
+impl Walk<'_> {
+    fn func(&mut self, func: FuncIdx) -> u64 {
+        if let Some(&cost) = self.known.get(&func.0) {
+            return cost;
+        }
+        self.known.insert(func.0, 0);
+        let program = self.program;
+        let Some(body) = program.funcs.get(func.0 as usize).map(|func| &func.body) else {
+            return 0;
+        };
+        let timing = &self.target.timing;
+        let cost = u64::from(timing.scalar) + self.list(body, &mut Constants::new());
+        self.known.insert(func.0, cost);
+        cost
+    }
+
+    fn list(&mut self, stmts: &[Stmt], constants: &mut Constants) -> u64 {
+        stmts.iter().fold(0u64, |sum, stmt| sum.saturating_add(self.stmt(stmt, constants)))
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, constants: &mut Constants) -> u64 {
+        let (scalar, branch) = (self.scalar(), self.branch());
+        match &stmt.kind {
+            StmtKind::Expr(expr) => self.expr(expr),
+            StmtKind::Set(local, value) => {
+                match constant(value) {
+                    Some(value) => constants.insert(local.0, value),
+                    None => constants.remove(&local.0),
+                };
+                self.expr(value)
+            }
+            StmtKind::Store { address, value, .. } => {
+                scalar + self.expr(address) + self.expr(value)
+            }
+            StmtKind::Copy { dest, source, bytes } => {
+                u64::from(bytes.div_ceil(4)) * 2 * scalar + self.expr(dest) + self.expr(source)
+            }
+            StmtKind::Fill { dest, value, count } => {
+                u64::from(*count) * scalar + self.expr(dest) + self.expr(value)
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let then = self.list(then, &mut constants.clone());
+                let otherwise = self.list(otherwise, &mut constants.clone());
+                constants.clear();
+                self.expr(cond) + branch + then.max(otherwise)
+            }
+            StmtKind::While { cond, step, body, .. } => {
+                let trips = trips(cond, step, constants).unwrap_or(1);
+                constants.clear();
+                let inner = self.list(body, &mut Constants::new());
+                let step = self.list(step, &mut Constants::new());
+                let round = self.expr(cond) + branch + inner.saturating_add(step);
+                trips.saturating_mul(round).saturating_add(self.expr(cond) + branch)
+            }
+            StmtKind::Block { body, .. } => self.list(body, constants),
+            StmtKind::Switch { value, cases, otherwise } => {
+                let costs = cases.iter().map(|(_, stmts)| stmts).chain([otherwise]);
+                let most = costs.map(|stmts| self.list(stmts, &mut constants.clone())).max();
+                constants.clear();
+                self.expr(value) + branch + most.unwrap_or(0)
+            }
+            StmtKind::Break(_) | StmtKind::Continue(_) => branch,
+            StmtKind::Return(value) => value.as_ref().map_or(0, |value| self.expr(value)),
+            StmtKind::Assert { .. } => 0,
+            _ => self.rest(&stmt.kind),
+        }
+    }
+
+    /// Statements of one slot and their operands.
+    fn rest(&mut self, kind: &StmtKind) -> u64 {
+        let operand = match kind {
+            StmtKind::Flag { id, .. } => Some(id),
+            StmtKind::LoadDsr { dsd, .. } => Some(dsd),
+            StmtKind::SetFifoLength { length, .. } => Some(length),
+            _ => None,
+        };
+        self.scalar() + operand.map_or(0, |operand| self.expr(operand))
+    }
+
+    fn expr(&mut self, expr: &Expr) -> u64 {
+        let timing = &self.target.timing;
+        let (scalar, divide, call) =
+            (u64::from(timing.scalar), u64::from(timing.divide), u64::from(timing.call));
+        match &*expr.kind {
+            ExprKind::Const(_)
+            | ExprKind::Slot(_)
+            | ExprKind::Local(_)
+            | ExprKind::GlobalAddress { .. }
+            | ExprKind::LocalAddress { .. }
+            | ExprKind::FuncAddress(_) => 0,
+            ExprKind::Load { address, .. } => scalar + self.expr(address),
+            ExprKind::Unary(UnaryOp::Sqrt, arg) => divide + self.expr(arg),
+            ExprKind::Unary(_, arg) | ExprKind::Convert(_, arg) => scalar + self.expr(arg),
+            ExprKind::Binary(op, lhs, rhs) => {
+                let own = if divides(*op) { divide } else { scalar };
+                own + self.expr(lhs) + self.expr(rhs)
+            }
+            ExprKind::Call { func, args } => {
+                let args = self.all(args);
+                args.saturating_add(scalar + call).saturating_add(self.func(*func))
+            }
+            ExprKind::CallIndirect { callee, args, .. } => {
+                scalar + call + self.expr(callee) + self.all(args)
+            }
+            ExprKind::Vector(vector) => self.vector(vector),
+            _ => self.built(expr),
+        }
+    }
+
+    /// Descriptors, random words and the clock: one slot each.
+    fn built(&mut self, expr: &Expr) -> u64 {
+        let parts: Vec<&Expr> = match &*expr.kind {
+            ExprKind::Mem1d { base, extent, stride, .. } => vec![base, extent, stride],
+            ExprKind::Mem4d { base, .. } => vec![base],
+            ExprKind::Fabric { extent, .. } => vec![extent],
+            ExprKind::MoveBase { dsd, delta } => vec![dsd, delta],
+            ExprKind::SetBase { dsd, base } => vec![dsd, base],
+            ExprKind::SetExtent { dsd, extent } => vec![dsd, extent],
+            ExprKind::SetStride { dsd, stride } => vec![dsd, stride],
+            _ => Vec::new(),
+        };
+        parts.into_iter().fold(self.scalar(), |sum, part| sum + self.expr(part))
+    }
+
+    fn all(&mut self, exprs: &[Expr]) -> u64 {
+        exprs.iter().fold(0, |sum, expr| sum + self.expr(expr))
+    }
+
+    fn vector(&mut self, vector: &Vector) -> u64 {
+        let builds = |operand: &Operand| matches!(operand, Operand::Memory(_) | Operand::Fabric(_));
+        let timing = &self.target.timing;
+        let start = match builds(&vector.dest) || vector.sources.iter().any(builds) {
+            true => timing.vector_descriptors,
+            false => timing.vector_registers,
+        };
+        let operands = vector.sources.iter().chain([&vector.dest]);
+        let elements = operands.filter_map(|operand| self.elements(operand)).next().unwrap_or(1);
+        let mut memory = [false; 3];
+        for (reads, source) in memory.iter_mut().zip(&vector.sources) {
+            *reads = matches!(source, Operand::Memory(_));
+        }
+        let rate = u64::from(vector.op.row().elements_per_slot(self.target, memory));
+        u64::from(start) + elements.div_ceil(rate)
+    }
+
+    /// Elements of an operand, if they are known.
+    fn elements(&self, operand: &Operand) -> Option<u64> {
+        match operand {
+            Operand::Memory(dsd) | Operand::Fabric(dsd) => self.length(dsd),
+            Operand::Dsr(_) | Operand::Fifo(_) | Operand::Scalar(_) | Operand::Pointer(_) => None,
+        }
+    }
+
+    fn length(&self, dsd: &Expr) -> Option<u64> {
+        match &*dsd.kind {
+            ExprKind::Mem1d { extent, .. }
+            | ExprKind::Fabric { extent, .. }
+            | ExprKind::SetExtent { extent, .. } => constant(extent)?.try_into().ok(),
+            ExprKind::Mem4d { shape, .. } => {
+                let shape = self.program.shapes.get(*shape as usize)?;
+                Some(shape.dims.iter().map(|&(extent, _)| u64::from(extent)).product())
+            }
+            ExprKind::MoveBase { dsd, .. }
+            | ExprKind::SetBase { dsd, .. }
+            | ExprKind::SetStride { dsd, .. } => self.length(dsd),
+            _ => None,
+        }
+    }
+
+    fn scalar(&self) -> u64 {
+        u64::from(self.target.timing.scalar)
+    }
+
+    fn branch(&self) -> u64 {
+        u64::from(self.target.timing.scalar + self.target.timing.branch)
+    }
+}
+
+fn divides(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Div | BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU)
+}
+
+/// A constant, read as a signed number of its width.
+fn constant(expr: &Expr) -> Option<i64> {
+    let (ExprKind::Const(raw), Some(ty)) = (&*expr.kind, expr.ty) else { return None };
+    let unused = 64 - ty.bits();
+    (!ty.is_float()).then(|| ((*raw << unused) as i64) >> unused)
+}
+
+/// How often a loop runs whose counter starts, ends and changes by constants.
+fn trips(cond: &Expr, step: &[Stmt], constants: &Constants) -> Option<u64> {
+    let ExprKind::Binary(op, lhs, rhs) = &*cond.kind else { return None };
+    let (counter, end, up) = match (local(lhs), local(rhs)) {
+        (Some(counter), _) => (counter, constant(rhs)?, true),
+        (None, Some(counter)) => (counter, constant(lhs)?, false),
+        (None, None) => return None,
+    };
+    let start = *constants.get(&counter.0)?;
+    let by = step.iter().find_map(|stmt| change(stmt, counter))?;
+    let (way, by) = if up { (end - start, by) } else { (start - end, -by) };
+    let inclusive = match op {
+        BinaryOp::LtS | BinaryOp::LtU | BinaryOp::Ne => 0,
+        BinaryOp::LeS | BinaryOp::LeU => 1,
+        _ => return None,
+    };
+    let way = u64::try_from(way + inclusive).unwrap_or(0);
+    Some(way.div_ceil(u64::try_from(by).ok().filter(|&by| by > 0)?))
+}
+
+/// By how much a statement changes a counter.
+fn change(stmt: &Stmt, counter: LocalIdx) -> Option<i64> {
+    let StmtKind::Set(target, value) = &stmt.kind else { return None };
+    match &*value.kind {
+        ExprKind::Binary(BinaryOp::Add, lhs, by)
+            if *target == counter && local(lhs) == Some(counter) =>
+        {
+            constant(by)
+        }
+        _ => None,
+    }
+}
+
+fn local(expr: &Expr) -> Option<LocalIdx> {
+    match *expr.kind {
+        ExprKind::Local(local) => Some(local),
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! Params given as text on the command line, read as the types that the layout declares.
+
+use dflow_syntax::ast::VarKind;
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
+
+use crate::load::SourceIdx;
+use crate::resolve::{DeclKind, ResolvedFile};
+use crate::sema::ops;
+use crate::sema::place::DIRECTIONS;
+use crate::sema::types::{Type, TypeId};
+use crate::sema::value::{Data, ModuleId, Value};
+use crate::sema::{R, Sema};
+
+/// A param as it was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) name: Symbol,
+    decl: u32,
+    text: String,
+    /// As the user wrote it.
+    written: String,
+}
+
+/// Finds the layout's params among what was given; the last of a name counts.
+pub(crate) fn find(sema: &mut Sema<'_, '_>, source: SourceIdx) -> Vec<Given> {
+    let file = sema.files.get(source);
+    let options = &sema.cx.options;
+    let only_layout = options.only_layout_params;
+    let with = |flag: &'static str, list: &[(String, String)]| {
+        let list = list.iter().cloned();
+        list.map(|(name, text)| (flag, name, text)).collect::<Vec<_>>()
+    };
+    let flag = if only_layout { "--params" } else { "--set" };
+    let mut all = with(flag, &options.params);
+    all.extend(with("--colors", &options.colors));
+    let mut given = Vec::new();
+    for (flag, name, text) in all.into_iter().rev() {
+        let symbol = sema.cx.names.lookup(&name);
+        let decl = symbol.and_then(|symbol| file.scopes[0].by_name.get(&symbol).copied());
+        match (symbol, decl) {
+            (Some(name), Some(decl)) => {
+                let joint = if only_layout { ":" } else { "=" };
+                let written = format!("{flag} {}{joint}{text}", sema.spell(name));
+                given.push(Given { name, decl, text, written });
+            }
+            _ if only_layout => report_unknown(sema, &file, &name),
+            _ => {}
+        }
+    }
+    given
+}
+
+/// Reads all params that were given: a bad value is an error even if nothing asks for it.
+pub(crate) fn check(sema: &mut Sema<'_, '_>, module: ModuleId) {
+    let file = sema.files.get(sema.modules[module.0 as usize].source);
+    for given in sema.given.clone().iter().rev() {
+        let declared = &file.scopes[0].decls[given.decl as usize];
+        let is_param = matches!(&declared.kind, DeclKind::Var(var) if var.kind == VarKind::Param);
+        if is_param {
+            // What fails is reported and remembered.
+            let _ = sema.decl(module, given.decl, declared.name.span);
+        }
+    }
+}
+
+/// A param was given that the layout does not have.
+fn report_unknown(sema: &mut Sema<'_, '_>, file: &ResolvedFile, name: &str) {
+    let params = file.scopes[0].decls.iter().filter_map(|decl| match &decl.kind {
+        DeclKind::Var(var) if var.kind == VarKind::Param => Some(sema.spell(decl.name.name)),
+        DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => None,
+    });
+    let params: Vec<String> = params.collect();
+    let has = match params.is_empty() {
+        true => "it has none".to_owned(),
+        false => format!("it has {}", params.join(", ")),
+    };
+    let path = sema.cx.sources.path(file.file.id).to_owned();
+    let message = format!("`{name}` is given on the command line and {path} has no such param");
+    let diagnostic = Diagnostic::without_place(codes::UNKNOWN_PARAM, message).help(has);
+    sema.report(diagnostic);
+}
+
+/// A given text as the declared type; without one, as what it looks like: an integer, a float, a
+/// bool, else a string.
+pub(crate) fn value(
+    sema: &mut Sema<'_, '_>,
+    given: &Given,
+    ty: Option<TypeId>,
+    declared: Span,
+) -> R<Value> {
+    let Some(ty) = ty else { return Ok(looks_like(sema, &given.text)) };
+    match read(sema, &given.text, ty) {
+        Ok(value) => Ok(value),
+        Err(needed) => {
+            let name = sema.type_name(ty);
+            let message = format!("`{}`: a param of type `{name}` takes {needed}", given.written);
+            Err(sema.report(
+                Diagnostic::new(codes::PARAM_VALUE, message, declared).label("declared here"),
+            ))
+        }
+    }
+}
+
+/// The text as a type, or what the type takes.
+fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
+    let int = integer(text);
+    let within = |low: i128, high: i128| match int {
+        Some(int) if int >= low && int <= high => Ok(Value::int(ty, int)),
+        _ => Err(format!("an integer from {low} to {high}")),
+    };
+    match sema.types.get(ty) {
+        Type::Int { .. } => {
+            let (low, high) = ops::int_range(&sema.types, ty).unwrap_or((0, 0));
+            within(low, high)
+        }
+        Type::ComptimeInt => {
+            int.map(|int| Value::int(ty, int)).ok_or_else(|| "an integer".to_owned())
+        }
+        Type::Float(_) | Type::ComptimeFloat => {
+            let float = float(text).or(int.map(|int| int as f64));
+            let float = float.ok_or_else(|| "a number".to_owned())?;
+            let machine = ops::float_ty(&sema.types, ty);
+            let rounded = ops::from_raw(machine, ops::to_raw(machine, float));
+            Ok(Value::new(ty, Data::Float(rounded)))
+        }
+        Type::Bool => match text {
+            "true" | "1" => Ok(sema.bool_value(true)),
+            "false" | "0" => Ok(sema.bool_value(false)),
+            _ => Err("`true` or `false`".to_owned()),
+        },
+        Type::Color => within(0, 23),
+        Type::InputQueue => within(0, sema.target.input_queues.len() as i128 - 1),
+        Type::OutputQueue => within(0, sema.target.output_queues.len() as i128 - 1),
+        Type::UtId => within(0, i128::from(sema.target.microthreads) - 1),
+        Type::LocalTaskId => {
+            let (first, last) = (sema.target.local_task_first, sema.target.local_task_last);
+            within(first.into(), last.into())
+        }
+        Type::DataTaskId => within(0, 23),
+        Type::ControlTaskId => within(0, 63),
+        Type::Direction => {
+            let code = DIRECTIONS.iter().position(|&known| known == text);
+            let value = code.map(|code| Value::int(ty, code as i128));
+            value.ok_or_else(|| format!("one of {}", DIRECTIONS.join(", ")))
+        }
+        Type::Enum(info) => {
+            let elem = info
+                .elems
+                .iter()
+                .find(|&&(name, value)| sema.cx.names.resolve(name) == text || Some(value) == int);
+            let names: Vec<String> = info.elems.iter().map(|&(name, _)| sema.spell(name)).collect();
+            let value = elem.map(|&(_, value)| Value::int(ty, value));
+            value.ok_or_else(|| format!("one of {}", names.join(", ")))
+        }
+        Type::ComptimeString => Ok(Value::new(ty, Data::Str(text.as_bytes().into()))),
+        Type::Meta => {
+            let named = sema.types.by_name(text).map(|named| Value::new(ty, Data::Type(named)));
+            named.ok_or_else(|| "the name of a type, such as `f32`".to_owned())
+        }
+        _ => Err("no value from the command line".to_owned()),
+    }
+}
+
+fn looks_like(sema: &Sema<'_, '_>, text: &str) -> Value {
+    let common = sema.types.common;
+    if let Some(int) = integer(text) {
+        return Value::int(common.comptime_int, int);
+    }
+    if let Some(float) = float(text) {
+        return Value::new(common.comptime_float, Data::Float(float));
+    }
+    match text {
+        "true" => sema.bool_value(true),
+        "false" => sema.bool_value(false),
+        _ => Value::new(common.comptime_string, Data::Str(text.as_bytes().into())),
+    }
+}
+
+/// An integer as it is written in sources, with a sign.
+fn integer(text: &str) -> Option<i128> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let plain = digits.replace('_', "");
+    let (digits, radix) = match plain.get(..2) {
+        Some("0x" | "0X") => (&plain[2..], 16),
+        Some("0b") => (&plain[2..], 2),
+        Some("0o") => (&plain[2..], 8),
+        _ => (plain.as_str(), 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    i128::from_str_radix(digits, radix).ok().map(|int| sign * int)
+}
+
+/// A float, unless it is only a word.
+fn float(text: &str) -> Option<f64> {
+    let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+    text.parse().ok().filter(|_| number)
+}
