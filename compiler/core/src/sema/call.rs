@@ -160,7 +160,10 @@ impl Sema<'_, '_> {
                 .help("bind it to a task id and `@activate` that, or make it a `fn`"),
             ));
         }
-        self.check_count(decl.params.len(), args.len(), Some(&name), span)?;
+        let left_out = decl.params.get(args.len()..).unwrap_or_default();
+        if left_out.is_empty() || !left_out.iter().all(|param| param.optional) {
+            self.check_count(decl.params.len(), args.len(), Some(&name), span)?;
+        }
         let mut operands = Vec::with_capacity(args.len());
         let hints = self.param_hints(func, &decl);
         for ((&arg, param), hint) in args.iter().zip(&decl.params).zip(hints) {
@@ -172,6 +175,7 @@ impl Sema<'_, '_> {
             };
             operands.push((operand, arg_span));
         }
+        operands.resize_with(decl.params.len(), || (self.void_operand(), span));
         self.call_with(func, &decl, operands, span)
     }
 

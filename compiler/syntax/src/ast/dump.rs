@@ -223,7 +223,8 @@ impl Printer<'_> {
                 ParamTy::Anytype => ": anytype",
                 ParamTy::Expr(_) => "",
             };
-            format!("{comptime}{name}{any}")
+            let optional = if param.optional { " = {}" } else { "" };
+            format!("{comptime}{name}{any}{optional}")
         };
         params.iter().map(text).collect::<Vec<_>>().join(", ")
     }

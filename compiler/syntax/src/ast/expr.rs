@@ -326,6 +326,8 @@ pub struct Param {
     pub name: Option<Ident>,
     /// Its type.
     pub ty: ParamTy,
+    /// Whether it may be left out, and is void then (`= {}`).
+    pub optional: bool,
     /// The whole parameter.
     pub span: Span,
 }

@@ -364,13 +364,32 @@ impl<'t> Builder<'t> {
         comptime: bool,
         name: Option<Ident>,
         ty: ParamTy,
+        optional: bool,
         l: u32,
         r: u32,
     ) -> Param {
         if let Some(name) = name {
             self.declare(name);
         }
-        Param { comptime, name, ty, span: self.span(l, r) }
+        let span = self.span(l, r);
+        if optional {
+            self.check_optional(ty, span);
+        }
+        Param { comptime, name, ty, optional, span }
+    }
+
+    /// A parameter that may be left out is an `anytype` one of a `.dfl` file.
+    fn check_optional(&mut self, ty: ParamTy, span: Span) {
+        let message = if self.dialect == Dialect::Csl {
+            "a parameter that may be left out is understood only in `.dfl` files"
+        } else if ty != ParamTy::Anytype {
+            "a parameter that may be left out has the type `anytype`"
+        } else {
+            return;
+        };
+        let code =
+            if self.dialect == Dialect::Csl { codes::DFL_ONLY } else { codes::INVALID_SIGNATURE };
+        self.report(Diagnostic::new(code, message, span).label("this parameter"));
     }
 
     fn declare(&mut self, name: Ident) {
