@@ -64,6 +64,12 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!("kernels/fft/stream", "kernels/fft/stream.csl", "one direction of an exchange"),
     source!("kernels/fft/words", "kernels/fft/words.csl", "complex numbers as wavelets"),
+    source!("kernels/tally/layout", "kernels/tally/layout.csl", "parameters of <kernels/tally/pe>"),
+    source!(
+        "kernels/tally/pe",
+        "kernels/tally/pe.csl",
+        "counts over a rectangle until all are done"
+    ),
     source!("layout", "layout.dfl", "a PE's own place"),
     source!("malloc", "malloc.csl", "memory by need, given back all at once"),
     source!("math", "math.csl", "functions of integers and floats"),
@@ -78,6 +84,7 @@ pub const LIBRARIES: &[Source] = &[
         "memcpy/memcpy_switches.csl",
         "command lists of control wavelets"
     ),
+    source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
     source!("random", "random.csl", "pseudo-random numbers"),
     source!("string", "string.csl", "texts at compile time"),
     source!("tile_config", "tile_config/tile_config.dfl", "a PE's configuration registers"),
