@@ -49,7 +49,7 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!(
         "kernels/fft/fft3d_layout",
-        "kernels/fft/fft3d_layout.csl",
+        "kernels/fft/fft3d_layout.dfl",
         "three-dimensional transforms, the whole program"
     ),
     source!(

@@ -565,7 +565,7 @@ proptest! {
 #[test]
 fn every_form_of_instruction_runs_on_both_engines() {
     let mut seed = 7u32;
-    for round in 0..40u64 {
+    for round in 0..100u64 {
         let numbers: Vec<u32> = std::iter::repeat_with(|| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             seed >> 7

@@ -36,7 +36,7 @@ use crate::sema::{BodyKind, Operand, R, Sema};
 pub(crate) use queue::color_value;
 pub(crate) use structs::field_place;
 pub(crate) use table::manual;
-use table::{ROWS, Row, State, Where};
+use table::{ROWS, Row, Where};
 
 /// A call of a builtin.
 #[derive(Clone, Copy)]
@@ -93,15 +93,7 @@ pub(crate) fn call(
     };
     check_place(sema, row, name_span)?;
     check_count(sema, row, args.len(), span)?;
-    match row.state {
-        State::Done(handler) => handler(sema, Call { name: row.name, args, span, hint }),
-        State::NotYet(reason) => sema.fail(
-            codes::NOT_SUPPORTED,
-            format!("`@{}` is not supported yet: {reason}", row.name),
-            name_span,
-            "used here",
-        ),
-    }
+    (row.handler)(sema, Call { name: row.name, args, span, hint })
 }
 
 fn unknown<T>(sema: &mut Sema<'_, '_>, text: &str, span: Span) -> R<T> {

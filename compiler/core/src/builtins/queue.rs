@@ -22,8 +22,8 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
         _ => old::queue_number(sema, &value, input, span)?,
     };
     if let Some(color) = old_color(sema, call)? {
-        let (priority, control_table, span) = (None, 0, call.span);
-        bind(sema, QueueBinding { input, queue, color, priority, control_table, span });
+        let (priority, control_table, further, span) = (None, 0, false, call.span);
+        bind(sema, QueueBinding { input, queue, color, further, priority, control_table, span });
         return Ok(sema.void_operand());
     }
     let options = match call.args.get(1) {

@@ -14,18 +14,9 @@ pub(crate) struct Row {
     /// Where it may stand.
     pub(crate) place: Where,
     /// Who does it.
-    pub(crate) state: State,
+    pub(crate) handler: Handler,
     /// One line for the manual.
     pub(crate) doc: &'static str,
-}
-
-/// Whether a builtin works.
-#[derive(Clone, Copy)]
-pub(crate) enum State {
-    /// It does.
-    Done(Handler),
-    /// It does not; why.
-    NotYet(&'static str),
 }
 
 /// A set of places.
@@ -85,11 +76,7 @@ const fn row(
     handler: Handler,
     doc: &'static str,
 ) -> Row {
-    Row { name, args, place, state: State::Done(handler), doc }
-}
-
-const fn later(name: &'static str, reason: &'static str, doc: &'static str) -> Row {
-    Row { name, args: (0, MANY), place: X, state: State::NotYet(reason), doc }
+    Row { name, args, place, handler, doc }
 }
 
 /// All rows.
@@ -401,11 +388,7 @@ pub(crate) fn manual() -> String {
     use std::fmt::Write as _;
     let mut out = String::new();
     for row in ROWS {
-        let state = match row.state {
-            State::Done(_) => "supported".to_owned(),
-            State::NotYet(reason) => format!("not supported yet: {reason}"),
-        };
-        let _ = writeln!(out, "@{:<24} {}; in {}; {state}", row.name, row.doc, row.place.names());
+        let _ = writeln!(out, "@{:<24} {}; in {}; supported", row.name, row.doc, row.place.names());
     }
     for op in dflow_ir::dsd::op::DsdOp::all() {
         let row = op.row();
