@@ -33,6 +33,16 @@ macro_rules! source {
 
 /// The libraries, ordered by name.
 pub const LIBRARIES: &[Source] = &[
+    source!(
+        "collectives_2d/params",
+        "collectives_2d/params.csl",
+        "parameters of <collectives_2d/pe>"
+    ),
+    source!(
+        "collectives_2d/pe",
+        "collectives_2d/pe.csl",
+        "collective operations along rows and columns"
+    ),
     source!("complex", "complex.csl", "complex numbers of two floats"),
     source!("control", "control.csl", "payloads of control wavelets"),
     source!("data_utils", "data_utils.csl", "halves of words"),
