@@ -24,13 +24,15 @@ def tool(name: str, *args: str, **options: object) -> subprocess.CompletedProces
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
-def cslc(program: str, out: Path, target: str = "wse2", **params: int) -> Path:
+def cslc(
+    program: str, out: Path, target: str = "wse2", flags: tuple[str, ...] = (), **params: int
+) -> Path:
     """Compile one of our programs as host scripts do."""
     given = ",".join(f"{name}:{value}" for name, value in params.items())
     args = [f"--arch={target}", "--fabric-dims=12,6", "--fabric-offsets=4,1", "--memcpy"]
     args += [f"--params={given}"] if given else []
     source = PROGRAMS / program / "layout.csl"
-    done = tool("cslc", *args, "--channels=1", str(source), "-o", str(out))
+    done = tool("cslc", *args, *flags, "--channels=1", str(source), "-o", str(out))
     assert done.returncode == 0, done.stderr
     return out
 

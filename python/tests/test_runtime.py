@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SIZE
+from conftest import MANY, SIZE, cslc
 
 import dflow
 from dflow.sdk.debug import debug_util
@@ -64,6 +64,17 @@ def test_16_bit_elements_take_the_low_halves(runtime: SdkRuntime) -> None:
     assert np.array_equal(out(runtime, "shorts", 2, HALF), words & 0xFFFF)
     swapped = out(runtime, "shorts", 2, HALF_COL).reshape(2, W, H).T.ravel()
     assert np.array_equal(swapped, words & 0xFFFF)
+
+
+@pytest.mark.parametrize("release", ["1.4", "2.10"])
+def test_16_bit_elements_travel_alone_in_every_release(tmp_path: Path, release: str) -> None:
+    folder = cslc("many", tmp_path / "out", flags=(f"--sdk-version={release}",), **MANY)
+    runtime = SdkRuntime(folder)
+    runtime.load()
+    runtime.run()
+    words = np.arange(W * H * 7, dtype=np.uint32) | 0x30000
+    runtime.memcpy_h2d(runtime.get_id("shorts"), words, 0, 0, W, H, 7, **HALF)
+    assert np.array_equal(out(runtime, "shorts", 7, HALF), words & 0xFFFF)
 
 
 def test_results_are_written_in_place(runtime: SdkRuntime) -> None:
@@ -424,8 +435,6 @@ def test_the_memory_is_kept_for_debugging(
 
 
 def test_records_are_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    from conftest import cslc
-
     folder = cslc("trace", tmp_path / "out")
     runtime = SdkRuntime(folder)
     runtime.load()
