@@ -257,11 +257,6 @@ fn wrong_ones_are_refused() {
             "wrong-queue",
             "other direction",
         ),
-        (
-            "const d = @get_dsd(fabin_dsd, .{ .extent = 1, .fabric_color = out_color, .input_queue = @get_input_queue(2) }); @fmovs(x, d); @fmovs(x, in);",
-            "queue-clash",
-            "second color",
-        ),
         ("@map(s, x, x);", "not-callable", "function"),
         ("@map(main, x);", "task-called", "task"),
     ] {
