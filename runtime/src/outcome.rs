@@ -167,6 +167,8 @@ pub struct StuckWords {
 pub enum StuckPlace {
     /// In a router, having come in through this port.
     Router(Port),
+    /// In routers, as above; the color is in teardown there.
+    Torn(Port),
     /// In an input queue.
     Input,
     /// In an output queue.
@@ -312,6 +314,9 @@ impl std::fmt::Display for StuckWords {
         }
         match place {
             StuckPlace::Router(port) => write!(f, "routers (from {})", port.name())?,
+            StuckPlace::Torn(port) => {
+                write!(f, "routers (from {}), where the color is in teardown,", port.name())?;
+            }
             StuckPlace::Input => f.write_str("input queues")?,
             StuckPlace::Output => f.write_str("output queues")?,
         }

@@ -182,6 +182,11 @@ impl Router {
         Current { position, torn: self.torn >> color & 1 != 0 }
     }
 
+    /// Whether a color is in teardown.
+    pub(crate) fn is_torn(&self, color: u8) -> bool {
+        self.torn >> color & 1 != 0
+    }
+
     /// Sets position and teardown of a color.
     pub(crate) fn set_current(&mut self, index: u8, color: u8, current: Current) {
         self.position[usize::from(index)] = current.position;

@@ -152,7 +152,11 @@ fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64
     if let Some(router) = &region.routers[pe as usize] {
         for lane in &router.lanes {
             let port = Port::ALL[usize::from(lane.port)];
-            note(lane.color, StuckPlace::Router(port), lane.ring.len());
+            let place = match router.is_torn(lane.color) {
+                true => StuckPlace::Torn(port),
+                false => StuckPlace::Router(port),
+            };
+            note(lane.color, place, lane.ring.len());
         }
     }
     if let Some(core) = &region.cores[pe as usize] {

@@ -191,7 +191,7 @@ impl Build<'_> {
         let number = |rng: &mut Rng| rng.below(6) as u16;
         let (initial, limit, max) = (number(self.rng), number(self.rng), number(self.rng));
         let [data, control, filter_control] = [80, 40, 20].map(|chance| self.rng.chance(chance));
-        config.filter = match self.rng.below(12) {
+        config.filter = match self.rng.below(30) {
             0 => Some(Filter::Range { min: 0, max: 0x8000 + initial * 1000 }),
             1 => Some(Filter::Counter { data, control, initial, limit, max, filter_control }),
             2 => Some(Filter::Sparse {
@@ -205,7 +205,7 @@ impl Build<'_> {
             }),
             _ => None,
         };
-        config.teardown = self.rng.chance(4);
+        config.teardown = self.rng.chance(2);
         let mut colors = self.spec.routers[pe].colors.iter();
         let paired = colors.any(|(other, ..)| other.index() == color ^ 1);
         if paired && Target::get(self.spec.target).color_swap {
@@ -325,7 +325,7 @@ impl Build<'_> {
     }
 
     fn act(&mut self, pe: usize, read: &[(u8, u8, bool)]) -> Act {
-        match self.rng.below(11) {
+        match self.rng.below(13) {
             10 => self.register(pe).unwrap_or(Act::Work(1)),
             0 | 1 => Act::Work(self.rng.pick(&[0, 1, 2, 5, 20, 90, 300])),
             2 => Act::Flag(FlagOp::Activate, self.local()),

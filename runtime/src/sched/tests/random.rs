@@ -162,4 +162,5 @@ fn the_generators_move_words() {
     }
     assert!(short.delivered > 50 * 20 && short.tasks > 50 * 20, "{short:?}");
     assert!(long.delivered > 50 * 100, "{long:?}");
+    assert!(short.filtered > 50 && long.filtered > 50, "{short:?} {long:?}");
 }

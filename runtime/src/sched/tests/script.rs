@@ -256,7 +256,7 @@ impl Code for Script {
 pub(super) fn control(number: u32) -> u32 {
     let mixed = number.wrapping_mul(0x85eb_ca6b) >> 8;
     let entry = [31, 40, 43, 50][mixed as usize & 3];
-    let last = if mixed >> 12 & 7 == 0 { 3 } else { 2 };
+    let last = if mixed >> 12 & 15 == 0 { 3 } else { 2 };
     let command =
         |at: u32| (mixed >> (2 + 4 * at) & 3).min(last) | (mixed >> (4 + 4 * at) & 1) << 2;
     entry << 16 | command(0) << 22 | command(1) << 25
