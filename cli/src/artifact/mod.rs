@@ -117,7 +117,7 @@ pub fn state_path(folder: &Path) -> PathBuf {
     folder.join(STATE)
 }
 
-/// Whether this is a folder that [`write`] made.
+/// Whether this is a folder that [`write()`] made.
 pub fn is_artifact(folder: &Path) -> bool {
     image_path(folder).is_file() && folder.join(FABRIC).is_file()
 }

@@ -1,6 +1,6 @@
 //! The command `cslc`: a layout file in, a folder that host scripts run out.
 //!
-//! The options are rows of a table ([`options`]), each with its line in `spec/cslc.md` and its
+//! The options are rows of a table (`options.rs`), each with its line in `spec/cslc.md` and its
 //! test. Compiling is the compiler's; nothing here knows the language.
 
 mod geometry;
