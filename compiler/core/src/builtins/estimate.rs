@@ -29,18 +29,21 @@ fn in_scratch(sema: &mut Sema<'_, '_>, func: FuncRef, span: Span) -> R<u64> {
     let mut outer = sema.program.take();
     if let Some(outer) = &mut outer {
         scratch.provenance = std::mem::take(&mut outer.provenance);
+        scratch.typed.slots = outer.typed.slots.clone();
         scratch.typed.tasks = outer.typed.tasks.clone();
         scratch.typed.queues = outer.typed.queues.clone();
     }
     let queues = sema.layout.implicit_queues.clone();
     sema.program = Some(scratch);
     let result = sema.program_func(func, span).and_then(|idx| sema.analyse_pending().map(|()| idx));
-    let scratch = sema.program.take();
+    let mut scratch = sema.program.take();
     sema.program = outer;
     sema.layout.implicit_queues = queues;
-    let (Some(mut scratch), idx) = (scratch, result?) else { return sema.undefined(span) };
-    if let Some(outer) = &mut sema.program {
+    // Whatever became of the function, what was decided stays decided.
+    if let (Some(outer), Some(scratch)) = (&mut sema.program, &mut scratch) {
         outer.provenance = std::mem::take(&mut scratch.provenance);
+        outer.typed.slots.clone_from(&scratch.typed.slots);
     }
+    let (Some(scratch), idx) = (scratch, result?) else { return sema.undefined(span) };
     Ok(cost(&scratch.typed, idx, sema.target))
 }
