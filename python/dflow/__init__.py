@@ -9,11 +9,12 @@
 """
 
 from dflow.errors import CompileError, Deadlock, Error, HostError, LimitReached, Trap
-from dflow.machine import Machine, Program, Stats, Symbol, compile
+from dflow.machine import ConsoleLine, Machine, Program, Stats, Symbol, compile
 from dflow.timing import timestamps
 
 __all__ = [
     "CompileError",
+    "ConsoleLine",
     "Deadlock",
     "Error",
     "HostError",

@@ -71,6 +71,23 @@ class Stats:
     touched: int
 
 
+@dataclass(frozen=True)
+class ConsoleLine:
+    """A line that a PE has printed.
+
+    Attributes:
+        cycle: when its end was written.
+        x: the PE's column in the program's rectangle.
+        y: its row.
+        text: the line, without its end.
+    """
+
+    cycle: int
+    x: int
+    y: int
+    text: str
+
+
 class Program:
     """A compiled program; made by :func:`compile` or :meth:`load`."""
 
@@ -267,6 +284,10 @@ class Machine:
     def waiting(self) -> str:
         """Who waits for what now, as a deadlock's report says it."""
         return self._native.waiting()
+
+    def printed(self) -> list[ConsoleLine]:
+        """Take the lines that PEs have printed since the last call, ordered by cycle and PE."""
+        return [ConsoleLine(*line) for line in self._native.printed()]
 
     def copy_in(self, name: str, array: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Copy elements into the memory behind an exported pointer, on each PE of a rectangle.

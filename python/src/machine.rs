@@ -386,6 +386,17 @@ impl Machine {
         })
     }
 
+    /// Takes the lines that PEs have printed: cycle, column, row, text.
+    fn printed(&self, py: Python<'_>) -> PyResult<Vec<(u64, u16, u16, String)>> {
+        let lines = self.glance(py, |inner| match &mut inner.life {
+            Life::Running(session) => Ok(session.printed()),
+            Life::Stopped { mesh, .. } => Ok(mesh.printed()),
+            Life::Gone => Ok(Vec::new()),
+        })?;
+        let parts = lines.into_iter().map(|line| (line.cycle, line.at.x, line.at.y, line.text));
+        Ok(parts.collect())
+    }
+
     /// Stops the machine, after it has come to rest or has been given a while for it.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Inner::stop)

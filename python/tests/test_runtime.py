@@ -453,6 +453,23 @@ def test_records_are_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None
         found.read_trace(4, 1, "other")
 
 
+def test_printed_lines_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = cslc("trace", tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sim.log").write_text("old\n")
+    runtime = SdkRuntime(folder)
+    runtime.load()
+    runtime.run()
+    runtime.launch("record", nonblock=False)
+    runtime.launch("record", nonblock=False)
+    runtime.stop()
+    lines = [line.split(" ", 1) for line in (tmp_path / "sim.log").read_text().splitlines()]
+    first = ["PE(0,0): 0", "PE(1,0): 7"]
+    assert [text for _, text in lines] == first + [f"no end{text}" for text in first]
+    cycles = [int(cycle.removeprefix("@")) for cycle, _ in lines]
+    assert cycles == sorted(cycles) and cycles[1] < cycles[2]
+
+
 def test_the_environment_decides(
     many_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
 
 use crate::config::{Config, Limits};
 use crate::load::{self, LoadError};
-use crate::outcome::{Deadlock, RunEnd};
+use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::exec::Programs;
 use crate::sched::engine::Engine;
 pub use crate::sched::record::Event;
@@ -168,6 +168,11 @@ impl<S> Machine<S> {
     /// Counters so far.
     pub fn stats(&self) -> Stats {
         self.engine.stats()
+    }
+
+    /// Takes the lines that PEs have printed, ordered by cycle and PE.
+    pub fn printed(&mut self) -> Vec<ConsoleLine> {
+        self.engine.printed()
     }
 
     /// Who waits for what, and which words stand where. Empty if nothing does.

@@ -30,6 +30,17 @@ pub enum RunEnd {
     Limit(Limit),
 }
 
+/// A line that a PE has written to its console register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsoleLine {
+    /// When its last character was written.
+    pub cycle: u64,
+    /// The PE.
+    pub at: Coord,
+    /// The line, without its end; bytes that are no UTF-8 are replaced.
+    pub text: String,
+}
+
 /// Why nothing moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deadlock {

@@ -96,6 +96,7 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
     source!("random", "random.csl", "pseudo-random numbers"),
+    source!("simprint", "simprint.csl", "text from PEs, for the user"),
     source!("string", "string.csl", "texts at compile time"),
     source!("tile_config", "tile_config/tile_config.dfl", "a PE's configuration registers"),
     source!("tile_config/color_config", "tile_config/color_config.csl", "routes at run time"),

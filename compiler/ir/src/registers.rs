@@ -24,6 +24,8 @@ pub enum BankKind {
     /// Four words per color: counter, limit, maximum and state of its filter. Index: four times
     /// the color, plus the word.
     Filter,
+    /// A character written here is text for the user.
+    Console,
 }
 
 /// A run of registers.
@@ -63,17 +65,21 @@ const fn bank(
 const TEARDOWN: Bank = bank(BankKind::Teardown, "colors in teardown", (0x7f5c, 2), false, false);
 const FILTER: Bank = bank(BankKind::Filter, "a color's filter", (0x7e00, 96), true, true);
 
+const CONSOLE: Bank = bank(BankKind::Console, "the console", (0x7f70, 1), false, true);
+
 const WSE2: &[Bank] = &[
     FILTER,
     bank(BankKind::Route, "a color's route", (0x7f20, 24), true, true),
     bank(BankKind::Switch, "a color's switch", (0x7f40, 24), true, true),
     TEARDOWN,
+    CONSOLE,
 ];
 
 const WSE3: &[Bank] = &[
     bank(BankKind::Color, "a color's route and switch", (0x7d00, 192), true, true),
     FILTER,
     TEARDOWN,
+    CONSOLE,
 ];
 
 /// The banks of a target, by address.

@@ -10,6 +10,8 @@ from dflow import _native
 from dflow.errors import HostError
 from dflow.machine import Program
 
+# Where lines that PEs print go: in the folder that the script runs in.
+SIM_LOG = "sim.log"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -38,6 +40,7 @@ class Commands:
         self._machine: _native.Machine | None = None
         self._state = "new"
         self._pending: list[Task] = []
+        self._printed = False
 
     def task_wait(self, task: Task) -> None:
         """Wait until a command is done; commands before it are done first."""
@@ -95,8 +98,18 @@ class Commands:
         except BaseException:
             self._pending = []
             raise
+        finally:
+            self._log()
         task.done = True
         self._pending.remove(task)
+
+    def _log(self) -> None:
+        """Write what PEs have printed to the simulator's log, the cycle before each line."""
+        lines = [] if self._machine is None else self._machine.printed()
+        if lines:
+            with open(SIM_LOG, "a" if self._printed else "w", encoding="utf-8") as log:
+                log.writelines(f"@{cycle} {text}\n" for cycle, _, _, text in lines)
+            self._printed = True
 
     @property
     def _native(self) -> _native.Machine:

@@ -112,7 +112,10 @@ class SdkRuntime(Copies, Ports):
             self._finish_all()
         finally:
             self._state = "stopped"
-            self._native.stop()
+            try:
+                self._native.stop()
+            finally:
+                self._log()
         if self._level <= LEVELS.index("INFO"):
             self._say("INFO", f"at the end {self._native.waiting()}")
         self._keep_state()

@@ -1,8 +1,9 @@
 //! The random generators of a PE.
 //!
-//! Each is the shift register `x^23 + x^18 + 1`, advanced 128 steps per word. All start from the
-//! documented seed; generator `n` takes it rotated left by `n` bits, so that they differ
-//! (assumed: nothing public says how the further ones start).
+//! Each is the shift register `x^23 + x^18 + 1`, advanced 128 steps per word, in the form of most
+//! textbooks (Fibonacci, shifted right: tap `n` is bit `23 - n`); a word is its low half (assumed:
+//! what is public names polynomial, seed and steps only). All start from the documented seed;
+//! generator `n` takes it rotated left by `n` bits, so that they differ (assumed likewise).
 
 const MASK: u32 = (1 << 23) - 1;
 const SEED: u32 = 0xdead_beef;
@@ -34,8 +35,8 @@ impl Generators {
     pub(crate) fn next(&mut self) -> u16 {
         let state = &mut self.bits[usize::from(self.active)];
         for _ in 0..128 {
-            let new = (*state >> 22 ^ *state >> 17) & 1;
-            *state = (*state << 1 | new) & MASK;
+            let new = (*state ^ *state >> 5) & 1;
+            *state = *state >> 1 | new << 22;
         }
         *state as u16
     }

@@ -2,6 +2,8 @@
 
 use dflow_ir::ty::Ty;
 
+use crate::outcome::ConsoleLine;
+
 /// A named input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
@@ -44,4 +46,9 @@ pub trait HostEnv {
 
     /// Shows a line to the user.
     fn print(&mut self, line: &str);
+
+    /// Shows a line that a PE has printed: its cycle first.
+    fn printed(&mut self, line: &ConsoleLine) {
+        self.print(&format!("@{} {}", line.cycle, line.text));
+    }
 }

@@ -41,7 +41,7 @@ use dflow_ir::mesh::{Color, Coord, Wavelet};
 
 use crate::config::Limits;
 use crate::machine::{Goal, HostLinkInfo, LinkId, Machine, Running};
-use crate::outcome::RunEnd;
+use crate::outcome::{ConsoleLine, RunEnd};
 use crate::stats::Stats;
 
 /// What the host needs of a running machine.
@@ -82,6 +82,9 @@ pub trait Mesh {
 
     /// Takes the words that have come over a link.
     fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)>;
+
+    /// Takes the lines that PEs have printed, ordered by cycle and PE.
+    fn printed(&mut self) -> Vec<ConsoleLine>;
 
     /// Counters so far.
     fn stats(&self) -> Stats;
@@ -134,6 +137,10 @@ impl Mesh for Machine<Running> {
 
     fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
         Machine::received(self, link)
+    }
+
+    fn printed(&mut self) -> Vec<ConsoleLine> {
+        Machine::printed(self)
     }
 
     fn stats(&self) -> Stats {

@@ -68,6 +68,17 @@ pub fn run_program<M: Mesh>(
     session: &mut Session<M>,
     env: &mut dyn HostEnv,
 ) -> Result<HostOutcome, Failure> {
+    let outcome = converse(program, engine, session, env);
+    session.printed().iter().for_each(|line| env.printed(line));
+    outcome
+}
+
+fn converse<M: Mesh>(
+    program: &LoadedProgram,
+    engine: &dyn CodeEngine,
+    session: &mut Session<M>,
+    env: &mut dyn HostEnv,
+) -> Result<HostOutcome, Failure> {
     let entry = program.program().entry;
     let entry = entry.filter(|_| program.program().profile == Profile::Host);
     let func = entry.ok_or(HostError::Program("it has no entry"))?;
@@ -93,7 +104,9 @@ pub fn run_program<M: Mesh>(
                 if let Some(limit) = host.session.limits().outside() {
                     return Err(Failure::Limit(limit));
                 }
-                if let Some(failed) = host.perform(&call)? {
+                let failed = host.perform(&call)?;
+                host.session.printed().iter().for_each(|line| host.env.printed(line));
+                if let Some(failed) = failed {
                     return Ok(failed);
                 }
             }

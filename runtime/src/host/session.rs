@@ -17,7 +17,7 @@ use super::wire::{COMMANDS, TO_HOST, TO_MESH, reserved};
 use super::{Failure, HostError, Mesh, Region};
 use crate::config::{HOST_LATENCY, Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
-use crate::outcome::{HostWait, RunEnd};
+use crate::outcome::{ConsoleLine, HostWait, RunEnd};
 
 /// A running machine and the host that talks to it.
 pub struct Session<M> {
@@ -119,6 +119,11 @@ impl<M: Mesh> Session<M> {
     /// The machine.
     pub fn mesh(&self) -> &M {
         &self.mesh
+    }
+
+    /// Takes the lines that PEs have printed, ordered by cycle and PE.
+    pub fn printed(&mut self) -> Vec<ConsoleLine> {
+        self.mesh.printed()
     }
 
     /// The machine, the session being over.

@@ -165,7 +165,7 @@ impl PePlan {
             configures: configures(program),
             microthreads: target.microthreads.min(8),
         };
-        plan.bind_queues(program, target)?;
+        plan.bind_queues(program, target, ramp)?;
         plan.bind_tasks(program, target)?;
         plan.open_channels(program, target, ramp)?;
         plan.take_turns(program, target)?;
@@ -189,7 +189,14 @@ impl PePlan {
         (queue != NO_QUEUE).then_some(usize::from(queue))
     }
 
-    fn bind_queues(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+    /// A color that no router sends to the core may stand at several queues: nothing tells them
+    /// apart, as no word comes.
+    fn bind_queues(
+        &mut self,
+        program: &Program,
+        target: &Target,
+        ramp: u32,
+    ) -> Result<(), LoadError> {
         let stride = program.control_table.map_or(0, |table| table.stride);
         for binding in &program.queues {
             let (queue, color) = (usize::from(binding.queue), binding.color);
@@ -208,7 +215,8 @@ impl PePlan {
                 return Err(bad());
             }
             let of_color = &mut self.queue_of[usize::from(color.index())];
-            if *of_color != NO_QUEUE && *of_color != binding.queue {
+            let comes = ramp >> color.index() & 1 != 0;
+            if comes && *of_color != NO_QUEUE && *of_color != binding.queue {
                 let (first, second) = (*of_color, binding.queue);
                 return Err(LoadError::TwoQueues {
                     program: self.name.clone(),

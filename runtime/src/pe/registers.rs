@@ -15,9 +15,13 @@ use super::core::Core;
 use crate::exec::{CodeTrapKind, Registers};
 use crate::fabric::registers as router;
 use crate::fabric::router::Router;
+use crate::outcome::ConsoleLine;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
+
+/// Characters after which a line is shown without its end.
+const LONGEST_LINE: usize = 1024;
 
 /// What the core itself keeps in registers.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +75,7 @@ impl View<'_> {
                 router::read(self.plan, self.number, self.router, bank.kind, index)
             }
             BankKind::Teardown => Some((self.core.seen >> (16 * index)) as u16),
+            BankKind::Console => Some(0),
         }
     }
 }
@@ -102,6 +107,25 @@ impl<C: Code> Region<C> {
                 Ok(())
             }
             BankKind::Teardown => Err(fail("can only be read")),
+            BankKind::Console => {
+                self.print(plan, pe, t, value as u8);
+                Ok(())
+            }
+        }
+    }
+
+    /// A character for the user: lines are kept until the host takes them.
+    fn print(&mut self, plan: &Plan, pe: u32, t: u64, character: u8) {
+        let at = self.number(plan, pe);
+        let line = self.unfinished.entry(at).or_default();
+        if character != b'\n' {
+            line.push(character);
+        }
+        if character == b'\n' || line.len() >= LONGEST_LINE {
+            let text = String::from_utf8_lossy(line).into_owned();
+            self.unfinished.remove(&at);
+            self.bytes += (size_of::<ConsoleLine>() + text.len()) as u64;
+            self.printed.push(ConsoleLine { cycle: t, at: plan.coord(at), text });
         }
     }
 

@@ -17,7 +17,7 @@ use super::{exact, report, step};
 use crate::config::{Config, EngineKind, Limit, Limits};
 use crate::fabric::router::Source;
 use crate::machine::{Goal, LinkId};
-use crate::outcome::{Deadlock, RunEnd};
+use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::code::Code;
 use crate::pe::main::Main;
 use crate::stats::Stats;
@@ -251,6 +251,14 @@ impl<C: Code> Engine<C> {
             all.slots += region.uncounted(self.frontier).map(|(_, _, count)| count).sum::<u64>();
         }
         all
+    }
+
+    /// Takes the lines that PEs have printed, ordered by cycle and PE.
+    pub(crate) fn printed(&mut self) -> Vec<ConsoleLine> {
+        let lines = self.regions.iter_mut().flat_map(|region| region.printed.drain(..));
+        let mut lines: Vec<ConsoleLine> = lines.collect();
+        lines.sort_by_key(|line| (line.cycle, line.at.y, line.at.x));
+        lines
     }
 
     /// What happened so far, if it was kept; ordered.

@@ -13,6 +13,7 @@ use super::record::Event;
 use super::wheel::Wakes;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
+use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::stats::Stats;
@@ -36,6 +37,10 @@ pub(crate) struct Region<C: Code> {
     pub(crate) stats: Stats,
     /// The cycle after the last one in which anything happened.
     pub(crate) active_until: u64,
+    /// Lines for the user, in order of cycles.
+    pub(crate) printed: Vec<ConsoleLine>,
+    /// Characters of lines that have no end yet, by number of the PE.
+    pub(crate) unfinished: BTreeMap<usize, Vec<u8>>,
     /// First trap by (cycle, PE).
     pub(crate) trap: Option<(usize, Trap)>,
     pub(crate) events: Option<Vec<Event>>,
@@ -114,6 +119,8 @@ impl<C: Code> Region<C> {
             rooms: Vec::new(),
             stats: Stats::default(),
             active_until: 0,
+            printed: Vec::new(),
+            unfinished: BTreeMap::new(),
             trap: None,
             events: plan.record.then(Vec::new),
             bytes: 0,

@@ -90,7 +90,7 @@ fn outside(plan: &Plan, at: Coord) -> PortSet {
 }
 
 /// The ports that a color is sent to in some position.
-fn transmits(config: &ColorConfig) -> PortSet {
+pub(super) fn transmits(config: &ColorConfig) -> PortSet {
     let positions = config.positions();
     let routes = positions.iter().flatten();
     PortSet(routes.fold(0, |ports, route| ports | route.tx.0))

@@ -89,6 +89,7 @@ pub(crate) fn place(
     exports::check(cx, plan, &tiles);
     let memory = memory::maps(cx, &tiles, target);
     let routes = routes::merge(cx, plan, &tiles, &folded, target);
+    resources::check_colors(cx, &tiles, routes.to_cores());
     cx.sink.ok()?;
     let locs = LocTable::new(&cx.sources);
     Ok(Placed {

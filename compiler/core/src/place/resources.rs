@@ -104,6 +104,36 @@ fn check_queues(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
     }
 }
 
+/// A color that comes to a core goes to one queue there. `to_cores` are such colors, as bits.
+pub(super) fn check_colors(
+    cx: &mut Session<'_>,
+    tiles: &PrimaryMap<ProgramId, Tile<'_>>,
+    to_cores: u32,
+) {
+    for tile in tiles.values() {
+        let mut taken: BTreeMap<u8, &QueueBinding> = BTreeMap::new();
+        let inputs = tile.typed.queues.iter().filter(|queue| queue.input);
+        for queue in inputs.filter(|queue| to_cores >> queue.color.index() & 1 != 0) {
+            let first = taken.entry(queue.color.index()).or_insert(queue);
+            if first.queue != queue.queue {
+                color_clash(cx, tile, first, queue);
+            }
+        }
+    }
+}
+
+fn color_clash(cx: &mut Session<'_>, tile: &Tile<'_>, first: &QueueBinding, second: &QueueBinding) {
+    let color = second.color.index();
+    let message = format!("words of color {color} cannot go to two input queues");
+    cx.emit(
+        Diagnostic::new(codes::QUEUE_CLASH, message, second.span)
+            .label(format!("queue {} for color {color}", second.queue))
+            .secondary(first.span, format!("queue {} for the same color", first.queue))
+            .help("give all operations and tasks that receive this color the same queue")
+            .frame(tile.pes.frame(second.span, tile.span)),
+    );
+}
+
 fn check_queue_id(cx: &mut Session<'_>, tile: &Tile<'_>, queue: &QueueBinding, target: &Target) {
     let queues = if queue.input { &target.input_queues } else { &target.output_queues };
     if usize::from(queue.queue) < queues.len() {

@@ -2,7 +2,7 @@
 
 use cranelift_entity::PrimaryMap;
 use dflow_ir::image::{ProgramId, RouterConfig};
-use dflow_ir::mesh::{Color, ColorConfig, RectMap};
+use dflow_ir::mesh::{Color, ColorConfig, Port, RectMap};
 use dflow_ir::target::Target;
 use dflow_syntax::{Diagnostic, Span, codes};
 use indexmap::{IndexMap, IndexSet};
@@ -32,6 +32,13 @@ pub(super) struct Routes<'a> {
 }
 
 impl Routes<'_> {
+    /// Colors that some router can hand to its core, as bits.
+    pub(super) fn to_cores(&self) -> u32 {
+        let to_core =
+            |request: &&Request<'_>| leave::transmits(request.config).contains(Port::Ramp);
+        self.requests.iter().filter(to_core).fold(0, |all, it| all | 1 << it.color.index())
+    }
+
     /// The routers' tables in their final form.
     pub(super) fn routers(&self, locs: &LocTable<'_>) -> Vec<RouterConfig> {
         let entry = |&request: &u32| {

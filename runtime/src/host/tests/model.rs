@@ -9,7 +9,7 @@ use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
 use crate::config::Limits;
 use crate::host::Mesh;
 use crate::machine::{Goal, HostLinkInfo, LinkId};
-use crate::outcome::{Deadlock, RunEnd};
+use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::stats::Stats;
 
 pub(super) const STREAM_IN: u8 = 3;
@@ -269,6 +269,10 @@ impl Mesh for Model {
 
     fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
         std::mem::take(&mut self.arrived[link.0 as usize])
+    }
+
+    fn printed(&mut self) -> Vec<ConsoleLine> {
+        Vec::new()
     }
 
     fn stats(&self) -> Stats {
