@@ -26,7 +26,7 @@ const NOT_GIVEN_YET: &[(&str, &str)] = &[
 ];
 
 /// Folders of tests that belong together, whatever their codes.
-const GROUPS: &[&str] = &["habits", "libraries", "parameters"];
+const GROUPS: &[&str] = &["builtins", "habits", "libraries", "parameters"];
 
 fn names(folder: &str, endings: &[&str]) -> BTreeSet<String> {
     let entries = std::fs::read_dir(repository().join(folder));

@@ -164,7 +164,7 @@ fn struct_fields(
 ) -> R<Vec<(&'static str, Operand, Span)>> {
     let shared = sema.types.shared(value.ty);
     let Type::Struct(info) = shared.as_ref() else {
-        return wrong_type(sema, value, "a struct", span);
+        return wrong_type(sema, value, &format!("a struct of settings for {what}"), span);
     };
     if info.tuple && !info.fields.is_empty() {
         return wrong_type(sema, value, "a struct with named fields", span);

@@ -153,10 +153,15 @@ fn check_count(sema: &mut Sema<'_, '_>, row: &Row, count: usize, span: Span) -> 
         return Ok(());
     }
     let want = match (low, high) {
-        (low, high) if low == high => low.to_string(),
-        (low, usize::MAX) => format!("at least {low}"),
-        (low, high) => format!("{low} to {high}"),
+        (low, high) if low == high => counted(low),
+        (low, usize::MAX) => format!("at least {}", counted(low)),
+        (low, high) => format!("{low} to {}", counted(high)),
     };
-    let message = format!("`@{}` takes {want} arguments, {count} given", row.name);
+    let message = format!("`@{}` takes {want}, {count} given", row.name);
     sema.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
+}
+
+/// `1 argument`, `2 arguments`.
+fn counted(count: usize) -> String {
+    format!("{count} argument{}", if count == 1 { "" } else { "s" })
 }

@@ -249,7 +249,8 @@ pub(crate) fn launch(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let given = &call.args[1..];
     if given.len() != params.len() {
         let name = declared.name;
-        let message = format!("`{name}` takes {} arguments, {} given", params.len(), given.len());
+        let wanted = crate::builtins::counted(params.len());
+        let message = format!("`{name}` takes {wanted}, {} given", given.len());
         return sema.fail(codes::WRONG_ARGUMENT_COUNT, message, call.span, "this launch");
     }
     let mut args = Vec::with_capacity(given.len());
