@@ -153,14 +153,43 @@ pub(crate) fn float_ty(types: &TypePool, ty: TypeId) -> Ty {
     }
 }
 
-/// A float as raw bits of a machine type, rounded once.
+/// A float as raw bits of a machine type, rounded once; of a NaN the sign and the bits that fit.
 pub(crate) fn to_raw(ty: Ty, value: f64) -> u64 {
+    let nan = scalar::float::canonical_nan(ty);
+    let fraction = value.to_bits() & F64_FRACTION;
+    let kept = fraction >> (F64_FRACTION_BITS - fraction_bits(ty));
+    if value.is_nan() && kept != 0 {
+        let sign = value.to_bits() >> 63 << (ty.bits() - 1);
+        return sign | nan & !fraction_mask(ty) | kept;
+    }
     scalar::convert(scalar::Convert::FloatFromFloat, Ty::F64, ty, value.to_bits())
 }
 
-/// The inverse of [`to_raw`] for representable values.
+/// The inverse of [`to_raw`] for representable values, NaNs with all their bits among them.
 pub(crate) fn from_raw(ty: Ty, raw: u64) -> f64 {
-    f64::from_bits(scalar::convert(scalar::Convert::FloatFromFloat, ty, Ty::F64, raw))
+    let value = scalar::convert(scalar::Convert::FloatFromFloat, ty, Ty::F64, raw);
+    if !f64::from_bits(value).is_nan() {
+        return f64::from_bits(value);
+    }
+    let sign = raw >> (ty.bits() - 1) << 63;
+    let fraction = (raw & fraction_mask(ty)) << (F64_FRACTION_BITS - fraction_bits(ty));
+    f64::from_bits(sign | f64::INFINITY.to_bits() | fraction)
+}
+
+const F64_FRACTION_BITS: u32 = 52;
+const F64_FRACTION: u64 = (1 << F64_FRACTION_BITS) - 1;
+
+/// Bits behind the point of a float type.
+fn fraction_bits(ty: Ty) -> u32 {
+    match ty {
+        Ty::F16 => 10,
+        Ty::F32 => 23,
+        Ty::F64 | Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => F64_FRACTION_BITS,
+    }
+}
+
+fn fraction_mask(ty: Ty) -> u64 {
+    (1 << fraction_bits(ty)) - 1
 }
 
 /// A prefix operator on a value of type `ty`.
@@ -227,7 +256,10 @@ pub(crate) fn convert(
             }
             _ => Ok(Scalar::Int(value)),
         },
+        Scalar::Float(_) if from == to => Ok(arg),
         Scalar::Float(value) if to_float => {
+            // A conversion gives the canonical NaN, as at run time.
+            let value = if value.is_nan() { f64::NAN } else { value };
             let machine = float_ty(types, to);
             Ok(Scalar::Float(from_raw(machine, to_raw(machine, value))))
         }
