@@ -209,6 +209,7 @@ fn on_large_stack<T: Send>(
             options,
             dialect: Dialect::default(),
             old_spellings: std::collections::BTreeSet::new(),
+            libraries: std::collections::BTreeSet::new(),
         };
         let result = work(&mut cx);
         let (sources, dialect) = (cx.sources, cx.dialect);

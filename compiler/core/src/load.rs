@@ -119,7 +119,11 @@ impl Files {
         span: Option<Span>,
     ) -> Result<SourceIdx, Reported> {
         let (shown, id) = match library(path) {
-            Some(Some((shown, text))) => (shown.to_owned(), cx.sources.add(shown, text)),
+            Some(Some((shown, text))) => {
+                let id = cx.sources.add(shown, text);
+                cx.libraries.insert(id.0);
+                (shown.to_owned(), id)
+            }
             Some(None) => {
                 return Err(not_found(cx, path, span, "the standard library has no such module"));
             }

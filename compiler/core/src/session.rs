@@ -24,6 +24,8 @@ pub(crate) struct Session<'w> {
     pub dialect: Dialect,
     /// Old spellings that the user has been told of.
     pub old_spellings: BTreeSet<&'static str>,
+    /// Numbers of the files that are libraries.
+    pub libraries: BTreeSet<u32>,
 }
 
 /// Comptime steps that each PE of the rectangle adds to the limit: a layout block of a whole
@@ -84,6 +86,11 @@ impl Default for Options {
 }
 
 impl Session<'_> {
+    /// Whether a place is in a library.
+    pub(crate) fn in_library(&self, span: dflow_syntax::Span) -> bool {
+        self.libraries.contains(&span.file.0)
+    }
+
     /// Tells the user.
     pub(crate) fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
         self.sink.emit(diagnostic)

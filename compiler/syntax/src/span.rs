@@ -20,6 +20,12 @@ impl Span {
         Self { file, start, end }
     }
 
+    /// Whether another range lies within this one.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+
     /// The smallest span that covers both; they must be of one file, else `self` is kept.
     #[must_use]
     pub fn to(self, other: Self) -> Self {

@@ -64,6 +64,7 @@ impl Wafer {
             options: Options::default(),
             dialect: Dialect::default(),
             old_spellings: std::collections::BTreeSet::new(),
+            libraries: std::collections::BTreeSet::new(),
         };
         let placed = super::place(&mut cx, &self.plan, &self.typed, &self.programs);
         let faults = cx.sink.diagnostics().iter().map(|fault| fault.message().to_owned());

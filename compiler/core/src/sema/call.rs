@@ -8,7 +8,7 @@ use super::program::{FuncKey, KeyValues};
 use super::types::{Repr, Type, TypeId};
 use super::value::{Data, FuncRef, Value};
 use super::{BodyKind, Cell, Flow, Inlined, Operand, R, Sema, TraceStep};
-use crate::typed::{Expr, ExprKind, StmtKind};
+use crate::typed::{Expr, ExprKind, FuncIdx, StmtKind};
 
 impl Sema<'_, '_> {
     pub(crate) fn call(&mut self, callee: ExprId, args: &[ExprId], span: Span) -> R<Operand> {
@@ -423,7 +423,13 @@ impl Sema<'_, '_> {
         args: Vec<(Operand, Span)>,
         span: Span,
     ) -> R<Operand> {
-        let (key, args, ret) = self.specialise(func, decl, args)?;
+        self.trace.push(TraceStep::Call { name: decl.name.name, span });
+        let special = self.specialise(func, decl, args);
+        self.trace.pop();
+        let (key, args, ret) = special?;
+        if self.types.repr(ret, self.profile()) == Repr::Comptime {
+            return self.at_comptime(|sema| sema.call_now(func, decl, args, span));
+        }
         let result = self.result_argument(ret, span)?;
         let mut values = Vec::with_capacity(args.len() + 1);
         if let Some(address) = &result {
@@ -438,8 +444,22 @@ impl Sema<'_, '_> {
         }
         let name = self.spell(decl.name.name);
         self.check_versions(func, &name, span)?;
-        let idx = self.specialised(key);
+        let idx = self.specialised_for(key, decl, span);
         self.finish_call(ExprKind::Call { func: idx, args: values }, ret, result, span)
+    }
+
+    /// The function for a key. What is wrong in one that depends on its arguments is reported with
+    /// the way to the first call.
+    fn specialised_for(&mut self, key: FuncKey, decl: &FnDecl, span: Span) -> FuncIdx {
+        let known = self.program_mut().funcs.contains_key(&key);
+        let idx = self.specialised(key);
+        if !known && self.is_generic(decl) {
+            let shown = self.trace.len().saturating_sub(super::MAX_FRAMES);
+            let mut way = self.trace[shown..].to_vec();
+            way.push(TraceStep::Call { name: decl.name.name, span });
+            self.program_mut().ways.insert(idx, way);
+        }
+        idx
     }
 
     /// Key, coerced arguments and result type of a call.

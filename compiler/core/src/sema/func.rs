@@ -29,7 +29,8 @@ impl Sema<'_, '_> {
         let Some(body) = &decl.body else { return self.external(&decl, decl.name.span) };
         let frame = self.decl_frame(func);
         let outer = self.program_mut().emitter.replace(Emitter::default());
-        let trace = std::mem::take(&mut self.trace);
+        let way = self.program_mut().ways.remove(&idx).unwrap_or_default();
+        let trace = std::mem::replace(&mut self.trace, way);
         let frames = std::mem::take(&mut self.frames);
         self.open_list();
         let result = self.func_body(func, &decl, body, frame, key);

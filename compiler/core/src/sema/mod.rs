@@ -80,6 +80,9 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
 }
 
+/// Steps that a report shows.
+pub(crate) const MAX_FRAMES: usize = 8;
+
 /// A step of the way to what is analysed, kept cheap: spelled out only in reports.
 #[derive(Clone, Debug)]
 pub(crate) enum TraceStep {
@@ -259,7 +262,7 @@ impl<'a, 'w> Sema<'a, 'w> {
     /// Whether a 16-bit fabric operation written here carries two elements per wavelet when it does
     /// not say: libraries are written for one.
     pub(crate) fn packs_by_default(&self, span: Span) -> bool {
-        self.cx.dialect.packing && !self.cx.sources.path(span.file).starts_with('<')
+        self.cx.dialect.packing && !self.cx.in_library(span)
     }
 
     /// Whether host code is being analysed.
@@ -279,10 +282,27 @@ impl<'a, 'w> Sema<'a, 'w> {
         self.frame().file.file.expr_span(expr)
     }
 
-    /// Reports an error with the way that led here.
+    /// Reports an error with the way that led here. What is wrong inside a library because of how
+    /// it is used is reported where it is used.
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) -> Reported {
-        let steps: Vec<Step> =
-            self.trace.iter().rev().take(8).map(|step| self.spelled(step)).collect();
+        let user = self.trace.iter().rev().find(|step| !self.cx.in_library(step.span()));
+        let diagnostic = match (diagnostic.span(), user) {
+            (Some(span), Some(TraceStep::Call { span: call, .. })) if self.cx.in_library(span) => {
+                diagnostic.seen_from(*call, "called here")
+            }
+            _ => diagnostic,
+        };
+        let place = diagnostic.span();
+        // A call that the place is a part of shows nothing more.
+        let farther = |step: &&TraceStep| match (*step, place) {
+            (TraceStep::Call { span, .. }, Some(place)) => !span.contains(place),
+            (TraceStep::Call { .. } | TraceStep::Instance { .. } | TraceStep::Loop { .. }, _) => {
+                true
+            }
+        };
+        let steps = self.trace.iter().rev().filter(farther).take(MAX_FRAMES);
+        let mut steps: Vec<Step> = steps.map(|step| self.spelled(step)).collect();
+        steps.dedup();
         self.cx.emit(diagnostic.frames(steps))
     }
 

@@ -11,7 +11,7 @@ use dflow_syntax::{Diagnostic, Span, Symbol as Name, codes};
 use super::module::DeclView;
 use super::types::{Repr, Type, TypeId};
 use super::value::{FuncRef, ModuleId, PointerBase, Provenance, Value};
-use super::{R, Sema};
+use super::{R, Sema, TraceStep};
 use crate::typed::{
     self, FuncIdx, Global, GlobalIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt, StmtKind,
 };
@@ -27,6 +27,8 @@ pub(crate) struct ProgramCx {
     pub(crate) copies: HashMap<(ModuleId, u32), u32>,
     pub(crate) funcs: HashMap<FuncKey, FuncIdx>,
     pub(crate) pending: VecDeque<(FuncIdx, FuncKey)>,
+    /// How the first call of a generic function was reached.
+    pub(crate) ways: HashMap<FuncIdx, Vec<TraceStep>>,
     /// How many versions of a function there are.
     versions: HashMap<FuncRef, u32>,
     /// Exports bound so far: name, type, mutability, symbol.
@@ -116,6 +118,7 @@ impl ProgramCx {
             copies: HashMap::new(),
             funcs: HashMap::new(),
             pending: VecDeque::new(),
+            ways: HashMap::new(),
             versions: HashMap::new(),
             exports: Vec::new(),
             fifos: HashMap::new(),

@@ -103,6 +103,14 @@ impl Diagnostic {
         self
     }
 
+    /// Moves to another place, with a few words there; the first place remains as another one.
+    #[must_use]
+    pub fn seen_from(mut self, span: Span, message: impl Into<String>) -> Self {
+        let place = Label { span, message: message.into() };
+        self.secondary.extend(self.primary.replace(place));
+        self
+    }
+
     /// Adds what to write instead.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {

@@ -116,6 +116,7 @@ impl Case {
             options: Options { target: self.target, ..Options::default() },
             dialect: crate::dialect::Dialect::default(),
             old_spellings: std::collections::BTreeSet::new(),
+            libraries: std::collections::BTreeSet::new(),
         };
         let text: String = (1..=LINES).map(|line| format!("line {line:02}\n")).collect();
         cx.sources.add("layout.csl", text);
