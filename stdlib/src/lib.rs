@@ -94,6 +94,11 @@ pub const LIBRARIES: &[Source] = &[
         "memcpy/memcpy_switches.csl",
         "command lists of control wavelets"
     ),
+    source!(
+        "memcpy_multi/get_params",
+        "memcpy_multi/get_params.csl",
+        "<memcpy/get_params> of old releases"
+    ),
     source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
     source!("random", "random.csl", "pseudo-random numbers"),
     source!("simprint", "simprint.csl", "text from PEs, for the user"),
@@ -155,8 +160,10 @@ pub fn library(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// Libraries that had another name in older releases: old name, today's.
-const RENAMED: &[(&str, &str)] =
-    &[("memcpy_multi/get_params", "memcpy/get_params"), ("memcpy_multi/memcpy", "memcpy/memcpy")];
+const RENAMED: &[(&str, &str)] = &[
+    ("memcpy_multi/memcpy", "memcpy/memcpy"),
+    ("memcpy_multi/memcpy_switches", "memcpy/memcpy_switches"),
+];
 
 /// Today's name of a library that has been renamed.
 pub fn renamed(name: &str) -> Option<&'static str> {

@@ -193,7 +193,7 @@ impl<C: Code> Core<C> {
         }
         let bit = 1u64 << id;
         // A data task and its channel are blocked alike (spec/time.md, section 5).
-        let is_data = program.data & bit != 0 && program.local[usize::from(id)] == NO_TASK;
+        let is_data = program.data & bit != 0;
         match op {
             FlagOp::Activate if program.local[usize::from(id)] == NO_TASK => {
                 return Err(TrapKind::UnboundTask { id });
@@ -201,8 +201,14 @@ impl<C: Code> Core<C> {
             FlagOp::Activate => self.activated |= bit,
             FlagOp::BlockTask if !is_data => self.task_blocked |= bit,
             FlagOp::UnblockTask if !is_data => self.task_blocked &= !bit,
-            FlagOp::BlockTask | FlagOp::BlockChannel => self.channel_blocked |= bit,
-            FlagOp::UnblockTask | FlagOp::UnblockChannel => self.channel_blocked &= !bit,
+            FlagOp::BlockTask | FlagOp::BlockChannel => {
+                self.channel_blocked |= bit;
+                self.task_blocked |= bit & program.shared;
+            }
+            FlagOp::UnblockTask | FlagOp::UnblockChannel => {
+                self.channel_blocked &= !bit;
+                self.task_blocked &= !(bit & program.shared);
+            }
             FlagOp::BlockMicrothread => self.thread_blocked |= bit,
             FlagOp::UnblockMicrothread => self.thread_blocked &= !bit,
             FlagOp::RaiseTask if !is_data => self.raised_tasks |= bit,

@@ -39,6 +39,8 @@ pub(crate) struct PePlan {
     pub(crate) control: [u16; IDS],
     /// Channel that a data task id stands for, where a data task is bound.
     pub(crate) data: u64,
+    /// Ids of local tasks that are colors too: what blocks the color blocks the task.
+    pub(crate) shared: u64,
     /// Data task by id.
     pub(crate) data_task: [u16; IDS],
     /// Data tasks that take turns: their counters' first values.
@@ -156,6 +158,7 @@ impl PePlan {
             local: [NO_TASK; IDS],
             control: [NO_TASK; IDS],
             data: 0,
+            shared: 0,
             data_task: [NO_TASK; IDS],
             rotations: Vec::new(),
             by_queue: target.data_task_by_queue,
@@ -167,6 +170,7 @@ impl PePlan {
         };
         plan.bind_queues(program, target, ramp)?;
         plan.bind_tasks(program, target)?;
+        plan.share_ids();
         plan.open_channels(program, target, ramp)?;
         plan.take_turns(program, target)?;
         for flag in &program.initial_flags {
@@ -278,6 +282,22 @@ impl PePlan {
             }
         }
         Ok(())
+    }
+
+    /// Where colors are channels, there is one table of ids: they share the switches of local
+    /// tasks, and entry points of control wavelets reach data tasks.
+    fn share_ids(&mut self) {
+        if self.by_queue {
+            return;
+        }
+        for id in 0..Color::COUNT {
+            if self.control[id] == NO_TASK && self.data >> id & 1 != 0 {
+                self.control[id] = self.data_task[id];
+            }
+            if self.local[id] != NO_TASK {
+                self.shared |= 1 << id;
+            }
+        }
     }
 
     /// A color that is open from the start has a queue, if only for control wavelets: one that

@@ -58,7 +58,8 @@ fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {
     if let Some((switches, span)) = options.value(sema, "switches")? {
         config.switch = Some(switch_of(sema, &switches, span)?);
     }
-    if let (Some(switch), Some(pop)) = (&mut config.switch, pop) {
+    if let Some(pop) = pop.filter(|&pop| config.switch.is_some() || pop != PopMode::None) {
+        let switch = config.switch.get_or_insert_default();
         if switch.pop != PopMode::None && switch.pop != pop {
             let message = "`.pop_mode` stands in `.routes` and in `.switches`, and they differ";
             return sema.fail(codes::INVALID_ROUTE, message, options.span, "this configuration");

@@ -31,7 +31,7 @@ pub(super) fn bind_task(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     }
     let target = sema.target;
     let local = target.local_task_first..=target.local_task_last;
-    if params == 0 && local.contains(&id) {
+    if local.contains(&id) {
         bind(sema, TaskKind::Local, id, func, call.span)?;
     }
     if params > 0 && usize::from(id) < Color::COUNT {

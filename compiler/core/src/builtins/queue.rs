@@ -188,12 +188,13 @@ pub(super) fn bind_implicitly(
     if carried == color {
         return Ok(false);
     }
-    if !sema.layout.implicit_queues.contains(&(input, queue, at)) {
+    let by_operation = sema.cx.dialect.queue_binding == ByOperation;
+    let takes_any = input && by_operation && !sema.target.data_task_by_queue;
+    if !takes_any && !sema.layout.implicit_queues.contains(&(input, queue, at)) {
         other_color(sema, color, span, carried, bound);
         return Ok(false);
     }
-    let by_operation = sema.cx.dialect.queue_binding == ByOperation;
-    if input && by_operation && !sema.target.data_task_by_queue {
+    if takes_any {
         let same = |it: &QueueBinding| (it.input, it.queue, it.color) == (input, queue, color);
         if !sema.program_mut().typed.queues.iter().any(same) {
             implied(sema, (input, queue), color, true, span);

@@ -362,7 +362,9 @@ impl Sema<'_, '_> {
                     return crate::params::value(sema, &text, ty, var.name.span)
                         .map(DeclState::Const);
                 }
-                if let Some((_, value, span)) = given {
+                if let Some((_, value, span)) = given
+                    .filter(|(_, value, _)| !(sema.is_left_out(value.ty, ty) && var.init.is_some()))
+                {
                     let value = sema.param_value(value, ty, span)?;
                     return Ok(DeclState::Const(value));
                 }
@@ -372,6 +374,12 @@ impl Sema<'_, '_> {
             }
             sema.initialised(var, ty)
         })
+    }
+
+    /// Whether `{}` is given for a param that is declared to be something else.
+    fn is_left_out(&self, given: TypeId, declared: Option<TypeId>) -> bool {
+        let void = self.types.common.void;
+        given == void && declared.is_some_and(|declared| declared != void)
     }
 
     /// A given param as its declared type; colors may be given by their numbers.

@@ -398,7 +398,7 @@ fn tasks(
         match kind {
             TaskKind::Local => {
                 limits.local_task(id).map_err(limit(&what))?;
-                nullary(&funcs[func], &what)?;
+                payload(&funcs[func].signature(), &what)?;
             }
             TaskKind::Data => {
                 limits.channel(id).map_err(limit(&what))?;
@@ -418,7 +418,7 @@ fn nullary(func: &Func, what: &str) -> Checked {
     ensure(params.is_empty() && ret.is_none(), what, "the function takes and gives nothing")
 }
 
-/// The parameters of a data or control task: parts of a payload of 32 bits.
+/// The parameters of a task: parts of a payload of 32 bits (of zero for local tasks).
 fn payload(signature: &Signature, what: &str) -> Checked {
     let Signature { params, ret } = signature;
     ensure(ret.is_none(), what, "the function gives nothing")?;
