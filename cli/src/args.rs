@@ -190,6 +190,13 @@ pub(crate) struct MachineArgs {
     /// End the run at this cycle
     #[arg(long, value_name = "N")]
     pub(crate) max_cycles: Option<u64>,
+    /// Make a trap of what is legal and odd: leaving the array that a descriptor was made of, a
+    /// control wavelet that nothing hears
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Say at the end what became of every word, even if all is as expected
+    #[arg(long)]
+    pub(crate) account: bool,
     /// End the run when the mesh or the host block needs more memory than this (K, M, G: powers of 1024)
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_memory: Option<u64>,

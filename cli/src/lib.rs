@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod args;
 pub mod artifact;
 mod commands;

@@ -8,6 +8,7 @@ use dflow_ir::program::Program;
 use dflow_runtime::config::{Config, Limit, Limits};
 use dflow_runtime::host::{self, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 
+use crate::account::Told;
 use crate::args::MachineArgs;
 use crate::data::{Input, Outputs};
 use crate::exit::{Exit, Failure};
@@ -28,6 +29,8 @@ pub(crate) struct Ended {
     pub(crate) message: String,
     /// What it cost, if it ended well.
     pub(crate) report: Option<Report>,
+    /// What became of its words, if the host program ended by itself.
+    pub(crate) account: Option<Told>,
 }
 
 /// The world as a host program sees it.
@@ -143,6 +146,7 @@ pub(crate) fn run<'a>(
         engine: args.engine.into(),
         code: args.code.into(),
         threads: usize::from(args.threads),
+        strict: args.strict,
         ..Config::default()
     };
     let start = Instant::now();
@@ -155,22 +159,27 @@ pub(crate) fn run<'a>(
     };
     let result = host::run_image(image, program, &config, &limits, &mut env);
     let ended = match result {
-        Ok(Run { outcome: HostOutcome::Done, cycles, stats }) => {
+        Ok(Run { outcome: HostOutcome::Done, cycles, stats, account }) => {
             let report = Report::new(image, &config, cycles, stats.delivered, start.elapsed());
-            Ended { exit: Exit::Success, message: String::new(), report: Some(report) }
+            let account = Some(Told::new(&account, &image.files, args.account));
+            Ended { exit: Exit::Success, message: String::new(), report: Some(report), account }
         }
-        Ok(Run { outcome: HostOutcome::Failed { message, loc }, .. }) => {
+        Ok(Run { outcome: HostOutcome::Failed { message, loc }, account, .. }) => {
+            let account = Some(Told::new(&account, &image.files, args.account));
             let place = place(image, loc);
             let message = match message.is_empty() {
                 true => format!("{place}an expectation does not hold"),
                 false => format!("{place}{message}"),
             };
-            Ended { exit: Exit::Program, message, report: None }
+            Ended { exit: Exit::Program, message, report: None, account }
         }
         Err(RunError::Load(error)) => {
-            Ended { exit: Exit::Program, message: error.to_string(), report: None }
+            Ended { exit: Exit::Program, message: error.to_string(), report: None, account: None }
         }
-        Err(RunError::Run(failure)) => failed(image, &failure),
+        Err(RunError::Run(failure, odd)) => {
+            let account = Some(Told::odd(&odd, &image.files));
+            Ended { account, ..failed(image, &failure) }
+        }
     };
     Ok((ended, env))
 }
@@ -201,7 +210,7 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
             (Exit::Limit, limit.to_string())
         }
     };
-    Ended { exit, message, report: None }
+    Ended { exit, message, report: None, account: None }
 }
 
 /// `path:line:column: `, or nothing if the place is not known.

@@ -166,3 +166,45 @@ fn a_host_block_cannot_queue_without_end() {
     let outputs = host("var v: [64]u32; while (true) { @output(\"v\", &v); }");
     ends(&outputs, &["--max-memory", "20M"], 4, &["beyond its limit"]);
 }
+
+/// Walks two elements past the end of its array.
+const PAST: &str = "var a: [4]u32; var b: [4]u32; \
+    const m = @get_dsd(mem1d_dsd, .{ .base_address = &a, .extent = 6 }); \
+    fn go() void { @mov32(m, 7); b[0] = 1; sys.unblock_cmd_stream(); }";
+
+#[test]
+fn what_is_odd_is_told_and_a_trap_when_strict() {
+    let source = program(PAST);
+    let output = dflowc(&source, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("warning: p.dfl:5: a vector operation walks past the end of `a`"),
+        "{said}"
+    );
+    assert!(!said.contains("wavelets\n"), "{said}");
+    ends(&source, &["--strict"], 3, &["trap: p.dfl:5:", "past the end of `a`", "PE (0, 0)"]);
+    let json = dflowc(&source, &["--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(value["account"]["warnings"].as_array().map(Vec::len), Some(1));
+    assert_eq!(value["account"]["notes"], serde_json::json!([]));
+    assert_eq!(value["account"]["wavelets"]["left"], 0);
+}
+
+#[test]
+fn what_is_odd_is_told_of_a_run_that_fails_too() {
+    let clobbered = PAST.replace("var b: [4]u32;", "").replace("b[0] = 1;", "@assert(false);");
+    let output = dflowc(&program(&clobbered), &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("warning: p.dfl:5: a vector operation walks past"), "{said}");
+}
+
+#[test]
+fn the_account_is_told_if_asked_for() {
+    let source = program("fn go() void { sys.unblock_cmd_stream(); }");
+    let quiet = String::from_utf8_lossy(&dflowc(&source, &[]).stderr).into_owned();
+    assert!(!quiet.contains("note:") && !quiet.contains("  sent"), "{quiet}");
+    let told = String::from_utf8_lossy(&dflowc(&source, &["--account"]).stderr).into_owned();
+    assert!(told.contains("wavelets\n  sent      1 by PEs, 2 by the host"), "{told}");
+}

@@ -8,7 +8,7 @@
 ...     total = machine.copy_out("a", count=32)
 """
 
-from dflow.errors import CompileError, Deadlock, Error, HostError, LimitReached, Trap
+from dflow.errors import CompileError, Deadlock, Error, HostError, LimitReached, ProgramWarning, Trap
 from dflow.machine import ConsoleLine, Machine, Program, Stats, Symbol, compile
 from dflow.timing import timestamps
 
@@ -21,6 +21,7 @@ __all__ = [
     "LimitReached",
     "Machine",
     "Program",
+    "ProgramWarning",
     "Stats",
     "Symbol",
     "Trap",

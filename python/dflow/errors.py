@@ -41,3 +41,10 @@ class Deadlock(Error):
 
 class LimitReached(Error):
     """A limit on cycles, memory or time ended the run."""
+
+
+class ProgramWarning(UserWarning):
+    """Something legal and odd that a program did, told once per place.
+
+    With ``strict=True`` (or ``DFLOW_STRICT=1``) it is a :class:`Trap` instead.
+    """

@@ -12,7 +12,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from dflow import _native
+from dflow import _native, account
 from dflow.elements import dtype_of, scalar_bits
 from dflow.errors import HostError
 
@@ -224,6 +224,8 @@ class Machine:
         max_cycles: the run ends with :class:`LimitReached` at this cycle.
         max_memory: bytes of machine state that the run may take.
         seconds: the run ends with :class:`LimitReached` after this time.
+        strict: what is legal and odd is a :class:`Trap`, not a :class:`ProgramWarning`; by default
+            as ``DFLOW_STRICT`` says.
     """
 
     def __init__(
@@ -236,6 +238,7 @@ class Machine:
         max_cycles: int | None = None,
         max_memory: int | None = None,
         seconds: float | None = None,
+        strict: bool | None = None,
     ) -> None:
         self.program = program if isinstance(program, Program) else Program.load(program)
         self._native = _native.Machine(
@@ -246,7 +249,9 @@ class Machine:
             max_cycles=max_cycles,
             max_memory=max_memory,
             seconds=seconds,
+            strict=is_strict() if strict is None else strict,
         )
+        self._told = False
 
     def __enter__(self) -> Machine:
         return self
@@ -399,9 +404,14 @@ class Machine:
     def stop(self) -> None:
         """End the run: what the program still does by itself is done first.
 
-        A program that never comes to rest is stopped after a while (``spec/host.md``).
+        A program that never comes to rest is stopped after a while (``spec/host.md``). What was
+        odd is told as :class:`ProgramWarning`, what was not as expected as notes on the standard
+        error output (``spec/faults.md``).
         """
         self._native.stop()
+        if not self._told:
+            self._told = True
+            account.tell(self._native, 2)
 
     def read_symbol(
         self, x: int, y: int, name: str, dtype: npt.DTypeLike = np.uint8
@@ -411,6 +421,11 @@ class Machine:
         if data is None:
             raise unknown_variable(f"PE ({x}, {y})", name, self._native.names(x, y))
         return view(data, dtype, name)
+
+
+def is_strict() -> bool:
+    """Whether what is odd is a trap: ``DFLOW_STRICT``."""
+    return os.environ.get("DFLOW_STRICT", "") not in ("", "0")
 
 
 def unknown_variable(where: str, name: str, known: list[str]) -> HostError:

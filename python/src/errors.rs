@@ -40,18 +40,18 @@ pub(crate) fn internal(py: Python<'_>) -> PyErr {
     raise(py, "Error", ("internal error: please report this with the program that shows it",))
 }
 
-/// How a run failed.
-pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure) -> PyErr {
+/// How a run failed; `odd` are lines of what was odd before.
+pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure, odd: &str) -> PyErr {
     match failure {
         Failure::Host { error, loc } => host(py, &format!("{}{error}", place(image, *loc))),
         Failure::HostTrap(trap) => {
             raise(py, "Trap", (format!("{}{failure}", place(image, trap.loc)),))
         }
         Failure::Trap(trap) => {
-            raise(py, "Trap", (format!("{}{trap}", place(image, trap.place())),))
+            raise(py, "Trap", (format!("{}{trap}{odd}", place(image, trap.place())),))
         }
         Failure::Deadlock(deadlock) => {
-            let report = deadlock.text(&image.files);
+            let report = format!("{}{odd}", deadlock.text(&image.files));
             raise(py, "Deadlock", (format!("deadlock: {report}"), report))
         }
         Failure::Limit(limit) => raise(py, "LimitReached", (limit.to_string(),)),

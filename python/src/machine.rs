@@ -13,6 +13,7 @@ use dflow_cli::artifact::{self, State};
 use dflow_ir::image::{Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
+use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::host::{
     Elements, Failure, HostError, Region, Request, Session, Spread, StreamId, Ticket,
@@ -44,6 +45,8 @@ struct Inner {
     life: Life,
     /// Why the run ended before its time.
     ended: Option<String>,
+    /// It still worked when it was stopped.
+    busy: bool,
     /// Of the requests made, by number.
     tickets: Vec<Ticket>,
 }
@@ -111,6 +114,13 @@ impl Inner {
         Ok(self.tickets.len() - 1)
     }
 
+    /// What was odd so far: lines.
+    fn odd(&self, files: &[String]) -> String {
+        let Life::Running(session) = &self.life else { return String::new() };
+        let remarks = session.mesh().account().remarks;
+        remarks.iter().map(|remark| format!("\n  warning: {}", remark.line(files))).collect()
+    }
+
     /// Remembers what ends a run.
     fn note(&mut self, failure: &Failure) {
         match failure {
@@ -127,9 +137,13 @@ impl Inner {
     /// program does after its last word to the host.
     fn stop(&mut self) -> Result<(), Fault> {
         let rested = match (&self.ended, &mut self.life) {
-            (None, Life::Running(session)) => session.flush().and_then(|()| session.rest()),
-            (Some(_), _) | (None, Life::Stopped { .. } | Life::Gone) => Ok(()),
+            (None, Life::Running(session)) => {
+                let rested = session.flush().and_then(|()| session.rest());
+                rested.and_then(|()| session.come_to_rest())
+            }
+            (Some(_), _) | (None, Life::Stopped { .. } | Life::Gone) => Ok(false),
         };
+        self.busy |= rested.as_ref().is_ok_and(|&busy| busy);
         match std::mem::replace(&mut self.life, Life::Gone) {
             Life::Running(session) => {
                 let cycles = session.cycles();
@@ -138,7 +152,8 @@ impl Inner {
             }
             life @ (Life::Stopped { .. } | Life::Gone) => self.life = life,
         }
-        Ok(rested?)
+        rested?;
+        Ok(())
     }
 }
 
@@ -152,12 +167,19 @@ impl Machine {
         let done = attend(py, &self.interrupt, || {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let done = work(&mut inner);
+            // What was odd may be why it failed.
+            let mut odd = String::new();
             if let Err(Fault::Failure(failure)) = &done {
                 inner.note(failure);
+                odd = inner.odd(&self.image.files);
             }
-            done
+            (done, odd)
         })?;
-        done.map_err(|fault| self.raise(py, &fault))
+        let (done, odd) = done;
+        done.map_err(|fault| match fault {
+            Fault::Failure(failure) => errors::failure(py, &self.image, &failure, &odd),
+            Fault::Text(text) => errors::host(py, &text),
+        })
     }
 
     /// As [`Machine::with`], for what takes no time.
@@ -188,7 +210,7 @@ impl Machine {
 
     fn raise(&self, py: Python<'_>, fault: &Fault) -> PyErr {
         match fault {
-            Fault::Failure(failure) => errors::failure(py, &self.image, failure),
+            Fault::Failure(failure) => errors::failure(py, &self.image, failure, ""),
             Fault::Text(text) => errors::host(py, text),
         }
     }
@@ -197,7 +219,7 @@ impl Machine {
 #[pymethods]
 impl Machine {
     #[new]
-    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None, finite=false))]
+    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None, strict=false, finite=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn new(
         py: Python<'_>,
@@ -208,9 +230,11 @@ impl Machine {
         max_cycles: Option<u64>,
         max_memory: Option<u64>,
         seconds: Option<f64>,
+        strict: bool,
         finite: bool,
     ) -> PyResult<Machine> {
         let config = config(threads, engine, code).map_err(|text| errors::host(py, &text))?;
+        let config = Config { strict, ..config };
         let interrupt = Arc::new(AtomicBool::new(false));
         let limits = Limits {
             cycle: max_cycles.unwrap_or(u64::MAX),
@@ -224,8 +248,12 @@ impl Machine {
         let mesh = mesh.map_err(|error| errors::host(py, &error.to_string()))?;
         let make = if finite { Session::finite } else { Session::new };
         let session = make(mesh.start(), &image, limits);
-        let inner =
-            Inner { life: Life::Running(Box::new(session)), ended: None, tickets: Vec::new() };
+        let inner = Inner {
+            life: Life::Running(Box::new(session)),
+            ended: None,
+            busy: false,
+            tickets: Vec::new(),
+        };
         let offsets = program.offsets;
         Ok(Machine { image, offsets, interrupt, inner: Mutex::new(inner) })
     }
@@ -395,6 +423,25 @@ impl Machine {
         })?;
         let parts = lines.into_iter().map(|line| (line.cycle, line.at.x, line.at.y, line.text));
         Ok(parts.collect())
+    }
+
+    /// What was odd, and what was not as expected at the end. Of a run that has failed nothing:
+    /// that was told.
+    fn account(&self, py: Python<'_>) -> PyResult<(Vec<String>, Vec<String>)> {
+        let files = &self.image.files;
+        self.glance(py, |inner| {
+            let account = match &inner.life {
+                Life::Running(session) => session.mesh().account(),
+                Life::Stopped { mesh, .. } => mesh.account(),
+                Life::Gone => Account::default(),
+            };
+            if inner.ended.is_some() {
+                return Ok((Vec::new(), Vec::new()));
+            }
+            let account = Account { busy: inner.busy, ..account };
+            let warnings = account.remarks.iter().map(|remark| remark.line(files)).collect();
+            Ok((warnings, account.notes(files)))
+        })
     }
 
     /// Stops the machine, after it has come to rest or has been given a while for it.

@@ -259,3 +259,53 @@ def test_timestamps_are_numbers() -> None:
     assert several.tolist() == [[0xFFFF, 1 << 32]]
     with pytest.raises(ValueError, match="three words"):
         dflow.timestamps([1, 2])
+
+
+ODD = """
+const memcpy = @import_module("<memcpy/get_params>", .{ .width = 1, .height = 1 });
+tile pe {
+  param memcpy_params: comptime_struct;
+  const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+  var a: [4]u32;
+  var b = [1]u32{ 1 };
+  const never = @get_dsd(fabin_dsd, .{
+    .fabric_color = @get_color(3), .extent = 1, .input_queue = @get_input_queue(3) });
+  const d = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{4} -> a[i] });
+  fn go() void {
+    @mov32(@get_dsd(mem1d_dsd, .{ .base_address = &a, .extent = 5 }), 7);
+    @mov32(d, never, .{ .async = true });
+    @assert(b[0] == 7);
+    sys.unblock_cmd_stream();
+  }
+  comptime { @export_symbol(go); }
+}
+layout {
+  @set_rectangle(1, 1);
+  @set_tile_code(0, 0, pe, .{ .memcpy_params = memcpy.get_params(0) });
+  @set_color_config(0, 0, @get_color(3), .{ .routes = .{ .rx = .{WEST}, .tx = .{RAMP} } });
+  @export_name("go", fn()void);
+}
+"""
+
+
+def test_what_is_odd_and_left_is_told(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "odd.dfl"
+    path.write_text(ODD)
+    program = dflow.compile(path)
+    machine = dflow.Machine(program)
+    machine.launch("go")
+    with pytest.warns(dflow.ProgramWarning, match=r"odd\.dfl:12: .* past the end of `a`") as told:
+        machine.stop()
+    assert told[0].filename == __file__
+    error = capfd.readouterr().err
+    assert "note: at the end, PE (0, 0) of `pe`" in error
+    assert "waits for a word on color 3" in error
+    machine.stop()
+    assert capfd.readouterr().err == ""
+    with pytest.raises(dflow.Trap, match="past the end of `a`"):
+        dflow.Machine(program, strict=True).launch("go")
+    monkeypatch.setenv("DFLOW_STRICT", "1")
+    with pytest.raises(dflow.Trap, match="past the end of `a`"):
+        dflow.Machine(program).launch("go")

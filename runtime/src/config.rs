@@ -1,6 +1,7 @@
 //! What a run is told from outside: engines, threads, limits.
 //!
-//! Invariant: nothing here changes a result, except that a limit may end a run.
+//! Invariant: nothing here changes a result, except that a limit may end a run, and that a strict
+//! run ends where another one tells of something odd.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,8 @@ pub struct Config {
     pub region: u16,
     /// Keeps arrivals, task starts and issue slots for comparison; costs time and memory.
     pub record: bool,
+    /// What is legal and odd is a trap.
+    pub strict: bool,
 }
 
 /// Default side of a region.
@@ -56,6 +59,7 @@ impl Default for Config {
             threads: 1,
             region: REGION,
             record: false,
+            strict: false,
         }
     }
 }

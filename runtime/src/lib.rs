@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod account;
 pub mod config;
 pub mod exec;
 pub mod host;

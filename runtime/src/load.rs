@@ -76,6 +76,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         links: links(image, &program_of, width)?,
         rooms: Vec::new(),
         record: config.record,
+        strict: config.strict,
         router_of,
         program_of,
     };

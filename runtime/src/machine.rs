@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use dflow_ir::image::Image;
 use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
 
+use crate::account::Account;
 use crate::config::{Config, Limits};
 use crate::load::{self, LoadError};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
@@ -178,6 +179,11 @@ impl<S> Machine<S> {
     /// Who waits for what, and which words stand where. Empty if nothing does.
     pub fn waiting(&self) -> Deadlock {
         self.engine.deadlock()
+    }
+
+    /// What became of every word, and what was odd.
+    pub fn account(&self) -> Account {
+        self.engine.account()
     }
 
     /// What happened so far, if [`Config::record`] asked for it, ordered by PE and kind.

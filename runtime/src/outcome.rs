@@ -186,6 +186,13 @@ pub enum StuckPlace {
     Output,
 }
 
+impl StuckPlace {
+    /// Words that have not been sent yet.
+    pub(crate) fn is_output(self) -> bool {
+        self == StuckPlace::Output
+    }
+}
+
 const LINES: usize = 5;
 
 impl Deadlock {
@@ -250,7 +257,7 @@ impl HostWait {
 }
 
 impl Waiter {
-    fn text(&self, files: &[String]) -> String {
+    pub(crate) fn text(&self, files: &[String]) -> String {
         let Waiter { count, first, last, program, task, loc, wait } = self;
         let mut text = match count {
             1 => format!("PE ({}, {})", first.x, first.y),
@@ -268,7 +275,7 @@ impl Waiter {
 }
 
 /// `file:line`, or `line N` if the file has no name here.
-fn place(loc: Loc, files: &[String]) -> String {
+pub(crate) fn place(loc: Loc, files: &[String]) -> String {
     match files.get(loc.file as usize) {
         Some(file) => format!("{file}:{}", loc.line),
         None => format!("line {}", loc.line),

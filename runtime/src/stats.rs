@@ -15,6 +15,16 @@ pub struct Stats {
     pub dropped_controls: u64,
     /// Words that a filter kept from the core.
     pub filtered: u64,
+    /// Words that went up the ramp of a PE.
+    pub sent: u64,
+    /// Words of the host that entered the mesh.
+    pub entered: u64,
+    /// Words that routers made in addition, where a route branches.
+    pub copies: u64,
+    /// Of those delivered: words that reached the host.
+    pub to_host: u64,
+    /// Control wavelets that say themselves that the core shall not see them.
+    pub hidden: u64,
     /// PEs that had any state made.
     pub touched: u64,
 }
@@ -22,13 +32,31 @@ pub struct Stats {
 impl Stats {
     /// Adds the counters of another part of the machine.
     pub(crate) fn add(&mut self, other: &Stats) {
-        let Stats { delivered, hops, slots, tasks, dropped_controls, filtered, touched } = other;
+        let Stats {
+            delivered,
+            hops,
+            slots,
+            tasks,
+            dropped_controls,
+            filtered,
+            sent,
+            entered,
+            copies,
+            to_host,
+            hidden,
+            touched,
+        } = other;
         self.delivered += delivered;
         self.hops += hops;
         self.slots += slots;
         self.tasks += tasks;
         self.dropped_controls += dropped_controls;
         self.filtered += filtered;
+        self.sent += sent;
+        self.entered += entered;
+        self.copies += copies;
+        self.to_host += to_host;
+        self.hidden += hidden;
         self.touched += touched;
     }
 }

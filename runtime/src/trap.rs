@@ -71,6 +71,8 @@ pub enum TrapKind {
     FifoFault,
     /// A queue that holds words was bound to another color.
     QueueNotEmpty { input: bool, queue: u8 },
+    /// Something legal and odd, in a strict run; what was done.
+    Odd(String),
 }
 
 impl std::fmt::Display for TrapKind {
@@ -107,6 +109,7 @@ impl std::fmt::Display for TrapKind {
                 let kind = if *input { "input" } else { "output" };
                 write!(f, "{kind} queue {queue} was bound to another color while it held words")
             }
+            TrapKind::Odd(text) => f.write_str(text),
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct Header {
     pub end: End,
     /// No cycle from this one on is run.
     pub max_cycles: u64,
+    /// What is odd is a trap.
+    pub strict: bool,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
 }
@@ -63,6 +65,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
         inputs: Vec::new(),
         end: End::Ok,
         max_cycles: MAX_CYCLES,
+        strict: false,
         errors: Vec::new(),
     };
     // IR text has comments of its own.
@@ -92,6 +95,7 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             header.max_cycles =
                 value.parse().map_err(|_| format!("max-cycles `{value}` is no number"))?;
         }
+        "strict" => header.strict = value == "yes",
         "errors" => header.errors = words(value),
         _ => return Err(format!("unknown header key `{key}`")),
     }

@@ -102,8 +102,13 @@ fn on_all<T: PartialEq + std::fmt::Debug>(
     image: &Image,
     act: impl Fn(Session<Machine<Running>>) -> T,
 ) -> T {
-    let config =
-        |engine, code, threads, region| Config { engine, code, threads, region, record: false };
+    let config = |engine, code, threads, region| Config {
+        engine,
+        code,
+        threads,
+        region,
+        ..Config::default()
+    };
     let configs = [
         config(EngineKind::Step, CodeKind::Interpreter, 1, 0),
         config(EngineKind::Exact, CodeKind::Jit, 1, 0),

@@ -7,6 +7,7 @@ use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
+use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::host::{self, Failure, HostEnv, HostOutcome, Output};
 
@@ -30,6 +31,8 @@ pub struct Record {
     pub message: String,
     /// Cycles, if it ended well.
     pub cycles: u64,
+    /// What the run tells of its words at the end.
+    pub notes: Vec<String>,
 }
 
 /// What a host program is given.
@@ -41,6 +44,8 @@ pub struct Given {
     pub settings: Vec<(String, String)>,
     /// No cycle from this one on is run.
     pub max_cycles: u64,
+    /// What is odd is a trap.
+    pub strict: bool,
 }
 
 impl Given {
@@ -57,6 +62,7 @@ impl Given {
             inputs: inputs.collect::<Result<_, _>>()?,
             settings: header.args.clone(),
             max_cycles: header.max_cycles,
+            strict: header.strict,
         })
     }
 }
@@ -85,6 +91,7 @@ fn ways() -> Vec<(String, Config)> {
 pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, String> {
     let mut reference: Option<(String, Record)> = None;
     for (name, config) in ways() {
+        let config = Config { strict: given.strict, ..config };
         let record = run_once(image, program, given, &config);
         match &reference {
             None => reference = Some((name, record)),
@@ -108,6 +115,9 @@ fn difference(a: &Record, b: &Record) -> Option<String> {
             a.end, a.message, b.end, b.message
         ));
     }
+    if a.notes != b.notes {
+        return Some(format!("tell {:?} against {:?}", a.notes, b.notes));
+    }
     if a.cycles != b.cycles {
         return Some(format!("{} cycles against {}", a.cycles, b.cycles));
     }
@@ -125,31 +135,36 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
     let result = host::run_image(image, program, config, &limits, &mut env);
     let mut record = env.record;
     match result {
-        Ok(run) => match run.outcome {
-            HostOutcome::Done => record.cycles = run.cycles,
-            HostOutcome::Failed { message, loc } => {
-                record.end = End::Failed;
-                record.message = format!("{}{message}", place(image, loc));
+        Ok(run) => {
+            record.notes = notes(image, &run.account);
+            match run.outcome {
+                HostOutcome::Done => record.cycles = run.cycles,
+                HostOutcome::Failed { message, loc } => {
+                    record.end = End::Failed;
+                    record.message = format!("{}{message}", place(image, loc));
+                }
             }
-        },
+        }
         Err(error @ host::RunError::Load(_)) => {
             record.end = End::Failed;
             record.message = error.to_string();
         }
-        Err(host::RunError::Run(failure)) => {
-            record.end = match &failure {
+        Err(host::RunError::Run(failure, odd)) => {
+            record.notes =
+                odd.iter().map(|it| format!("warning: {}", it.line(&image.files))).collect();
+            record.end = match &*failure {
                 Failure::Host { .. } | Failure::HostTrap(_) => End::Failed,
                 Failure::Trap(_) => End::Trap,
                 Failure::Deadlock(_) => End::Deadlock,
                 Failure::Limit(_) => End::Limit,
             };
-            let loc = match &failure {
+            let loc = match &*failure {
                 Failure::Host { loc, error: _ } => *loc,
                 Failure::HostTrap(trap) => trap.loc,
                 Failure::Trap(trap) => trap.place(),
                 Failure::Deadlock(_) | Failure::Limit(_) => Loc::default(),
             };
-            let text = match &failure {
+            let text = match &*failure {
                 Failure::Deadlock(deadlock) => deadlock.text(&image.files),
                 Failure::Host { .. }
                 | Failure::HostTrap(_)
@@ -160,6 +175,19 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
         }
     }
     record
+}
+
+/// What is odd or not as expected; a balance that does not hold is a fault of ours.
+fn notes(image: &Image, account: &Account) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    if !account.is_balanced() {
+        notes.push(format!("the account of words does not balance: {account:?}"));
+    }
+    let warnings =
+        account.remarks.iter().map(|remark| format!("warning: {}", remark.line(&image.files)));
+    notes.extend(warnings);
+    notes.extend(account.notes(&image.files).iter().map(|note| format!("note: {note}")));
+    notes
 }
 
 /// `path:line: `, or nothing if the place is not known.

@@ -58,6 +58,7 @@ fn check_form(row: &OpRow, form: Form, source: &str) -> Result<(), String> {
     let host = image.host.as_ref().ok_or("the host block is gone")?;
     let operands = operands(row, form);
     let given = Given {
+        strict: false,
         inputs: operands.iter().map(Operand::input).collect(),
         settings: Vec::new(),
         max_cycles: 1_000_000,

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::names::{check_bindings, check_fixed, check_settings};
 use super::{compile, options, refused, say_json};
+use crate::account::Told;
 use crate::args::RunArgs;
 use crate::data::{Input, Outputs};
 use crate::diagnostics;
@@ -52,12 +53,16 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
     let (ended, env) = machine::run(&image, host, &args.machine, env, &interrupt, &line)?;
     line.clear();
+    if let (false, Some(account)) = (json, &ended.account) {
+        account.lines().iter().for_each(|line| term::complain(line));
+    }
     let exit = finish(&ended, &env, &interrupt)?;
     if json {
         say_json(&json!({
             "status": exit.word(),
             "message": ended.message,
             "printed": env.printed(),
+            "account": ended.account.as_ref().map(Told::json),
             "report": ended.report.as_ref().map(crate::report::Report::json),
             "diagnostics": diagnostics,
         }))?;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::names::check_settings;
 use super::{compile, options, refused, say_json};
+use crate::account::Told;
 use crate::args::TestArgs;
 use crate::data::Outputs;
 use crate::exit::{Exit, Failure};
@@ -20,16 +21,18 @@ struct Verdict {
     message: String,
     printed: Vec<String>,
     cycles: u64,
+    account: Option<Told>,
 }
 
 impl Verdict {
     fn text(&self) -> String {
-        let Verdict { name, exit, message, printed, cycles } = self;
-        if *exit == Exit::Success {
-            return format!("test {name} ... ok ({cycles} cycles)\n");
-        }
-        let mut text = format!("test {name} ... FAILED\n");
-        for line in printed.iter().chain([message]) {
+        let Verdict { name, exit, message, printed, cycles, account } = self;
+        let told = account.as_ref().map(Told::lines).unwrap_or_default();
+        let (mut text, printed, message) = match *exit == Exit::Success {
+            true => (format!("test {name} ... ok ({cycles} cycles)\n"), &[][..], None),
+            false => (format!("test {name} ... FAILED\n"), &printed[..], Some(message)),
+        };
+        for line in printed.iter().chain(message).chain(&told) {
             text.push_str(&format!("  {}\n", line.replace('\n', "\n  ")));
         }
         text
@@ -42,6 +45,7 @@ impl Verdict {
             "message": self.message,
             "printed": self.printed,
             "cycles": self.cycles,
+            "account": self.account.as_ref().map(Told::json),
         })
     }
 }
@@ -75,6 +79,7 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
             message: ended.message,
             printed: env.printed().to_vec(),
             cycles: ended.report.map_or(0, |report| report.cycles),
+            account: ended.account,
         };
         if !json {
             line.suspend(|| term::say(&verdict.text()))?;

@@ -57,7 +57,7 @@ fn record(
     let result = host::run_image(image, program, &config, &limits(CYCLES), &mut env);
     let end = match result {
         Ok(run) => format!("{run:?}"),
-        Err(RunError::Run(Failure::Limit(Limit::Time))) => return None,
+        Err(RunError::Run(failure, _)) if *failure == Failure::Limit(Limit::Time) => return None,
         Err(error) => error.to_string(),
     };
     Some(format!("{end}\n{env:?}"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from dflow import _native
+from dflow import _native, account
 from dflow.errors import HostError
 from dflow.machine import Program, Symbol, argument_words, unknown_variable, view
 from dflow.sdk import settings
@@ -116,6 +116,7 @@ class SdkRuntime(Copies, Ports):
                 self._native.stop()
             finally:
                 self._log()
+        account.tell(self._native, 2)
         if self._level <= LEVELS.index("INFO"):
             self._say("INFO", f"at the end {self._native.waiting()}")
         self._keep_state()

@@ -7,12 +7,12 @@ import os
 from typing import Any
 
 from dflow.errors import HostError
-from dflow.machine import Program
+from dflow.machine import Program, is_strict
 
 
 def machine_options(threads: int) -> dict[str, Any]:
     """Give the options of a machine: ``DFLOW_THREADS``, ``DFLOW_ENGINE``, ``DFLOW_CODE``,
-    ``DFLOW_MAX_CYCLES``, ``DFLOW_TIMEOUT``.
+    ``DFLOW_MAX_CYCLES``, ``DFLOW_TIMEOUT``, ``DFLOW_STRICT``.
     """
     wanted = _number("DFLOW_THREADS")
     options: dict[str, Any] = {
@@ -20,6 +20,7 @@ def machine_options(threads: int) -> dict[str, Any]:
         "engine": os.environ.get("DFLOW_ENGINE") or "exact",
         "code": os.environ.get("DFLOW_CODE") or "jit",
         "max_cycles": _number("DFLOW_MAX_CYCLES"),
+        "strict": is_strict(),
     }
     seconds = os.environ.get("DFLOW_TIMEOUT")
     if seconds:

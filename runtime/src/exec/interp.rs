@@ -320,7 +320,12 @@ impl<'a> Run<'a> {
     fn vector(&mut self, inst: Inst, vector: &VectorInst) -> Result<Flow, CodeTrapKind> {
         let args = VectorArgs::read(vector, |local| self.local(local));
         let loc = self.func.locs[inst];
-        match vector::issue(self.program, self.state, vector, &args, loc)? {
+        let (issued, odd) = vector::issue(self.program, self.state, vector, &args, loc)?;
+        if let Some(odd) = odd {
+            let slot = self.out.cycles.saturating_sub(1);
+            self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
+        }
+        match issued {
             Issued::Done { slots, complete } => {
                 self.spend(slots);
                 if let Some(result) = vector.result {

@@ -16,6 +16,7 @@ use dflow_ir::program::FuncId;
 pub mod fifo;
 pub mod interp;
 pub mod memory;
+pub mod odd;
 pub mod program;
 pub(crate) mod random;
 pub mod registers;
@@ -103,6 +104,8 @@ pub enum ActKind {
         /// The value.
         value: u16,
     },
+    /// Something legal and odd has been done.
+    Odd(odd::Odd),
 }
 
 /// What running code gave.

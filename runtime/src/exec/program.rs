@@ -17,6 +17,7 @@ use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use indexmap::IndexSet;
 
+use super::odd::Owners;
 use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
@@ -71,6 +72,7 @@ pub struct LoadedProgram {
     funcs: PrimaryMap<FuncId, FuncPlan>,
     call_signatures: PrimaryMap<SigId, u32>,
     globals: PrimaryMap<GlobalId, u32>,
+    owners: Owners,
     image: Vec<u8>,
     slot_patches: Vec<(u32, u32, SlotId)>,
     stack: (u64, u64),
@@ -135,6 +137,10 @@ impl LoadedProgram {
             .map(|signature| signatures.insert_full(signature.clone()).0 as u32)
             .collect();
         let stack_start = u64::from(data_end.next_multiple_of(8));
+        let owners = match program.profile {
+            Profile::Pe => Owners::new(&program, |global| globals[global]),
+            Profile::Host => Owners::default(),
+        };
         LoadedProgram {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             image: initial_image(&program, &globals, data_end),
@@ -149,6 +155,7 @@ impl LoadedProgram {
             funcs,
             call_signatures,
             globals,
+            owners,
             memory_limit,
         }
     }
@@ -193,6 +200,11 @@ impl LoadedProgram {
     /// Byte address of a global.
     pub fn address(&self, global: GlobalId) -> u32 {
         self.globals[global]
+    }
+
+    /// Which variable an address belongs to.
+    pub(crate) fn owners(&self) -> &Owners {
+        &self.owners
     }
 
     /// The type of pointers.

@@ -68,7 +68,7 @@ pub(crate) fn load(
     for (at, word) in words(program, address, bytes, outside)?.enumerate() {
         let own = out.acts.iter().rev().find_map(|act| match act.what {
             ActKind::Write { address, value } if address == word => Some(value),
-            ActKind::Write { .. } | ActKind::Flag { .. } => None,
+            ActKind::Write { .. } | ActKind::Flag { .. } | ActKind::Odd(_) => None,
         });
         let found = own.or_else(|| registers.read(word));
         let found = found.ok_or(CodeTrapKind::NoRegister { address: word })?;

@@ -14,7 +14,8 @@ pub(crate) struct Slot {
     pub(crate) color: u8,
     /// Control wavelet.
     pub(crate) control: bool,
-    /// The router of its own PE advances after it.
+    /// The router of its own PE advances after it. A control wavelet: a router has done what it
+    /// commands.
     pub(crate) advance: bool,
     /// One more than the color by which the host sent it, for a word that an operation passes on
     /// from a stream to a stream (spec/time.md, section 8).

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use dflow_ir::loc::Loc;
 use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, PopMode, Port, Wavelet};
 
@@ -13,7 +14,9 @@ use super::filter::FilterState;
 use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
 use super::ring::{NEVER, Ring, Slot};
+use crate::exec::odd::Odd;
 use crate::pe::code::Code;
+use crate::pe::plan::NO_TASK;
 use crate::sched::plan::Plan;
 use crate::sched::region::{Message, Region, Way};
 use crate::trap::TrapKind;
@@ -117,6 +120,8 @@ pub(crate) struct Candidate {
     /// It is one that a filter judges, and the filter keeps it from the core.
     judged: bool,
     filtered: bool,
+    /// It says itself that the core shall not see it.
+    hidden: bool,
 }
 
 impl Router {
@@ -332,6 +337,7 @@ impl Router {
             receptions,
             judged,
             filtered,
+            hidden: hidden && tx >> RAMP & 1 != 0,
         })
     }
 
@@ -394,6 +400,7 @@ impl<C: Code> Region<C> {
                 self.wakes.router(pe, stamp);
             }
             self.active_until = self.active_until.max(t + 1);
+            self.stats.entered += 1;
             let source = &mut router.sources[index];
             if source.counted {
                 self.to_host.push((source.link, t, word));
@@ -509,6 +516,9 @@ impl<C: Code> Region<C> {
         t: u64,
         granted: Candidate,
     ) {
+        let kept = u64::from(granted.filtered) + u64::from(granted.hidden);
+        self.stats.copies += u64::from(granted.outs.count_ones()) + kept;
+        self.stats.hidden += u64::from(granted.hidden);
         let mut word = self.take(plan, router, pe, t, granted);
         let index = usize::from(granted.index);
         if let Some(state) = router.filter_mut(granted.color).filter(|_| granted.judged) {
@@ -527,10 +537,22 @@ impl<C: Code> Region<C> {
             let next = router.table(plan).colors[index].next(router.position[index]);
             router.position[index] = next;
         }
-        word.advance = false;
+        word.advance &= word.control;
         word.color = granted.color;
+        if granted.hidden && granted.outs == 0 && !word.advance {
+            self.unheard(plan, router, pe, t, word.color);
+        }
         for port in (0..5).filter(|port| granted.outs >> port & 1 != 0) {
             self.forward(plan, code, router, pe, t, port, word);
+        }
+    }
+
+    /// A control wavelet for routers alone has ended, and none has done what it commands.
+    fn unheard(&mut self, plan: &Plan, router: &Router, pe: u32, t: u64, color: u8) {
+        let Some(color) = Color::new(color) else { return };
+        let (odd, at) = (Odd::Unheard { color, entry: None }, (router.number, NO_TASK));
+        if let Err(fault) = self.odd(plan, at, odd, Loc::default(), t) {
+            self.trap(plan, pe, t, fault.kind, fault.color);
         }
     }
 
@@ -554,6 +576,8 @@ impl<C: Code> Region<C> {
         {
             return head;
         }
+        // What leaves by one way is no copy.
+        self.stats.copies -= 1;
         let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
         let word = lane.ring.pop(t + plan.timing.credit);
         if lane.ring.is_empty() {
@@ -620,6 +644,12 @@ impl<C: Code> Region<C> {
             Command::Advance => row.next(old),
             Command::Reset => 0,
         };
+        // Somebody has heard it.
+        word.advance |= match command {
+            Command::Nop => false,
+            Command::Teardown => true,
+            Command::Advance | Command::Reset => row.positions > 1,
+        };
         router.position[index] = new;
         let pops = match pop {
             PopMode::None => false,
@@ -671,6 +701,7 @@ impl<C: Code> Region<C> {
             }
             Way::Host { link } => {
                 self.stats.delivered += 1;
+                self.stats.to_host += 1;
                 if !word.control {
                     self.fill(link);
                 }

@@ -6,10 +6,11 @@ use dflow_ir::target::Target;
 
 use super::program::{HostOutcome, run_program};
 use super::{Failure, HostEnv, Session};
+use crate::account::{Account, Remark};
 use crate::config::{Config, Limits};
 use crate::exec::LoadedProgram;
 use crate::load::{self, LoadError};
-use crate::machine::Machine;
+use crate::machine::{Machine, Running};
 use crate::stats::Stats;
 
 /// What a run that the host program itself ended gave.
@@ -21,6 +22,8 @@ pub struct Run {
     pub cycles: u64,
     /// Counters of the machine.
     pub stats: Stats,
+    /// What became of every word when all had come to rest, or was given a while for it.
+    pub account: Account,
 }
 
 /// Why there is no [`Run`].
@@ -29,9 +32,9 @@ pub enum RunError {
     /// The machine cannot be made.
     #[error("{0}")]
     Load(#[from] LoadError),
-    /// The run failed.
+    /// The run failed; what was odd before.
     #[error("{0}")]
-    Run(#[from] Failure),
+    Run(Box<Failure>, Vec<Remark>),
 }
 
 /// Runs `program`, the host block or a test block of `image`, on a machine of its own.
@@ -50,8 +53,23 @@ pub fn run_image(
     let host = host.with_memory_limit(limits.memory);
     let engine = load::compile(&host, config)?;
     let mut session = Session::new(machine, image, limits.clone());
-    let outcome = run_program(&host, engine.as_ref(), &mut session, env)?;
+    let outcome = run_program(&host, engine.as_ref(), &mut session, env);
+    let outcome = outcome.map_err(|failure| failed(&session, failure))?;
     let cycles = session.cycles();
     let stats = session.mesh().stats();
-    Ok(Run { outcome, cycles, stats })
+    let busy = match &outcome {
+        HostOutcome::Done => {
+            let busy = session.come_to_rest();
+            busy.map_err(|failure| failed(&session, failure))?
+        }
+        // What comes after a failure is told only as far as it goes.
+        HostOutcome::Failed { .. } => session.come_to_rest().unwrap_or(true),
+    };
+    let account = Account { busy, ..session.mesh().account() };
+    Ok(Run { outcome, cycles, stats, account })
+}
+
+/// A failure, with what was odd before it: that may be why.
+fn failed(session: &Session<Machine<Running>>, failure: Failure) -> RunError {
+    RunError::Run(Box::new(failure), session.mesh().account().remarks)
 }

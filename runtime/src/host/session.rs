@@ -19,6 +19,9 @@ use crate::config::{HOST_LATENCY, Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::{ConsoleLine, HostWait, RunEnd};
 
+/// Cycles that a program has to come to rest after the host's last word.
+const SETTLE: u64 = 10_000;
+
 /// A running machine and the host that talks to it.
 pub struct Session<M> {
     pub(super) mesh: M,
@@ -151,6 +154,21 @@ impl<M: Mesh> Session<M> {
             self.run(&[])
         } else {
             Ok(())
+        }
+    }
+
+    /// Lets the mesh come to rest, in [`SETTLE`] cycles at most; whether it still works then.
+    ///
+    /// # Errors
+    /// A trap, or a limit other than that of cycles.
+    pub fn come_to_rest(&mut self) -> Result<bool, Failure> {
+        let end = self.mesh.now().saturating_add(SETTLE).min(self.limits.cycle);
+        let limits = Limits { cycle: end, ..self.limits.clone() };
+        match self.mesh.run(&[], &limits) {
+            RunEnd::Limit(Limit::Cycles) => Ok(true),
+            RunEnd::Limit(limit) => Err(Failure::Limit(limit)),
+            RunEnd::Trap(trap) => Err(Failure::Trap(trap)),
+            RunEnd::Reached { .. } | RunEnd::Idle { .. } | RunEnd::Deadlock(_) => Ok(false),
         }
     }
 

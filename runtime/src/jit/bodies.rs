@@ -185,7 +185,12 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     };
     let [dest, first, second, third, index] = [0, 1, 2, 3, 4].map(|at| parts.args[at]);
     let args = VectorArgs { dest, sources: [first, second, third], index };
-    match vector::issue(parts.program, parts.state, data, &args, loc) {
+    let issued = vector::issue(parts.program, parts.state, data, &args, loc);
+    if let Ok((_, Some(odd))) = issued {
+        let slot = parts.cycles.saturating_sub(1);
+        parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
+    }
+    match issued.map(|(issued, _)| issued) {
         Ok(Issued::Done { slots, complete }) => {
             *parts.cycles = parts.cycles.wrapping_add(slots);
             *parts.result = complete.into();

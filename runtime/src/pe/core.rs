@@ -16,6 +16,7 @@ use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use crate::exec::Segment;
 use crate::exec::Stop;
+use crate::exec::odd::Odd;
 use crate::fabric::control;
 use crate::fabric::ring::{NEVER, Ring, Slot};
 use crate::fabric::router::RAMP;
@@ -359,7 +360,7 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         core.complete(program, t)?;
         core.flush(program, t);
-        self.drop_unheard(plan, program, core, pe, t);
+        self.drop_unheard(plan, program, core, pe, t)?;
         if matches!(core.main, Main::Idle) {
             self.pick(plan, program, core, pe, t);
         }
@@ -367,7 +368,14 @@ impl<C: Code> Region<C> {
     }
 
     /// R8 (b): control wavelets that no task hears.
-    fn drop_unheard(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
+    fn drop_unheard(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
         for queue in bits(core.arrived) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             if !head.control {
@@ -380,10 +388,15 @@ impl<C: Code> Region<C> {
             if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
                 continue;
             }
-            self.take_input(plan, core, pe, queue, t);
+            let word = self.take_input(plan, core, pe, queue, t);
             self.stats.dropped_controls += 1;
             core.acted.acted = true;
+            if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
+                let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
+                self.odd(plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
+            }
         }
+        Ok(())
     }
 
     /// R8 (c).
@@ -485,6 +498,7 @@ impl<C: Code> Region<C> {
             }
         };
         core.acted.acted = true;
+        self.stats.sent += 1;
         let mut word = core.outputs[queue].pop(t + 1);
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);

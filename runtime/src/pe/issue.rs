@@ -228,7 +228,6 @@ impl<C: Code> Region<C> {
         for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
             let taken = self.take_input(plan, core, pe, queue.into(), t);
             if op.counts_control() && !taken.control {
-                self.stats.filtered += 1;
                 self.rests(plan, pe, taken.color);
                 return Ok(false);
             }

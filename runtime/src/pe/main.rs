@@ -139,6 +139,11 @@ impl<C: Code> Region<C> {
             let SlotAct { slot: _, what, loc } = act;
             flag += 1;
             let done = match what {
+                ActKind::Odd(odd) => {
+                    let task = core.task;
+                    self.odd(plan, (core.at.number, task), odd, loc, t)?;
+                    continue;
+                }
                 ActKind::Flag { op, id } => core.flag(program, op, id, t),
                 ActKind::Write { address, value } => {
                     self.write_register(plan, pe, t, address, value)

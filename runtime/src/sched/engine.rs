@@ -13,7 +13,8 @@ use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
 use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
-use super::{exact, report, step};
+use super::{account, exact, report, step};
+use crate::account::Account;
 use crate::config::{Config, EngineKind, Limit, Limits};
 use crate::fabric::router::Source;
 use crate::machine::{Goal, LinkId};
@@ -241,6 +242,11 @@ impl<C: Code> Engine<C> {
     /// Why nothing moves, if nothing moves.
     pub(crate) fn deadlock(&self) -> Deadlock {
         report::deadlock(&self.plan, &self.regions, self.now)
+    }
+
+    /// What became of every word, and what was odd.
+    pub(crate) fn account(&self) -> Account {
+        account::account(&self.plan, &self.regions, &self.stats(), self.deadlock())
     }
 
     /// Counters so far, for the cycles that all regions have run.

@@ -3,6 +3,7 @@
 //! [`step`] looks at everything in every cycle and defines the results; [`exact`] looks only at
 //! what has been woken. Both use the same visits ([`region`], `fabric::router`, `pe::core`).
 
+pub(crate) mod account;
 pub(crate) mod engine;
 pub(crate) mod exact;
 pub(crate) mod plan;

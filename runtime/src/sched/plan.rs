@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub(crate) rooms: Vec<Option<u64>>,
     /// Whether events are kept.
     pub(crate) record: bool,
+    /// Whether what is odd is a trap.
+    pub(crate) strict: bool,
 }
 
 /// Latencies and capacities (spec/time.md, section 1).

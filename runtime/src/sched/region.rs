@@ -3,19 +3,22 @@
 //! Invariants: nothing is shared with other regions; what crosses an edge is a message with a
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
 
+use super::account;
 use super::plan::Plan;
 use super::record::Event;
 use super::wheel::Wakes;
+use crate::exec::odd::Odd;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
-use crate::pe::core::Core;
+use crate::pe::core::{Core, Fault};
 use crate::stats::Stats;
 use crate::trap::{Trap, TrapKind};
 
@@ -35,6 +38,8 @@ pub(crate) struct Region<C: Code> {
     /// What the host still takes, per link with a bound.
     rooms: Vec<Room>,
     pub(crate) stats: Stats,
+    /// What was odd, by place.
+    pub(crate) odd: BTreeMap<OddPlace, OddTimes>,
     /// The cycle after the last one in which anything happened.
     pub(crate) active_until: u64,
     /// Lines for the user, in order of cycles.
@@ -78,6 +83,28 @@ impl Watch {
     }
 }
 
+/// What is told once: program, task, place, and what is the same each time.
+pub(crate) type OddPlace = (u16, u16, Loc, Odd);
+
+/// When it was first done and by whom, in full, and how often since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OddTimes {
+    pub(crate) cycle: u64,
+    pub(crate) number: u32,
+    pub(crate) odd: Odd,
+    pub(crate) count: u64,
+}
+
+impl OddTimes {
+    /// With other times of the same: the first of both is that by (cycle, PE).
+    pub(crate) fn add(&mut self, other: OddTimes) {
+        let count = self.count + other.count;
+        let first = |it: &OddTimes| (it.cycle, it.number, it.odd);
+        let earlier = if first(&other) < first(self) { other } else { *self };
+        *self = OddTimes { count, ..earlier };
+    }
+}
+
 /// What crosses an edge.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Message {
@@ -118,6 +145,7 @@ impl<C: Code> Region<C> {
             to_host: Vec::new(),
             rooms: Vec::new(),
             stats: Stats::default(),
+            odd: BTreeMap::new(),
             active_until: 0,
             printed: Vec::new(),
             unfinished: BTreeMap::new(),
@@ -250,6 +278,34 @@ impl<C: Code> Region<C> {
             let row = plan.coord(self.number(plan, pe)).y;
             *self.watch.rested.entry((row, color)).or_insert(0) += 1;
         }
+    }
+
+    /// Notes something odd that a PE's task (or none) has done.
+    ///
+    /// # Errors
+    /// The run is strict: it is a trap.
+    pub(crate) fn odd(
+        &mut self,
+        plan: &Plan,
+        (number, task): (u32, u16),
+        odd: Odd,
+        loc: Loc,
+        cycle: u64,
+    ) -> Result<(), Fault> {
+        let program = plan.program_of[number as usize];
+        if plan.strict {
+            let program = plan.programs.get(usize::from(program));
+            let kind = TrapKind::Odd(account::text(program, odd));
+            return Err(Fault { kind, task, loc, color: odd.color() });
+        }
+        let new = OddTimes { cycle, number, odd, count: 1 };
+        match self.odd.entry((program, task, loc, odd.kind())) {
+            Entry::Vacant(entry) => {
+                entry.insert(new);
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().add(new),
+        }
+        Ok(())
     }
 
     /// Notes a trap without a source place on a PE of the region.

@@ -37,12 +37,12 @@ enum Kind {
     Blocked(Option<u8>),
 }
 
-/// Program, task, place, kind.
-type Key = (u16, u16, Loc, Kind);
+/// Names of program and task, place, kind: equal to a user, in whatever program of the mesh.
+type Key<'a> = (&'a str, Option<&'a str>, Loc, Kind);
 
 /// The report.
 pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) -> Deadlock {
-    let mut groups: BTreeMap<Key, (usize, usize, usize)> = BTreeMap::new();
+    let mut groups: BTreeMap<Key<'_>, (usize, usize, usize)> = BTreeMap::new();
     let mut stuck: BTreeMap<(Color, StuckPlace), (u64, usize, usize)> = BTreeMap::new();
     let mut host_waiting = Vec::new();
     for region in regions {
@@ -50,7 +50,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
             let number = region.number(plan, pe);
             if let Some(core) = &region.cores[pe as usize] {
                 let program = &plan.programs[usize::from(core.at.program)];
-                let mut keys = waits(core);
+                let mut keys = waits(program, core);
                 if keys.is_empty() {
                     keys = blocked(program, core);
                 }
@@ -90,26 +90,32 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
     Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default(), host_wait: None }
 }
 
+fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
+    let task = program.tasks.get(usize::from(task)).map(|task| task.name.as_str());
+    (&program.name, task, loc, kind)
+}
+
 /// What a core's operations wait for.
-fn waits<C: Code>(core: &Core<C>) -> Vec<Key> {
-    let program = core.at.program;
-    let of = |op: &Op<C::Op>| (program, op.task, op.loc, kind(core, op));
+fn waits<'a, C: Code>(program: &'a PePlan, core: &Core<C>) -> Vec<Key<'a>> {
+    let of = |op: &Op<C::Op>| key(program, op.task, op.loc, kind(core, op));
     let live = core.threads.iter().flatten().filter(|op| !op.ended);
-    let mut all: Vec<Key> = live.map(|op| of(op)).collect();
+    let mut all: Vec<Key<'_>> = live.map(|op| of(op)).collect();
     match &core.main {
         Main::Vector(op) => all.push(of(op)),
-        Main::Launch(op) => all.push((program, op.task, op.loc, Kind::Microthread(op.microthread))),
+        Main::Launch(op) => {
+            all.push(key(program, op.task, op.loc, Kind::Microthread(op.microthread)));
+        }
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
     }
     all
 }
 
 /// Tasks of an idle core that would run if they were not blocked.
-fn blocked<C: Code>(program: &PePlan, core: &Core<C>) -> Vec<Key> {
+fn blocked<'a, C: Code>(program: &'a PePlan, core: &Core<C>) -> Vec<Key<'a>> {
     let mut all = Vec::new();
     let mut note = |task: u16, color| {
         if let Some(plan) = program.tasks.get(usize::from(task)) {
-            all.push((core.at.program, task, plan.loc, Kind::Blocked(color)));
+            all.push(key(program, task, plan.loc, Kind::Blocked(color)));
         }
     };
     for id in bits(core.activated & core.task_blocked) {
@@ -174,11 +180,10 @@ fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64
 fn waiter<C: Code>(
     plan: &Plan,
     regions: &[Region<C>],
-    key: Key,
+    key: Key<'_>,
     (count, first, last): (usize, usize, usize),
 ) -> Waiter {
     let (program, task, loc, kind) = key;
-    let program = &plan.programs[usize::from(program)];
     let wait = match kind {
         Kind::Receive { color, queue } => receive(plan, regions, first, color, queue),
         Kind::Send { color, queue } => match Color::new(color) {
@@ -193,8 +198,8 @@ fn waiter<C: Code>(
         count,
         first: plan.coord(first),
         last: plan.coord(last),
-        program: program.name.clone(),
-        task: program.tasks.get(usize::from(task)).map(|task| task.name.clone()),
+        program: program.to_owned(),
+        task: task.map(str::to_owned),
         loc,
         wait,
     }
@@ -256,7 +261,8 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
         | TrapKind::UnboundTask { .. }
         | TrapKind::BadId { .. }
         | TrapKind::FifoFault
-        | TrapKind::QueueNotEmpty { .. } => return None,
+        | TrapKind::QueueNotEmpty { .. }
+        | TrapKind::Odd(_) => return None,
     };
     let (color, start) = (trap.color?.index(), plan.number(x, y));
     let senders = match trap.kind {
@@ -279,7 +285,7 @@ fn silent<C: Code>(plan: &Plan, regions: &[Region<C>], senders: &[usize]) -> Opt
     let mut next = *senders.first()?;
     while seen.insert(next) {
         let Some(core) = core_at(plan, regions, next) else { return Some(next) };
-        let waits = waits(core);
+        let waits = waits(&plan.programs[usize::from(core.at.program)], core);
         if waits.is_empty() {
             return Some(next);
         }

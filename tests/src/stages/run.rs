@@ -49,6 +49,9 @@ fn run_on(case: &Case, target: TargetId) -> Result<String, String> {
             return Err(format!("test `{name}`: {}", record.message));
         }
         let _ = writeln!(text, "test {name}: ok");
+        for note in &record.notes {
+            let _ = writeln!(text, "  {note}");
+        }
     }
     if image.host.is_none() && image.tests.is_empty() {
         return Err("there is neither a host block nor a test block".into());
@@ -62,6 +65,9 @@ fn show(text: &mut String, record: &Record) {
     }
     for (name, ty, bytes) in &record.outputs {
         let _ = writeln!(text, "output {name}: {}", values(*ty, bytes));
+    }
+    for note in &record.notes {
+        let _ = writeln!(text, "{note}");
     }
     let _ = match record.end {
         End::Ok => writeln!(text, "end: ok"),

@@ -16,6 +16,7 @@ pub use running::{FifoCheck, Stepped, VectorState};
 use dflow_ir::inst::VectorInst;
 use dflow_ir::loc::Loc;
 
+use super::odd::{self, Odd};
 use super::program::LoadedProgram;
 use super::state::PeState;
 use super::{CodeTrapKind, Stream, VectorStart};
@@ -62,6 +63,9 @@ pub(crate) enum Issued {
     Starts(Box<VectorStart>),
 }
 
+/// What was odd about it, beside.
+pub(crate) type IssuedOdd = (Issued, Option<Odd>);
+
 /// Issues a vector operation. The start-up cost is the instruction's static cost.
 pub(crate) fn issue(
     program: &LoadedProgram,
@@ -69,20 +73,21 @@ pub(crate) fn issue(
     inst: &VectorInst,
     args: &VectorArgs,
     loc: Loc,
-) -> Result<Issued, CodeTrapKind> {
+) -> Result<IssuedOdd, CodeTrapKind> {
     let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
-        return Ok(Issued::Done { slots: 0, complete: false });
+        return Ok((Issued::Done { slots: 0, complete: false }, None));
     };
+    let odd = odd::leaves(program, &start);
     resolve::step_registers(state, inst);
     let waits = |stream: &Stream| match stream {
         Stream::Input { .. } | Stream::Output { .. } | Stream::Fifo { .. } => true,
         Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => false,
     };
     if start.asynchronous || waits(&start.dest) || start.sources.iter().any(waits) {
-        return Ok(Issued::Starts(Box::new(start)));
+        return Ok((Issued::Starts(Box::new(start)), odd));
     }
     let slots = whole::run(program, state, &start)?;
-    Ok(Issued::Done { slots, complete: true })
+    Ok((Issued::Done { slots, complete: true }, odd))
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn done(
     sources: [u64; 3],
 ) -> u32 {
     let args = VectorArgs { dest: dest.0, sources, index: 0 };
-    match issue(program, state, inst, &args, Loc::default()).unwrap() {
+    match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
         Issued::Done { slots, complete: _ } => slots,
         Issued::Starts(start) => panic!("started {start:?}"),
     }
@@ -111,7 +111,7 @@ fn start(
     sources: [u64; 3],
 ) -> VectorStart {
     let args = VectorArgs { dest, sources, index: 0 };
-    match issue(program, state, inst, &args, Loc::default()).unwrap() {
+    match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
         Issued::Done { .. } => panic!("done at once"),
         Issued::Starts(start) => *start,
     }
@@ -339,7 +339,8 @@ fn an_output_steps_word_by_word_and_puts_the_index_into_the_upper_half() {
     let desc = fabric(false, 1).0 | 1 << 48;
     let source = Dsd::mem1d(0, 2, 1, false).0;
     let args = VectorArgs { dest: desc, sources: [source, 0, 0], index: 0xabcd };
-    let Ok(Issued::Starts(started)) = issue(&program, &mut state, &inst, &args, Loc::default())
+    let Ok((Issued::Starts(started), None)) =
+        issue(&program, &mut state, &inst, &args, Loc::default())
     else {
         panic!("not started");
     };

@@ -205,8 +205,14 @@ fn machines_from_images_agree() {
     for seed in 0..seeds {
         let machine = machine(seed, Style { words: 30, wild: 1, plain: false });
         let image = image(&machine.spec);
-        let config =
-            |engine, code, threads, region| Config { engine, code, threads, region, record: true };
+        let config = |engine, code, threads, region| Config {
+            engine,
+            code,
+            threads,
+            region,
+            record: true,
+            strict: false,
+        };
         let Some(step) =
             run(&machine, &image, &config(EngineKind::Step, CodeKind::Interpreter, 1, 0))
         else {

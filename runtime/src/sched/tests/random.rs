@@ -10,6 +10,7 @@ use dflow_ir::mesh::Port;
 
 use super::generate::{Machine, Style, machine};
 use super::script::{Act, Script};
+use crate::account::Account;
 use crate::config::{EngineKind, Limits};
 use crate::exec::Stream;
 use crate::machine::{Goal, LinkId};
@@ -34,6 +35,7 @@ struct Seen {
     events: Vec<Event>,
     stats: Stats,
     waiting: Deadlock,
+    account: Account,
     received: Vec<(usize, u64)>,
 }
 
@@ -60,8 +62,13 @@ fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen
         (engine.received(LinkId(link)).len(), engine.counted(LinkId(link)))
     };
     let received = links.map(|link| counts(&mut engine, link)).collect();
+    let account = engine.account();
+    // A word that leaves the rectangle is told by the trap.
+    let lost = ends.iter().any(|end| matches!(end, RunEnd::Trap(_)));
+    assert!(lost || account.is_balanced(), "{account:?}");
     Seen {
         ends,
+        account,
         events: engine.events(),
         stats: engine.stats(),
         waiting: engine.deadlock(),

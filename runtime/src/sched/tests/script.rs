@@ -106,6 +106,7 @@ impl Spec {
             rooms: self.rooms.clone(),
             links,
             record: true,
+            strict: false,
         };
         Engine::new(plan, Script { acts: self.acts.clone() }, &config)
     }

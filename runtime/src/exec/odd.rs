@@ -1,0 +1,118 @@
+//! What is legal and odd: told once per place, a trap under [`crate::config::Config::strict`].
+
+use dflow_ir::dsd::{Dsd, DsdKind};
+use dflow_ir::mesh::Color;
+use dflow_ir::program::{GlobalId, Program};
+
+use super::program::LoadedProgram;
+use super::{MemoryStream, Stream, VectorStart};
+
+/// An odd act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Odd {
+    /// A vector operation walks over bytes `from..to` of a variable, some of which it does not
+    /// have. The variable is the one that the descriptor's base lies in.
+    LeftArray { global: GlobalId, from: i32, to: i32 },
+    /// A control wavelet ended at a core: no switch has moved for it, no task is bound to its
+    /// entry point and no operation waited for it.
+    Unheard { color: Color, entry: Option<u8> },
+}
+
+impl Odd {
+    /// The color that is concerned.
+    pub(crate) fn color(self) -> Option<Color> {
+        match self {
+            Odd::LeftArray { .. } => None,
+            Odd::Unheard { color, .. } => Some(color),
+        }
+    }
+
+    /// The same for all acts that are told once: without what may differ from time to time.
+    pub(crate) fn kind(self) -> Odd {
+        match self {
+            Odd::LeftArray { global, .. } => Odd::LeftArray { global, from: 0, to: 0 },
+            Odd::Unheard { .. } => self,
+        }
+    }
+}
+
+/// Which variable a byte address belongs to, by halfword. Empty for host programs.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    of: Vec<u16>,
+    /// First byte and the byte after the last, by variable.
+    extents: Vec<(i32, i32)>,
+}
+
+const NOBODY: u16 = u16::MAX;
+
+impl Owners {
+    /// The variables of a linked program; `address` says where they are.
+    pub(crate) fn new(program: &Program, address: impl Fn(GlobalId) -> u32) -> Owners {
+        let mut owners = Owners::default();
+        for (id, global) in &program.globals {
+            let (start, end) = (address(id), address(id) + global.size);
+            let number = owners.extents.len() as u16;
+            owners.extents.push((start as i32, end as i32));
+            let last = end.div_ceil(2) as usize;
+            if owners.of.len() < last {
+                owners.of.resize(last, NOBODY);
+            }
+            owners.of[start as usize / 2..last].fill(number);
+        }
+        owners
+    }
+
+    fn find(&self, address: u16) -> Option<(GlobalId, i32, i32)> {
+        let number = *self.of.get(usize::from(address) / 2)?;
+        let (start, end) = *self.extents.get(usize::from(number))?;
+        Some((GlobalId::from_u32(number.into()), start, end))
+    }
+}
+
+/// The first operand that leaves the variable which its base lies in.
+pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd> {
+    let length = start.length.filter(|&length| length > 0)?;
+    let mut streams = std::iter::once(&start.dest).chain(&start.sources);
+    streams.find_map(|stream| {
+        let Stream::Memory(memory) = stream else { return None };
+        let (global, first, end) = program.owners().find(memory.dsd.base())?;
+        let (low, high) = covered(program, memory, length);
+        let inside = first <= low && high <= end;
+        (!inside).then_some(Odd::LeftArray { global, from: low - first, to: high - first })
+    })
+}
+
+/// Bytes that `length` elements of an operand cover: the first, and the one after the last.
+fn covered(program: &LoadedProgram, memory: &MemoryStream, length: u32) -> (i32, i32) {
+    let MemoryStream { dsd, element, moved, save: _ } = *memory;
+    let (base, bytes) = (i32::from(dsd.base()), i32::from(element));
+    let last = i32::try_from(length).unwrap_or(i32::MAX) - 1;
+    let (low, high) = match dsd.kind() {
+        DsdKind::Ring => (0, i32::from(dsd.wrap()) - 1),
+        DsdKind::Mem4d => reach(program, dsd, last.saturating_add(moved.into())),
+        DsdKind::Mem1d | DsdKind::FabIn | DsdKind::FabOut | DsdKind::Unset => {
+            let (stride, moved) = (i32::from(dsd.stride()), i32::from(moved));
+            let (from, to) = (stride * moved, stride.saturating_mul(moved.saturating_add(last)));
+            (from.min(to), from.max(to))
+        }
+    };
+    let place = |steps: i32| base.saturating_add(steps.saturating_mul(bytes));
+    (place(low), place(high).saturating_add(bytes))
+}
+
+/// The least and the greatest of the steps from the base, up to element `last`, of a walk in
+/// several dimensions.
+fn reach(program: &LoadedProgram, dsd: Dsd, last: i32) -> (i32, i32) {
+    let dims = program.program().shapes.get(dsd.shape()).map_or(&[][..], |shape| &shape.dims);
+    let (mut low, mut high, mut left) = (0i32, 0i32, last);
+    for (at, &(extent, stride)) in dims.iter().enumerate().rev() {
+        let extent = i32::from(extent.max(1));
+        // The outermost dimension has no end of its own.
+        let most = if at == 0 { left } else { left.min(extent - 1) };
+        let way = i32::from(stride).saturating_mul(most);
+        (low, high) = (low.saturating_add(way.min(0)), high.saturating_add(way.max(0)));
+        left /= extent;
+    }
+    (low, high)
+}
