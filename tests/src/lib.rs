@@ -26,6 +26,8 @@ pub mod stages;
 pub mod world;
 
 #[cfg(test)]
+mod checklist;
+#[cfg(test)]
 mod codes;
 #[cfg(test)]
 mod layouts;

@@ -38,9 +38,13 @@ impl Sema<'_, '_> {
         failed.map_or(Ok(Flow::Next), Err)
     }
 
-    /// Whether the statement after a failed one is looked at: yes where it runs once only.
+    /// Whether the statement after a failed one is looked at: yes where it runs once only, and not
+    /// in libraries, which say first what they need.
     fn goes_on(&self) -> bool {
         let frame = self.frame();
+        if self.cx.libraries.contains(&frame.file.file.id.0) {
+            return false;
+        }
         match frame.kind {
             BodyKind::Code { .. } => !frame.comptime || frame.labels.is_empty(),
             BodyKind::Layout | BodyKind::TopLevel => {

@@ -180,7 +180,12 @@ fn natural(sema: &mut Sema<'_, '_>, json: &Json, path: &str, span: Span) -> R<Ty
                 Some(first) => natural(sema, first, path, span)?,
                 None => common.comptime_int,
             };
-            sema.types.array(&[items.len() as u64], elem)
+            // Lists in a list are rows of one array.
+            let (dims, elem) = match sema.types.get(elem) {
+                Type::Array { dims, elem } => (dims.to_vec(), *elem),
+                _ => (Vec::new(), elem),
+            };
+            sema.types.array(&[vec![items.len() as u64], dims].concat(), elem)
         }
         Json::Null => {
             let message = format!("`{path}` has a null, which is no value");
