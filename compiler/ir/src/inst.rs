@@ -148,6 +148,9 @@ pub enum FlagOp {
     EndFlushOutput,
     /// What is exclusive-ored to the entry points of control wavelets that pass as data.
     TransformMask,
+    /// Which exceptions stop the PE: bits of [`crate::scalar::exception`]. In force for what the
+    /// code does next, not from a slot on.
+    Exceptions,
     /// An empty input queue takes another color: queue in bits 0 to 7, color in bits 8 to 14, bit
     /// 15 set where the color's filter is passed by.
     BindInput,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ty::Ty;
 
+pub mod exception;
 pub mod float;
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@
 
 use dflow_ir::dsd::Dsd;
 use dflow_ir::func::{Block, Func, Inst, Local};
-use dflow_ir::inst::{InstData, Terminator, VectorInst};
+use dflow_ir::inst::{FlagOp, InstData, Terminator, VectorInst};
 use dflow_ir::program::FuncId;
-use dflow_ir::scalar;
+use dflow_ir::scalar::{self, exception};
 use dflow_ir::ty::Ty;
 
 use super::program::{CodeAt, FuncPlan, LoadedProgram};
@@ -340,6 +340,16 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// The exceptions of a scalar instruction, before it is done.
+    #[inline]
+    fn watch(&self, inst: Inst) -> Result<(), CodeTrapKind> {
+        if self.state.unmasked == 0 {
+            return Ok(());
+        }
+        let raised = raised(self.func, inst, |local| self.local(local));
+        self.state.raise(raised)
+    }
+
     #[expect(clippy::too_many_lines, reason = "one arm per instruction")]
     fn inst(&mut self, inst: Inst) -> Result<Flow, CodeTrapKind> {
         let func = self.func;
@@ -352,14 +362,17 @@ impl<'a> Run<'a> {
             }
             InstData::Copy { dst, src } => self.set(*dst, self.local(*src)),
             InstData::Unary { dst, op, src } => {
+                self.watch(inst)?;
                 self.set(*dst, scalar::unary(*op, self.ty(*src), self.local(*src)));
             }
             InstData::Binary { dst, op, lhs, rhs } => {
+                self.watch(inst)?;
                 let (left, right) = (self.local(*lhs), self.local(*rhs));
                 let value = scalar::binary(*op, self.ty(*lhs), left, right);
                 self.set(*dst, value.map_err(|_| CodeTrapKind::DivideByZero)?);
             }
             InstData::Convert { dst, kind, src } => {
+                self.watch(inst)?;
                 let (from, to) = (self.ty(*src), self.ty(*dst));
                 self.set(*dst, scalar::convert(*kind, from, to, self.local(*src)));
             }
@@ -469,6 +482,9 @@ impl<'a> Run<'a> {
                 let length = self.local(*length) as u16;
                 self.state.set_fifo_length(*fifo, *write_side, length);
             }
+            InstData::Flag { op: FlagOp::Exceptions, id } => {
+                self.state.unmasked = self.local(*id) as u8;
+            }
             InstData::Flag { op, id } => {
                 let (op, id, loc) = (*op, self.local(*id) as u16, self.func.locs[inst]);
                 let slot = self.slot(inst);
@@ -509,6 +525,21 @@ impl<'a> Run<'a> {
             }
         }
         Ok(Flow::Next)
+    }
+}
+
+/// Bits of the exceptions that a scalar instruction raises on these operands.
+pub(crate) fn raised(func: &Func, inst: Inst, value: impl Fn(Local) -> u64) -> u8 {
+    let ty = |local: Local| func.locals[local];
+    match func.insts[inst] {
+        InstData::Unary { op, src, .. } => exception::unary(op, ty(src), value(src)),
+        InstData::Binary { op, lhs, rhs, .. } => {
+            exception::binary(op, ty(lhs), value(lhs), value(rhs))
+        }
+        InstData::Convert { dst, kind, src } => {
+            exception::convert(kind, ty(src), ty(dst), value(src))
+        }
+        _ => 0,
     }
 }
 

@@ -12,6 +12,7 @@ use dflow_ir::func::Local;
 use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
+use dflow_ir::scalar::exception::Exception;
 
 pub mod fifo;
 pub mod interp;
@@ -198,6 +199,8 @@ pub enum CodeTrapKind {
     BadRegister { address: u16, why: &'static str },
     /// Integer division by zero.
     DivideByZero,
+    /// An exception that the program does not mask.
+    Exception(Exception),
     /// `@assert` failed; its message.
     Assertion(String),
     /// A call through something that is no function of that signature.
@@ -225,6 +228,9 @@ impl std::fmt::Display for CodeTrapKind {
                 write!(f, "configuration register {address:#06x} {why}")
             }
             CodeTrapKind::DivideByZero => f.write_str("integer division by zero"),
+            CodeTrapKind::Exception(exception) => {
+                write!(f, "exception {} ({})", exception.name(), exception.meaning())
+            }
             CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
             CodeTrapKind::BadCall { pointer } => {
                 write!(f, "call through {pointer:#x}, which is no function of this type")

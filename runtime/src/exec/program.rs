@@ -10,7 +10,7 @@ use dflow_ir::cost;
 use dflow_ir::dsd::DsrRef;
 use dflow_ir::func::{Block, Func, Inst};
 use dflow_ir::image::MemoryMap;
-use dflow_ir::inst::{InstData, Operand};
+use dflow_ir::inst::{FlagOp, InstData, Operand};
 use dflow_ir::program::{FuncId, GlobalId, Profile, Program, SigId, SlotId, Symbol};
 use dflow_ir::suspend::{FuncSuspension, PointAt, Suspension};
 use dflow_ir::target::Target;
@@ -79,6 +79,7 @@ pub struct LoadedProgram {
     memory_limit: u64,
     initial_dsrs: Vec<(DsrRef, Dsr)>,
     uses_dsrs: bool,
+    raises: bool,
     args_len: usize,
 }
 
@@ -147,6 +148,7 @@ impl LoadedProgram {
             slot_patches: slot_patches(&program, &globals),
             initial_dsrs: initial_dsrs(&program, &globals),
             uses_dsrs: uses_dsrs(&program),
+            raises: raises(&program),
             args_len: args_len(&program),
             stack: (stack_start, stack_start + u64::from(stack)),
             program,
@@ -243,6 +245,17 @@ impl LoadedProgram {
         self.uses_dsrs
     }
 
+    /// Whether the program may unmask exceptions: if not, none is looked for.
+    pub(crate) fn raises(&self) -> bool {
+        self.raises
+    }
+
+    /// The exceptions that are not masked at the start.
+    pub(crate) fn unmasked(&self) -> u8 {
+        let mut flags = self.program.initial_flags.iter().rev();
+        flags.find(|flag| flag.op == FlagOp::Exceptions).map_or(0, |flag| flag.id)
+    }
+
     /// Words that the arguments of any entry, vector or host operation take at most.
     pub(crate) fn args_len(&self) -> usize {
         self.args_len
@@ -310,6 +323,12 @@ impl FuncPlan {
 }
 
 /// Globals with their relocations applied; slot fields hold zero.
+fn raises(program: &Program) -> bool {
+    let sets = |inst: &InstData| matches!(inst, InstData::Flag { op: FlagOp::Exceptions, .. });
+    program.initial_flags.iter().any(|flag| flag.op == FlagOp::Exceptions)
+        || program.funcs.values().any(|func| func.insts.values().any(sets))
+}
+
 fn initial_image(program: &Program, globals: &PrimaryMap<GlobalId, u32>, data_end: u32) -> Vec<u8> {
     let mut image = vec![0; data_end as usize];
     let pointer = program.profile.pointer().bytes() as usize;

@@ -8,7 +8,9 @@ use dflow_ir::dsd::{Dsd, DsrFile, DsrRef};
 use dflow_ir::func::Local;
 use dflow_ir::inst::{DsrField, VectorOptions};
 use dflow_ir::program::FifoId;
+use dflow_ir::scalar::exception::Exception;
 
+use super::CodeTrapKind;
 use super::fifo::FifoState;
 use super::memory::Memory;
 use super::program::LoadedProgram;
@@ -59,6 +61,8 @@ pub struct PeState {
     /// Registers that the extended registers belong to.
     pub(crate) xdsrs: Vec<Option<DsrRef>>,
     pub(crate) generators: Generators,
+    /// Exceptions that stop the PE: bits of [`dflow_ir::scalar::exception`].
+    pub(crate) unmasked: u8,
     ready: bool,
 }
 
@@ -74,6 +78,7 @@ impl PeState {
             fifos: Vec::new(),
             xdsrs: Vec::new(),
             generators: Generators::default(),
+            unmasked: 0,
             ready: false,
         }
     }
@@ -93,6 +98,7 @@ impl PeState {
             }
         }
         self.sp = program.stack().0;
+        self.unmasked = program.unmasked();
         self.fifos = vec![FifoState::default(); program.program().fifos.len()];
         if program.uses_dsrs() {
             self.dsrs = vec![Dsr::default(); DsrFile::ALL.len() * REGISTERS];
@@ -170,6 +176,18 @@ impl PeState {
     /// Next pseudo-random word of the active generator.
     pub(crate) fn random(&mut self) -> u16 {
         self.generators.next()
+    }
+
+    /// What came of an operation that raised these exceptions.
+    ///
+    /// # Errors
+    /// One of them is not masked.
+    #[inline]
+    pub(crate) fn raise(&self, raised: u8) -> Result<(), CodeTrapKind> {
+        match Exception::first(raised & self.unmasked) {
+            None => Ok(()),
+            Some(exception) => Err(CodeTrapKind::Exception(exception)),
+        }
     }
 
     /// Makes room for `words` frame words in all.

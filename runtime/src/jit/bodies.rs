@@ -38,7 +38,7 @@ const TRAP_CODES: [TrapCode; 5] = [
 ];
 
 /// Flag operations in the order of their codes.
-pub(super) const FLAG_OPS: [FlagOp; 19] = [
+pub(super) const FLAG_OPS: [FlagOp; 20] = [
     FlagOp::Activate,
     FlagOp::BlockTask,
     FlagOp::UnblockTask,
@@ -56,6 +56,7 @@ pub(super) const FLAG_OPS: [FlagOp; 19] = [
     FlagOp::EndFlushInput,
     FlagOp::EndFlushOutput,
     FlagOp::TransformMask,
+    FlagOp::Exceptions,
     FlagOp::BindInput,
     FlagOp::BindOutput,
 ];
@@ -247,6 +248,27 @@ pub(super) fn flag(
     let what = ActKind::Flag { op: FLAG_OPS[op as usize], id: id as u16 };
     parts.out.acts.push(SlotAct { slot, what, loc });
     DONE
+}
+
+pub(super) fn unmask(parts: &mut Parts<'_>, bits: u32) -> u32 {
+    parts.state.unmasked = bits as u8;
+    DONE
+}
+
+/// Whether a scalar instruction on these operands raises an exception that is not masked.
+pub(super) fn watch(parts: &mut Parts<'_>, first: u64, second: u64, func: u32, inst: u32) -> u32 {
+    if parts.state.unmasked == 0 {
+        return DONE;
+    }
+    let body = &parts.program.program().funcs[FuncId::from_u32(func)];
+    let inst = Inst::from_u32(inst);
+    let second_of = match body.insts[inst] {
+        InstData::Binary { lhs, rhs, .. } if lhs != rhs => Some(rhs),
+        _ => None,
+    };
+    let value = |local| if second_of == Some(local) { second } else { first };
+    let done = parts.state.raise(interp::raised(body, inst, value));
+    settle(parts, done, body.locs[inst])
 }
 
 pub(super) fn random(parts: &mut Parts<'_>) -> u32 {

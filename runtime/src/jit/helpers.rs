@@ -128,6 +128,10 @@ helpers! {
     Yield = pause(func: u32, frame: u64) -> u32;
     /// Records a flag operation at an issue slot.
     Flag = flag(op: u32, id: u32, slot: u32, func: u32, inst: u32) -> u32;
+    /// Sets which exceptions stop the PE.
+    Unmask = unmask(bits: u32) -> u32;
+    /// Looks whether a scalar instruction raises one of them.
+    Watch = watch(first: u64, second: u64, func: u32, inst: u32) -> u32;
     /// Next pseudo-random word.
     Random = random() -> u32;
     /// Chooses the random generator.

@@ -189,6 +189,8 @@ impl<C: Code> Core<C> {
         match op {
             FlagOp::BindInput => return self.bind_input(program, id, t),
             FlagOp::BindOutput => return self.bind_output(program, id, t),
+            // The code's own state.
+            FlagOp::Exceptions => return Ok(()),
             _ if usize::from(id) >= IDS => return Err(TrapKind::BadId { id }),
             _ => {}
         }
@@ -225,7 +227,7 @@ impl<C: Code> Core<C> {
             FlagOp::EndFlushInput => self.flushes[0].end(id),
             FlagOp::EndFlushOutput => self.flushes[1].end(id),
             FlagOp::TransformMask => self.transform_mask = u32::from(id) << 16,
-            FlagOp::BindInput | FlagOp::BindOutput => {}
+            FlagOp::BindInput | FlagOp::BindOutput | FlagOp::Exceptions => {}
         }
         Ok(())
     }

@@ -223,7 +223,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("load_to_dsr_xdsr_sr", (4, 5), CR, dsd::load_to_dsr_xdsr_sr, "loads a `mem4d_dsd`"),
     row("log", (1, 1), H, host::log, "natural logarithm"),
     row("log10", (1, 1), H, host::log10, "decimal logarithm"),
-    row("machine_flag", (2, 2), R, wse3::machine_flag, "changes the core's state, for libraries"),
+    row("machine_flag", (2, 2), CR, wse3::machine_flag, "changes the core's state, for libraries"),
     row("machine_queues", (1, 1), R, wse3::machine_queues, "states of queues, for libraries"),
     row("map", (2, MANY), R, map::map, "calls a function per element"),
     row("output", (2, 2), H, host::output, "hands a named output to the caller"),

@@ -153,6 +153,7 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
         "end_flush_input" => FlagOp::EndFlushInput,
         "end_flush_output" => FlagOp::EndFlushOutput,
         "transform_mask" => FlagOp::TransformMask,
+        "exceptions" => FlagOp::Exceptions,
         "bind_input" => FlagOp::BindInput,
         "bind_output" => FlagOp::BindOutput,
         _ => {
@@ -162,9 +163,42 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
     };
     let ty = sema.types.common.u16;
     let (operand, span) = sema.arg_as(call.args[1], ty)?;
+    if !sema.is_runtime() {
+        return before_start(sema, op, operand, call.span);
+    }
     let id = number(sema, operand, span)?;
     sema.emit(StmtKind::Flag { op, id }, call.span);
     Ok(Operand::Void)
+}
+
+/// A flag that is in force when the program starts.
+fn before_start(sema: &mut Sema<'_, '_>, op: FlagOp, operand: Operand, span: Span) -> R<Operand> {
+    let value = sema.need_const(operand, span)?;
+    let id = sema.fix_int(&value).unwrap_or(0);
+    match op {
+        FlagOp::BindInput | FlagOp::BindOutput | FlagOp::EndFlushInput | FlagOp::EndFlushOutput => {
+            let message = "queues are bound by `@initialize_queue` before the start, and empty";
+            return sema.fail(codes::BUILTIN_CONTEXT, message, span, "asked for at comptime");
+        }
+        FlagOp::Activate
+        | FlagOp::BlockTask
+        | FlagOp::UnblockTask
+        | FlagOp::BlockChannel
+        | FlagOp::UnblockChannel
+        | FlagOp::BlockMicrothread
+        | FlagOp::UnblockMicrothread
+        | FlagOp::RaiseTask
+        | FlagOp::LowerTask
+        | FlagOp::RaiseChannel
+        | FlagOp::LowerChannel
+        | FlagOp::MainPriority
+        | FlagOp::FlushInput
+        | FlagOp::FlushOutput
+        | FlagOp::TransformMask
+        | FlagOp::Exceptions => {}
+    }
+    sema.program_mut().typed.initial_flags.push((op, id as u8, span));
+    Ok(sema.void_operand())
 }
 
 /// `@machine_queues(state)`, for libraries: a bit set of queues.

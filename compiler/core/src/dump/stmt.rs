@@ -130,6 +130,7 @@ pub(super) fn flag_name(op: FlagOp) -> &'static str {
         FlagOp::EndFlushInput => "end flush of input",
         FlagOp::EndFlushOutput => "end flush of output",
         FlagOp::TransformMask => "transform mask",
+        FlagOp::Exceptions => "exceptions",
         FlagOp::BindInput => "bind input",
         FlagOp::BindOutput => "bind output",
     }

@@ -242,7 +242,7 @@ fn color_config(choices: &mut Choices<'_>) -> ColorConfig {
     }
 }
 
-const CORE_FLAGS: [FlagOp; 12] = [
+const CORE_FLAGS: [FlagOp; 13] = [
     FlagOp::RaiseTask,
     FlagOp::LowerTask,
     FlagOp::RaiseChannel,
@@ -253,6 +253,7 @@ const CORE_FLAGS: [FlagOp; 12] = [
     FlagOp::EndFlushInput,
     FlagOp::EndFlushOutput,
     FlagOp::TransformMask,
+    FlagOp::Exceptions,
     FlagOp::BindInput,
     FlagOp::BindOutput,
 ];

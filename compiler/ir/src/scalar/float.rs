@@ -212,9 +212,14 @@ pub(super) fn scale(ty: Ty, src: u64, exponent: i16) -> u64 {
     if ty == Ty::F64 {
         return round(ty, scale_double(value, i32::from(exponent)));
     }
-    // Beyond 400 either way every single is out of range, and within it the product is exact.
-    let exponent = i32::from(exponent).clamp(-400, 400);
-    round(ty, value * power_of_two(exponent))
+    round(ty, times_power_of_two(value, exponent))
+}
+
+/// A single times `2^exponent`, exactly; beyond 400 either way as for 400, where every single is
+/// out of range.
+#[inline]
+pub(super) fn times_power_of_two(value: f64, exponent: i16) -> f64 {
+    value * power_of_two(i32::from(exponent).clamp(-400, 400))
 }
 
 /// `value * 2^exponent` with one rounding.

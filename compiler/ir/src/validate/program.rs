@@ -479,6 +479,7 @@ fn flag(flag: &InitialFlag, limits: &Limits) -> Checked {
         FlagOp::FlushInput | FlagOp::EndFlushInput => limits.queue(true, id),
         FlagOp::FlushOutput | FlagOp::EndFlushOutput => limits.queue(false, id),
         FlagOp::TransformMask => within("mask", u64::from(id), 0, 63),
+        FlagOp::Exceptions => Ok(()),
         FlagOp::BindInput | FlagOp::BindOutput => {
             return Err(rule("flag", "queues are bound by their declaration before the start"));
         }

@@ -246,6 +246,9 @@ impl VectorState {
         if self.reduces {
             values[0] = self.value;
         }
+        if state.unmasked != 0 {
+            state.raise((row.raised)(values))?;
+        }
         self.value = row.apply(values, &mut self.carry);
         self.done = self.done.wrapping_add(1);
         self.put(program, state, row, stepped)

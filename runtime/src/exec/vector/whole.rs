@@ -20,7 +20,7 @@ pub(super) fn run(
     start: &VectorStart,
 ) -> Result<u32, CodeTrapKind> {
     let mut plan = Plan::new(program, start);
-    if plan.may_chunk(state.memory.bytes().len()) {
+    if state.unmasked == 0 && plan.may_chunk(state.memory.bytes().len()) {
         chunked(state, &mut plan);
     } else {
         naive(state, &mut plan)?;
@@ -162,6 +162,9 @@ fn naive(state: &mut PeState, plan: &mut Plan) -> Result<(), CodeTrapKind> {
         }
         if plan.reduces {
             values[0] = plan.value;
+        }
+        if state.unmasked != 0 {
+            state.raise((plan.row.raised)(values))?;
         }
         plan.value = plan.row.apply(values, &mut plan.carry);
         if let Some((walk, bytes)) = &mut plan.dest {

@@ -2,8 +2,8 @@
 
 use cranelift_codegen::ir::{InstBuilder, types};
 use dflow_ir::dsd::Dsd;
-use dflow_ir::func::Inst;
-use dflow_ir::inst::InstData;
+use dflow_ir::func::{Inst, Local};
+use dflow_ir::inst::{FlagOp, InstData};
 
 use super::data::{EXTENT, STRIDE};
 use super::{Translator, clif, field};
@@ -33,9 +33,18 @@ impl Translator<'_> {
                 let value = self.get(*src);
                 self.set(*dst, value);
             }
-            InstData::Unary { dst, op, src } => self.unary(*dst, *op, *src),
-            InstData::Binary { dst, op, lhs, rhs } => self.binary(inst, *dst, *op, *lhs, *rhs),
-            InstData::Convert { dst, kind, src } => self.convert(*dst, *kind, *src),
+            InstData::Unary { dst, op, src } => {
+                self.watch(inst, *src, *src, *src);
+                self.unary(*dst, *op, *src);
+            }
+            InstData::Binary { dst, op, lhs, rhs } => {
+                self.watch(inst, *lhs, *rhs, *lhs);
+                self.binary(inst, *dst, *op, *lhs, *rhs);
+            }
+            InstData::Convert { dst, kind, src } => {
+                self.watch(inst, *src, *src, *dst);
+                self.convert(*dst, *kind, *src);
+            }
             InstData::Load { dst, addr, offset } => self.load(inst, *dst, *addr, *offset),
             InstData::Store { addr, offset, src } => self.store(inst, *addr, *offset, *src),
             InstData::CopyMemory { dst, src, bytes: _ } => {
@@ -101,6 +110,11 @@ impl Translator<'_> {
                 let length = self.raw(*length);
                 self.with_place(inst, Helper::FifoLength, &[length]);
             }
+            InstData::Flag { op: FlagOp::Exceptions, id } => {
+                let id = self.raw(*id);
+                let id = self.b.ins().ireduce(types::I32, id);
+                self.call_helper(Helper::Unmask, &[id]);
+            }
             InstData::Flag { op, id } => {
                 let code = FLAG_OPS.iter().position(|known| known == op).unwrap_or(0);
                 let id = self.raw(*id);
@@ -140,6 +154,15 @@ impl Translator<'_> {
                 );
                 self.trap_if(fails, TrapCode::Assertion, inst.as_u32());
             }
+        }
+    }
+
+    /// Looks for exceptions of an instruction with floats, in programs that may unmask some.
+    fn watch(&mut self, inst: Inst, first: Local, second: Local, other: Local) {
+        let floats = self.ty(first).is_float() || self.ty(other).is_float();
+        if self.program.raises() && floats {
+            let operands = [self.raw(first), self.raw(second)];
+            self.with_place(inst, Helper::Watch, &operands);
         }
     }
 

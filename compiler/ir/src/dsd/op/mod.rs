@@ -6,6 +6,7 @@
 
 mod kernels;
 mod manual;
+mod raised;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -107,6 +108,8 @@ pub struct OpRow {
     /// The meaning: raw source elements in the kernel's order, and the carry state (0 before the
     /// first element), to the raw result.
     pub kernel: fn([u32; 3], &mut u32) -> u32,
+    /// Bits of the float exceptions ([`crate::scalar::exception`]) that an element raises.
+    pub raised: fn([u32; 3]) -> u8,
     /// Whether the meaning is known.
     pub state: RowState,
     /// One line for the manual, as a formula.

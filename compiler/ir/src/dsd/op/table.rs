@@ -7,7 +7,7 @@ use super::OpShape::{
     self, Binary, Carry, Convert, Move, MulAdd, Normalize, Reduce, Scale, Shift, Unary,
 };
 use super::kernels as k;
-use super::{Form, OpRow, RowState};
+use super::{Form, OpRow, RowState, raised};
 use crate::ty::Ty::{self, F16, F32, I16, I32};
 
 const BINARY: &[Form] = &[Form::Dss, Form::Dks, Form::Dsk];
@@ -47,6 +47,7 @@ const fn row(
         integer,
         width,
         kernel,
+        raised: raised::nothing,
         state: RowState::Full,
         doc,
     }
@@ -57,6 +58,11 @@ impl OpRow {
     const fn from(self, sources: [Ty; 3]) -> OpRow {
         let integer = self.integer || matches!((self.shape, sources[0]), (Convert, I16));
         OpRow { sources, integer, ..self }
+    }
+
+    /// With the exceptions that its elements raise.
+    const fn raising(self, raised: fn([u32; 3]) -> u8) -> OpRow {
+        OpRow { raised, ..self }
     }
 
     const fn state(self, state: RowState) -> OpRow {
@@ -84,7 +90,8 @@ pub static TABLE: &[OpRow] = &[
         .state(ZERO_COUNT),
     row("fabsh", Unary, UNARY, F16, [4, 8], k::fabsh, "dest[i] = |a[i]|"),
     row("fabss", Unary, UNARY, F32, [2, 4], k::fabss, "dest[i] = |a[i]|"),
-    row("faddh", Reduce, REDUCE, F16, [4, 8], k::faddh, "dest[i] = a[i] + b[i]"),
+    row("faddh", Reduce, REDUCE, F16, [4, 8], k::faddh, "dest[i] = a[i] + b[i]")
+        .raising(raised::faddh),
     row(
         "faddhs",
         Reduce,
@@ -94,10 +101,13 @@ pub static TABLE: &[OpRow] = &[
         k::faddhs,
         "dest[i] = a[i] + b[i], a single and b half",
     )
+    .raising(raised::faddhs)
     .from([F32, F16, F16])
     .state(RowState::Assumed("of two vectors the first is the wide one")),
-    row("fadds", Reduce, REDUCE, F32, [2, 4], k::fadds, "dest[i] = a[i] + b[i]"),
+    row("fadds", Reduce, REDUCE, F32, [2, 4], k::fadds, "dest[i] = a[i] + b[i]")
+        .raising(raised::fadds),
     row("fh2s", Convert, UNARY, F32, [1, 4], k::fh2s, "dest[i] = a[i] as a single")
+        .raising(raised::fh2s)
         .from([F16, F16, F16]),
     row(
         "fh2xp16",
@@ -108,9 +118,11 @@ pub static TABLE: &[OpRow] = &[
         k::fh2xp16,
         "dest[i] = a[i] as a signed integer",
     )
+    .raising(raised::fh2xp16)
     .from([F16, F16, F16])
     .state(TO_INTEGER),
     row("fmach", MulAdd, &[Form::Dssk], F16, [4, 8], k::fmach, "dest[i] = a[i] + b[i] * k")
+        .raising(raised::fmach)
         .state(FUSED),
     row(
         "fmachs",
@@ -121,18 +133,24 @@ pub static TABLE: &[OpRow] = &[
         k::fmachs,
         "dest[i] = a[i] + b[i] * k, a single, b and k half",
     )
+    .raising(raised::fmachs)
     .from([F32, F16, F16])
     .state(RowState::Assumed("the product is exact")),
     row("fmacs", MulAdd, &[Form::Dssk], F32, [1, 1], k::fmacs, "dest[i] = a[i] + b[i] * k")
+        .raising(raised::fmacs)
         .state(FUSED),
     row("fmaxh", Reduce, REDUCE, F16, [1, 8], k::fmaxh, "dest[i] = larger of a[i] and b[i]")
+        .raising(raised::fmaxh)
         .state(MAX_RULES),
     row("fmaxs", Reduce, REDUCE, F32, [1, 4], k::fmaxs, "dest[i] = larger of a[i] and b[i]")
+        .raising(raised::fmaxs)
         .state(MAX_RULES),
     row("fmovh", Move, MOVE, F16, [4, 8], k::word, "dest[i] = a[i]"),
     row("fmovs", Move, MOVE, F32, [2, 4], k::double_word, "dest[i] = a[i]"),
-    row("fmulh", Reduce, REDUCE, F16, [4, 8], k::fmulh, "dest[i] = a[i] * b[i]"),
-    row("fmuls", Reduce, REDUCE, F32, [1, 1], k::fmuls, "dest[i] = a[i] * b[i]"),
+    row("fmulh", Reduce, REDUCE, F16, [4, 8], k::fmulh, "dest[i] = a[i] * b[i]")
+        .raising(raised::fmulh),
+    row("fmuls", Reduce, REDUCE, F32, [1, 1], k::fmuls, "dest[i] = a[i] * b[i]")
+        .raising(raised::fmuls),
     row("fnegh", Unary, UNARY, F16, [4, 8], k::fnegh, "dest[i] = -a[i]"),
     row("fnegs", Unary, UNARY, F32, [2, 4], k::fnegs, "dest[i] = -a[i]"),
     row("fnormh", Normalize, &[Form::Pk], F16, [4, 8], k::word, "*p = k, normalised")
@@ -148,6 +166,7 @@ pub static TABLE: &[OpRow] = &[
         k::fs2h,
         "dest[i] = a[i] as a half, to nearest, ties to even",
     )
+    .raising(raised::fs2h)
     .from([F32, F32, F32]),
     row(
         "fs2xp16",
@@ -158,16 +177,21 @@ pub static TABLE: &[OpRow] = &[
         k::fs2xp16,
         "dest[i] = a[i] as a signed integer",
     )
+    .raising(raised::fs2xp16)
     .from([F32, F32, F32])
     .state(TO_INTEGER),
     row("fscaleh", Scale, &[Form::Pki], F16, [4, 8], k::fscaleh, "*p = k * 2^i")
+        .raising(raised::fscaleh)
         .from([F16, I16, I16])
         .state(SCALING),
     row("fscales", Scale, &[Form::Pki], F32, [2, 4], k::fscales, "*p = k * 2^i")
+        .raising(raised::fscales)
         .from([F32, I16, I16])
         .state(SCALING),
-    row("fsubh", Reduce, REDUCE, F16, [4, 8], k::fsubh, "dest[i] = a[i] - b[i]"),
-    row("fsubs", Reduce, REDUCE, F32, [2, 4], k::fsubs, "dest[i] = a[i] - b[i]"),
+    row("fsubh", Reduce, REDUCE, F16, [4, 8], k::fsubh, "dest[i] = a[i] - b[i]")
+        .raising(raised::fsubh),
+    row("fsubs", Reduce, REDUCE, F32, [2, 4], k::fsubs, "dest[i] = a[i] - b[i]")
+        .raising(raised::fsubs),
     row("mov16", Move, MOVE, I16, [4, 8], k::word, "dest[i] = a[i]"),
     row("mov32", Move, MOVE, I32, [2, 4], k::double_word, "dest[i] = a[i]"),
     row("or16", Binary, BINARY, I16, [4, 8], k::or16, "dest[i] = a[i] | b[i]"),
@@ -196,6 +220,7 @@ pub static TABLE: &[OpRow] = &[
         k::xp162fh,
         "dest[i] = a[i], a signed integer, as a float",
     )
+    .raising(raised::xp162fh)
     .from([I16, I16, I16])
     .state(FROM_INTEGER),
     row(
@@ -207,6 +232,7 @@ pub static TABLE: &[OpRow] = &[
         k::xp162fs,
         "dest[i] = a[i], a signed integer, as a float",
     )
+    .raising(raised::xp162fs)
     .from([I16, I16, I16])
     .state(FROM_INTEGER),
 ];
