@@ -25,7 +25,8 @@ const NEVER_RUN: &[(&str, &str)] = &[
 const NEVER_WRONG: &[(&str, &str)] = &[];
 
 /// Members that are not there or cannot be used, and why.
-const NO_MEMBER: &[(&str, &str, &str)] = &[];
+const NO_MEMBER: &[(&str, &str, &str)] =
+    &[("<dsd_ops>", "norm", "as `@fnormh` and `@fnorms`, which it is made of")];
 
 /// Functions of libraries that take something and refuse nothing, and why.
 const TAKES_ALL: &[(&str, &str, &str)] = &[
@@ -289,8 +290,10 @@ fn every_function_for_users_is_run() {
                 || sources
                     .iter()
                     .any(|(other, text)| other != library && has_word(text, '.', &name));
-            if !called && !texts.uses_field(&name) {
-                missing.push(format!("<{library}>.{name}"));
+            let full = format!("<{library}>");
+            let excused = NO_MEMBER.iter().any(|row| (row.0, row.1) == (&full, &name));
+            if !called && !excused && !texts.uses_field(&name) {
+                missing.push(format!("{full}.{name}"));
             }
         }
     }

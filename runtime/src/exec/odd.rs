@@ -1,6 +1,7 @@
 //! What is legal and odd: told once per place, a trap under [`crate::config::Config::strict`].
 
 use dflow_ir::dsd::{Dsd, DsdKind};
+use dflow_ir::inst::OnControl;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{GlobalId, Program};
 
@@ -70,8 +71,14 @@ impl Owners {
     }
 }
 
-/// The first operand that leaves the variable which its base lies in.
+/// The first operand that leaves the variable which its base lies in. Nothing is said of an
+/// operation that a control wavelet or a FIFO may end before its length is done.
 pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd> {
+    let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
+    let may_end = start.on_control != OnControl::Ignore;
+    if may_end || is_fifo(&start.dest) || start.sources.iter().any(is_fifo) {
+        return None;
+    }
     let length = start.length.filter(|&length| length > 0)?;
     let mut streams = std::iter::once(&start.dest).chain(&start.sources);
     streams.find_map(|stream| {
