@@ -45,7 +45,7 @@ pub struct Trial {
 }
 
 enum Work {
-    Stage(Case, Stage),
+    Stage(Box<Case>, Stage),
     Operation(dflow_ir::dsd::op::DsdOp),
     Fault(String),
 }
@@ -105,7 +105,9 @@ fn trials_of(root: &Path, folder: &str, path: &str) -> Vec<Trial> {
     names
         .iter()
         .map(|stage| match stages::by_name(stage) {
-            Some(work) => Trial { name: name(stage), work: Work::Stage(case.clone(), work) },
+            Some(work) => {
+                Trial { name: name(stage), work: Work::Stage(Box::new(case.clone()), work) }
+            }
             None => {
                 let text = format!("unknown stage `{stage}`: there are {}", stages::names());
                 Trial { name: name(stage), work: Work::Fault(text) }

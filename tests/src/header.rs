@@ -48,6 +48,8 @@ pub struct Header {
     pub strict: bool,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
+    /// The mistake that it shows, in half a sentence, for the index of mistakes.
+    pub mistake: Option<String>,
 }
 
 /// Runs of tests are short; one that is not has gone wrong.
@@ -67,6 +69,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
         max_cycles: MAX_CYCLES,
         strict: false,
         errors: Vec::new(),
+        mistake: None,
     };
     // IR text has comments of its own.
     let lines = text.lines().map_while(|line| line.strip_prefix("//#").or(line.strip_prefix(";#")));
@@ -97,6 +100,7 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
         }
         "strict" => header.strict = value == "yes",
         "errors" => header.errors = words(value),
+        "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),
     }
     Ok(())

@@ -32,4 +32,6 @@ mod codes;
 #[cfg(test)]
 mod layouts;
 #[cfg(test)]
+mod mistakes;
+#[cfg(test)]
 mod readme;

@@ -208,8 +208,8 @@ fn on_large_stack<T: Send>(
             sink: Sink::new(),
             options,
             dialect: Dialect::default(),
+            libraries: std::collections::BTreeMap::new(),
             old_spellings: std::collections::BTreeSet::new(),
-            libraries: std::collections::BTreeSet::new(),
         };
         let result = work(&mut cx);
         let (sources, dialect) = (cx.sources, cx.dialect);

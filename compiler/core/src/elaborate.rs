@@ -17,7 +17,7 @@ use crate::dialect;
 use crate::load::SourceIdx;
 use crate::params;
 use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
-use crate::resolve::{Body, DeclKind};
+use crate::resolve::{Body, DeclKind, nearest};
 use crate::sema::ops;
 use crate::sema::program::{Emitter, ProgramCx};
 use crate::sema::types::{Repr, Type};
@@ -51,6 +51,8 @@ pub(crate) struct LayoutState {
     pub(crate) exports: IndexMap<String, Option<PlanExport>>,
     /// Bindings to check once all declarations are known.
     bound: Vec<Bound>,
+    /// Their names.
+    bound_names: Vec<String>,
     /// Coordinates of the PE whose program is analysed, as values with provenance.
     pub(crate) pe_coords: Option<(Value, Value)>,
     /// Numbers that were named or given.
@@ -434,13 +436,29 @@ fn named(sema: &Sema<'_, '_>, params: &Value, span: Span) -> Vec<(Symbol, Value,
     fields.filter_map(|(at, &(name, _))| Some((name, params.element(at)?, span(at)))).collect()
 }
 
+/// Names of the params that a tile declares.
+fn params_of(sema: &Sema<'_, '_>, code: Code) -> Vec<String> {
+    let file = sema.files.get(code.source);
+    let decls = file.scopes[code.scope as usize].decls.iter();
+    let params = decls.filter(|decl| {
+        matches!(&decl.kind, DeclKind::Var(var) if var.kind == dflow_syntax::ast::VarKind::Param)
+    });
+    params.map(|decl| sema.spell(decl.name.name)).collect()
+}
+
 fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Span)]) {
     let file = sema.files.get(code.source);
     for &(name, _, span) in given {
         if !file.scopes[code.scope as usize].by_name.contains_key(&name) {
             let text = sema.spell(name);
+            let params = params_of(sema, code);
             let message = format!("the code has no param `{text}`");
-            sema.report(Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"));
+            let diagnostic =
+                Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here");
+            sema.report(match nearest(&text, params.iter().map(String::as_str)) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic,
+            });
         }
     }
 }
@@ -489,26 +507,38 @@ fn finish(
     ProgramIdx(idx as u32)
 }
 
+/// An export that the layout does not declare: under another name perhaps.
+fn undeclared_export(sema: &mut Sema<'_, '_>, bound: &Bound) -> Reported {
+    let (name, ty) = (&bound.name, sema.type_name(bound.ty));
+    let taken = |known: &str| sema.layout.bound_names.iter().any(|other| other == known);
+    let declared = sema.layout.exports.iter().filter(|(_, export)| export.is_some());
+    let free = declared.map(|(known, _)| known.as_str()).filter(|known| !taken(known));
+    let near = nearest(name, free).map(str::to_owned);
+    let message = format!("`{name}` is exported and the layout does not declare it");
+    let diagnostic =
+        Diagnostic::new(codes::UNRESOLVED_EXPORT, message, bound.span).label("exported here");
+    let mutable = match sema.types.get(bound.ty) {
+        Type::Fn { .. } => "",
+        _ if bound.mutable => ", true",
+        _ => ", false",
+    };
+    let write = format!("write `@export_name(\"{name}\", {ty}{mutable});` in the layout block");
+    sema.report(match near {
+        Some(near) => diagnostic.help(format!("the layout declares `{near}`: is this the same?")),
+        None => diagnostic.help(write),
+    })
+}
+
 /// Holds every binding against its declaration; names that nobody declared are errors. The ids
 /// are renumbered so that declared exports are dense.
 fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
     let bound = std::mem::take(&mut sema.layout.bound);
+    sema.layout.bound_names = bound.iter().map(|bound| bound.name.clone()).collect();
     let mut result = Ok(());
     for bound in &bound {
         let declared = sema.layout.exports.get(&bound.name).and_then(Option::as_ref).cloned();
         let Some(declared) = declared else {
-            let name = &bound.name;
-            result = Err(sema.report(
-                Diagnostic::new(
-                    codes::UNRESOLVED_EXPORT,
-                    format!("`{name}` is exported and the layout does not declare it"),
-                    bound.span,
-                )
-                .label("exported here")
-                .help(format!(
-                    "write `@export_name(\"{name}\", type, mutable);` in the layout block"
-                )),
-            ));
+            result = Err(undeclared_export(sema, bound));
             continue;
         };
         let type_name = sema.type_name(bound.ty);
@@ -525,7 +555,8 @@ fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
             result = Err(sema.report(
                 Diagnostic::new(codes::EXPORT_MISMATCH, message, bound.span)
                     .label("exported here")
-                    .secondary(declared.span, "declared here"),
+                    .secondary(declared.span, "declared here")
+                    .help("the host reads what the layout declares: write the same type in both"),
             ));
         } else if mutable && !bound.mutable {
             let message = format!("`{}` is a constant and declared as mutable", bound.name);

@@ -7,7 +7,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Dialect, FileId, Reported, Span, codes};
 
 use crate::dialect::SdkVersion;
-use crate::resolve::{self, ResolvedFile};
+use crate::resolve::{self, ResolvedFile, nearest};
 use crate::session::Session;
 use crate::world::fold;
 
@@ -50,15 +50,16 @@ impl Files {
     ) -> Result<SourceIdx, Reported> {
         if path.starts_with('<') {
             let path = library_path(cx, path, span);
-            return self.file(cx, &path, Some(span));
+            return self.file(cx, &path, Some((span, &[])));
         }
         // Asked for each PE of a layout's loop: the world is asked once.
         if let Some(&known) = self.imports.get(&from).and_then(|paths| paths.get(path)) {
             return known;
         }
         let (near, top) = (self.path(cx, from), self.path(cx, SourceIdx(0)));
-        let found = find(cx, near, top, path);
-        let result = self.file(cx, &found, Some(span));
+        let places = places(cx, near, top, path);
+        let found = found(cx, &places);
+        let result = self.file(cx, &found, Some((span, &places)));
         self.imports.entry(from).or_default().insert(path.to_owned(), result);
         result
     }
@@ -102,12 +103,12 @@ impl Files {
         &mut self,
         cx: &mut Session<'_>,
         path: &str,
-        span: Option<Span>,
+        named: Option<(Span, &[String])>,
     ) -> Result<SourceIdx, Reported> {
         if let Some(&known) = self.by_path.get(path) {
             return known;
         }
-        let result = self.read(cx, path, span);
+        let result = self.read(cx, path, named);
         self.by_path.insert(path.to_owned(), result);
         result
     }
@@ -116,21 +117,21 @@ impl Files {
         &mut self,
         cx: &mut Session<'_>,
         path: &str,
-        span: Option<Span>,
+        named: Option<(Span, &[String])>,
     ) -> Result<SourceIdx, Reported> {
         let (shown, id) = match library(path) {
             Some(Some((shown, text))) => {
                 let id = cx.sources.add(shown, text);
-                cx.libraries.insert(id.0);
+                cx.libraries.insert(id, path.to_owned());
                 (shown.to_owned(), id)
             }
             Some(None) => {
-                return Err(not_found(cx, path, span, "the standard library has no such module"));
+                return Err(not_found(cx, path, named, "the standard library has no such module"));
             }
             None => {
                 let bytes = match cx.world.read(path) {
                     Ok(bytes) => bytes,
-                    Err(reason) => return Err(not_found(cx, path, span, &reason)),
+                    Err(reason) => return Err(not_found(cx, path, named, &reason)),
                 };
                 match cx.sources.add_bytes(path, &bytes) {
                     Ok(id) => (path.to_owned(), id),
@@ -177,12 +178,44 @@ fn library(path: &str) -> Option<Option<(&'static str, &'static str)>> {
     Some(dflow_stdlib::library(name))
 }
 
-fn not_found(cx: &mut Session<'_>, path: &str, span: Option<Span>, reason: &str) -> Reported {
+/// A file that is not there: where it was looked for, and what may be meant.
+fn not_found(
+    cx: &mut Session<'_>,
+    path: &str,
+    named: Option<(Span, &[String])>,
+    reason: &str,
+) -> Reported {
     let message = format!("`{path}` cannot be read: {reason}");
-    cx.emit(match span {
-        Some(span) => Diagnostic::new(codes::FILE_NOT_FOUND, message, span).label("named here"),
-        None => Diagnostic::without_place(codes::FILE_NOT_FOUND, message),
-    })
+    let Some((span, places)) = named else {
+        return cx.emit(Diagnostic::without_place(codes::FILE_NOT_FOUND, message));
+    };
+    let mut diagnostic = Diagnostic::new(codes::FILE_NOT_FOUND, message, span).label("named here");
+    let libraries = dflow_stdlib::LIBRARIES.iter().map(|library| library.name);
+    if let Some(name) = path.strip_prefix('<') {
+        let name = name.trim_end_matches('>');
+        if let Some(near) = nearest(name, libraries) {
+            diagnostic = diagnostic.help(format!("did you mean `<{near}>`?"));
+        }
+        let folders = &cx.options.import_paths;
+        diagnostic = diagnostic.help(match folders.is_empty() {
+            true => "libraries of your own are looked for in the folders of `--import-path`, and none is given".to_owned(),
+            false => format!("looked for in the library and in {}", folders.join(", ")),
+        });
+        return cx.emit(diagnostic);
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let written = cx.sources.slice(span).trim_matches('"').to_owned();
+    if dflow_stdlib::library(&written).is_some() {
+        diagnostic = diagnostic.help(format!("the library is imported as `<{written}>`"));
+    } else if !name.contains('.') {
+        diagnostic = diagnostic.help(format!("write the whole file name, such as `{written}.csl`"));
+    }
+    if places.len() > 1 {
+        diagnostic = diagnostic.help(format!("looked for as {}", places.join(", ")));
+    } else {
+        diagnostic = diagnostic.help("a path is relative to the file that names it");
+    }
+    cx.emit(diagnostic)
 }
 
 /// Today's name of a library; what the library folder does not have may be in the import folders.
@@ -207,16 +240,28 @@ pub(crate) fn user_library(cx: &Session<'_>, path: &str) -> Option<String> {
     places.find_map(|place| cx.world.locate(&place))
 }
 
-/// The file that `path` means in the file `from` of the program with the top file `top`; where it should be if
-/// it is nowhere.
+/// The file that `path` means in the file `from` of the program with the top file `top`; where it
+/// should be if it is nowhere.
 pub(crate) fn find(cx: &Session<'_>, from: &str, top: &str, path: &str) -> String {
+    found(cx, &places(cx, from, top, path))
+}
+
+/// Where a path may lead, in the order in which the places are tried.
+fn places(cx: &Session<'_>, from: &str, top: &str, path: &str) -> Vec<String> {
     if path.starts_with('/') {
-        return cx.world.locate(path).unwrap_or_else(|| path.to_owned());
+        return vec![path.to_owned()];
     }
-    let near = join(from, path);
     let folders = cx.options.import_paths.iter().map(|folder| format!("{folder}/{path}"));
-    let mut places = [near.clone(), join(top, path)].into_iter().chain(folders);
-    places.find_map(|place| cx.world.locate(&place)).unwrap_or_else(|| fold(&near))
+    let near = [join(from, path), join(top, path)].into_iter();
+    let mut places: Vec<String> = near.chain(folders).map(|place| fold(&place)).collect();
+    places.dedup();
+    places
+}
+
+/// The first place where something is; the first of all if there is nothing.
+fn found(cx: &Session<'_>, places: &[String]) -> String {
+    let there = places.iter().find_map(|place| cx.world.locate(place));
+    there.or_else(|| places.first().cloned()).unwrap_or_default()
 }
 
 /// `path` relative to the folder of `file`.

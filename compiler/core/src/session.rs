@@ -1,9 +1,9 @@
 //! What all phases share: sources, the sink, interned names, options. No logic.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dflow_ir::target::TargetId;
-use dflow_syntax::{Diagnostic, Interner, Reported, Sink, SourceMap};
+use dflow_syntax::{Diagnostic, FileId, Interner, Reported, Sink, SourceMap, Span};
 
 use crate::dialect::{Dialect, Mark, Origin, SdkVersion};
 use crate::world::World;
@@ -22,10 +22,10 @@ pub(crate) struct Session<'w> {
     pub options: Options,
     /// Which release the program is of; chosen before analysis begins.
     pub dialect: Dialect,
+    /// Files of the standard library, and how they are imported.
+    pub libraries: BTreeMap<FileId, String>,
     /// Old spellings that the user has been told of.
     pub old_spellings: BTreeSet<&'static str>,
-    /// Numbers of the files that are libraries.
-    pub libraries: BTreeSet<u32>,
 }
 
 /// Comptime steps that each PE of the rectangle adds to the limit: a layout block of a whole
@@ -87,8 +87,14 @@ impl Default for Options {
 
 impl Session<'_> {
     /// Whether a place is in a library.
-    pub(crate) fn in_library(&self, span: dflow_syntax::Span) -> bool {
-        self.libraries.contains(&span.file.0)
+    pub(crate) fn in_library(&self, span: Span) -> bool {
+        self.libraries.contains_key(&span.file)
+    }
+
+    /// A file as reports name it: a library by what imports it, any other by its path.
+    pub(crate) fn file_name(&self, file: FileId) -> String {
+        let path = || self.sources.path(file).to_owned();
+        self.libraries.get(&file).map_or_else(path, |library| format!("`{library}`"))
     }
 
     /// Tells the user.

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
+use crate::resolve::nearest;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, Value};
 use crate::sema::{Operand, R, Sema};
@@ -36,7 +37,7 @@ impl Options {
                 let mut read = Vec::with_capacity(fields.len());
                 for field in fields {
                     let value_span = file.file.expr_span(field.value);
-                    let name = known_name(sema, field.name.name, allowed, what, value_span)?;
+                    let name = known_name(sema, field.name.name, allowed, what, field.name.span)?;
                     let operand = sema.expr(field.value, None)?;
                     read.push((name, operand, value_span));
                 }
@@ -147,11 +148,12 @@ fn known_name(
     }
     let message = format!("{what} has no option `.{text}`");
     let known: Vec<String> = allowed.iter().map(|name| format!("`.{name}`")).collect();
-    Err(sema.report(
-        Diagnostic::new(codes::UNKNOWN_OPTION, message, span)
-            .label("given here")
-            .help(format!("it has {}", known.join(", "))),
-    ))
+    let near = nearest(text, allowed.iter().copied());
+    let diagnostic = Diagnostic::new(codes::UNKNOWN_OPTION, message, span).label("given here");
+    Err(sema.report(match near {
+        Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+        None => diagnostic.help(format!("it has {}", known.join(", "))),
+    }))
 }
 
 /// The fields of a struct value (an empty tuple counts as one without fields).
@@ -188,7 +190,12 @@ pub(crate) fn wrong_type<T>(
 ) -> R<T> {
     let name = sema.type_name(value.ty);
     let message = format!("{want} is needed here, this is `{name}`");
-    sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type")
+    let diagnostic =
+        Diagnostic::new(codes::TYPE_MISMATCH, message, span).label("of the wrong type");
+    Err(sema.report(match sema.how_to_make(want, value, span) {
+        Some(help) => diagnostic.help(help),
+        None => diagnostic,
+    }))
 }
 
 /// A known integer within a range.

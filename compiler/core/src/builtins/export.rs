@@ -115,7 +115,10 @@ fn not_exportable<T>(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<T> {
     .label("of this type");
     if let Type::Array { elem, .. } = *sema.types.get(ty) {
         let elem = sema.type_name(elem);
-        diagnostic = diagnostic.help(format!("export a pointer to it: `[*]{elem}`"));
+        diagnostic = diagnostic.help(format!(
+            "export a pointer to it: `var pointer: [*]{elem} = &{};`",
+            sema.source_of(span)
+        ));
     }
     Err(sema.report(diagnostic))
 }
@@ -215,7 +218,11 @@ fn named(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Named> {
             let ty = sema.func_type(func, span)?;
             if let Type::Fn { is_task: true, .. } = sema.types.get(ty) {
                 let message = "a task cannot be exported: the host starts functions";
-                return sema.fail(codes::INVALID_ARGUMENT, message, span, "a task");
+                return Err(sema.report(
+                    Diagnostic::new(codes::INVALID_ARGUMENT, message, span)
+                        .label("a task")
+                        .help("export a `fn` that activates it, or make it a `fn`"),
+                ));
             }
             let symbol = typed::Symbol::Func(sema.program_func(func, span)?);
             return Ok(Named { ty, mutable: false, symbol });

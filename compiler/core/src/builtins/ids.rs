@@ -1,7 +1,7 @@
 //! Colors, task ids, queues, registers by number.
 
 use dflow_ir::dsd::{DsrFile, DsrRef};
-use dflow_syntax::{Code, codes};
+use dflow_syntax::{Code, Diagnostic, codes};
 
 use super::allocate::{self, Resource};
 use super::args::{in_range, wrong_type};
@@ -100,7 +100,17 @@ pub(super) fn get_data_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Ope
     if ty != want {
         let (name, target) = (sema.type_name(ty), sema.target.id.name());
         let message = format!("a data task id of {target} is made from {what}, this is `{name}`");
-        return sema.fail(codes::WRONG_TARGET, message, span, "of the wrong type");
+        let help = match sema.target.data_task_by_queue {
+            true => {
+                "bind an input queue to the color with `@initialize_queue`, and write `@get_data_task_id(queue)`"
+            }
+            false => "write `@get_data_task_id(color)`, with the color that the words have",
+        };
+        return Err(sema.report(
+            Diagnostic::new(codes::WRONG_TARGET, message, span)
+                .label("of the wrong type")
+                .help(help),
+        ));
     }
     Ok(match operand {
         Operand::Const(value) => {

@@ -120,11 +120,19 @@ pub(super) fn coordinates(sema: &mut Sema<'_, '_>, x: ExprId, y: ExprId) -> R<Co
             "PE ({x}, {y}) is outside the rectangle of {} x {} PEs",
             rect.width, rect.height
         );
-        return Err(sema.report(
-            Diagnostic::new(codes::OUTSIDE_RECTANGLE, message, x_span.to(y_span))
-                .label("this PE")
-                .secondary(set, "the rectangle is set here"),
-        ));
+        let diagnostic = Diagnostic::new(codes::OUTSIDE_RECTANGLE, message, x_span.to(y_span))
+            .label("this PE")
+            .secondary(set, "the rectangle is set here");
+        let (width, height) = (i128::from(rect.width), i128::from(rect.height));
+        let swapped = (0..width).contains(&y) && (0..height).contains(&x);
+        return Err(sema.report(match swapped {
+            true => diagnostic.help("x, the column, comes first, then y, the row"),
+            false => diagnostic.help(format!(
+                "columns are 0 to {}, rows 0 to {}",
+                rect.width - 1,
+                rect.height - 1
+            )),
+        }));
     }
     Ok(Coord { x: x as u16, y: y as u16 })
 }
@@ -133,11 +141,15 @@ pub(super) fn set_tile_code(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
     let at = coordinates(sema, call.args[0], call.args[1])?;
     if let Some(first) = elaborate::tile_span(sema, at) {
         let message = format!("PE ({}, {}) is given code twice", at.x, at.y);
-        return Err(sema.report(
-            Diagnostic::new(codes::TILE_DUPLICATE, message, call.span)
+        return Err(sema.report(match first == call.span {
+            true => Diagnostic::new(codes::TILE_DUPLICATE, message, call.span)
+                .label("this runs more than once for the same PE")
+                .help("look at the coordinates: does each round of the loops name another PE?"),
+            false => Diagnostic::new(codes::TILE_DUPLICATE, message, call.span)
                 .label("second code")
-                .secondary(first, "first code"),
-        ));
+                .secondary(first, "first code")
+                .help("give each PE its code once: leave this PE out of one of the two"),
+        }));
     }
     let code = code_of(sema, call)?;
     let params = match call.args.get(3) {

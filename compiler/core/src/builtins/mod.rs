@@ -134,17 +134,18 @@ fn check_place(sema: &mut Sema<'_, '_>, row: &Row, span: Span) -> R<()> {
         let anywhere = row.place.contains(Where::LAYOUT) || row.place.contains(Where::VALUE);
         return if anywhere { Ok(()) } else { sema.need_program(span) };
     }
-    sema.fail(
-        codes::BUILTIN_CONTEXT,
-        format!(
-            "`@{}` cannot stand in {}: its place is {}",
-            row.name,
-            place.name(),
-            row.place.names()
-        ),
-        span,
-        "used here",
-    )
+    let message = format!(
+        "`@{}` cannot stand in {}: its place is {}",
+        row.name,
+        place.name(),
+        row.place.names()
+    );
+    let diagnostic = Diagnostic::new(codes::BUILTIN_CONTEXT, message, span).label("used here");
+    let instead = table::ELSEWHERE.iter().find(|(name, _)| *name == row.name);
+    Err(sema.report(match instead {
+        Some((_, help)) if place != Where::HOST => diagnostic.help(*help),
+        _ => diagnostic,
+    }))
 }
 
 fn check_count(sema: &mut Sema<'_, '_>, row: &Row, count: usize, span: Span) -> R<()> {

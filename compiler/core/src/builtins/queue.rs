@@ -142,12 +142,14 @@ pub(crate) fn color_value(
     let number = sema.fix_int(value).unwrap_or(-1);
     match u8::try_from(number).ok().and_then(Color::new) {
         Some(color) => Ok(color),
-        None => sema.fail(
-            codes::COLOR_OUT_OF_RANGE,
-            format!("color {number} does not exist: there are 0 to 23"),
-            span,
-            "out of range",
-        ),
+        None => {
+            let message = format!("color {number} does not exist: there are 0 to 23");
+            let diagnostic =
+                Diagnostic::new(codes::COLOR_OUT_OF_RANGE, message, span).label("out of range");
+            Err(sema.report(
+                diagnostic.help("use one that nothing else uses; memcpy has 21, 22 and 23"),
+            ))
+        }
     }
 }
 

@@ -122,6 +122,7 @@ pub(crate) fn import_module(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
         warn_unknown(sema, source, &params);
     }
     let module = sema.instantiate(source, 0, None, stem(&path).to_owned(), params);
+    sema.modules[module.0 as usize].imported = Some(call.span);
     let file = sema.files.get(source).file.id;
     sema.layout.importing.push(source);
     sema.trace.push(TraceStep::Instance { file, span: call.span, pe: None });

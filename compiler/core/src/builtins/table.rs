@@ -383,6 +383,20 @@ pub(crate) const HABITS: &[(&str, &str)] = &[
     ("compileLog", "`@comptime_print(value)`"),
 ];
 
+/// What to write where a builtin cannot stand.
+pub(crate) const ELSEWHERE: &[(&str, &str)] = &[
+    ("bind_control_task", TOP_LEVEL),
+    ("bind_data_task", TOP_LEVEL),
+    ("bind_local_task", TOP_LEVEL),
+    ("export_name", "the layout block names what the host may use: write it there"),
+    ("export_symbol", TOP_LEVEL),
+    ("initialize_queue", TOP_LEVEL),
+    ("set_color_config", "a PE routes its own colors: `@set_local_color_config(color, …)`"),
+    ("set_local_color_config", "the layout names a PE: `@set_color_config(x, y, color, …)`"),
+];
+
+const TOP_LEVEL: &str = "write it in a `comptime { … }` block outside of functions";
+
 /// The table as text: name, state, places, meaning.
 pub(crate) fn manual() -> String {
     use std::fmt::Write as _;

@@ -25,13 +25,24 @@ pub(super) fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, u
         Type::Fn { is_task: true, params, ret } if *ret == void => Ok((func, params.len())),
         Type::Fn { is_task: true, .. } => {
             let message = "a task gives no result: its type is `void`";
-            sema.fail(codes::INVALID_SIGNATURE, message, span, "this task")
+            let diagnostic = Diagnostic::new(codes::INVALID_SIGNATURE, message, span)
+                .label("this task")
+                .help("leave the value in a variable: whatever runs next reads it there");
+            Err(sema.report(declared(sema, diagnostic, func)))
         }
         _ => Err(sema.report(
             Diagnostic::new(codes::INVALID_TASK, "a function cannot be bound as a task", span)
                 .label("declared with `fn`")
                 .help("declare it with `task name() void { … }`"),
         )),
+    }
+}
+
+/// A report about a task that also shows its declaration.
+fn declared(sema: &Sema<'_, '_>, diagnostic: Diagnostic, func: FuncRef) -> Diagnostic {
+    match sema.func_decl(func) {
+        Some(decl) => diagnostic.secondary(decl.name.span, "declared here"),
+        None => diagnostic,
     }
 }
 
@@ -65,8 +76,13 @@ pub(super) fn bind_local(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     let ty = sema.types.common.local_task_id;
     let (id, _, _) = sema.arg_id(call.args[1], &[ty], "a local task id")?;
     if params != 0 {
-        let message = "a local task has no parameters";
-        return sema.fail(codes::INVALID_TASK, message, call.span, "bound here");
+        let message =
+            "a local task has no parameters: it is activated, and no word comes with that";
+        let diagnostic =
+            Diagnostic::new(codes::INVALID_TASK, message, call.span).label("bound here").help(
+                "read a variable instead; a task that takes words is bound with `@bind_data_task`",
+            );
+        return Err(sema.report(declared(sema, diagnostic, func)));
     }
     bind(sema, TaskKind::Local, id, func, call.span)
 }
@@ -83,7 +99,10 @@ pub(super) fn bind_data(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
                 call.span,
             )
             .label("bound here")
-            .help("declare it as `task name(value: f32) void { … }`"),
+            .help(match params {
+                0 => "declare it as `task name(value: f32) void { … }`",
+                _ => "a word has 32 bits: `(value: f32)`, or two halves `(low: u16, high: u16)`",
+            }),
         ));
     }
     check_payload(sema, call, 32)?;
@@ -205,22 +224,39 @@ pub(super) fn local_id_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) ->
     if value.ty == sema.types.common.color {
         return old::color_as_task(sema, value, span);
     }
+    if value.ty == sema.types.common.data_task_id {
+        let message = "a data task is started by words, and not activated";
+        return Err(sema.report(
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+                .label("the id of a data task")
+                .help("let words start it: `@unblock` it if it was blocked"),
+        ));
+    }
     wrong_type(sema, value, "a local task id", span)
 }
 
 /// The id that a task is bound to.
 fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, kind: TaskKind, span: Span) -> R<u8> {
+    let name = sema.decl_name(func.module, func.decl);
+    if sema.func_decl(func).is_some_and(|decl| !decl.is_task) {
+        let message = format!("`{name}` is a function, and only tasks are activated");
+        let diagnostic = Diagnostic::new(codes::INVALID_TASK, message, span)
+            .label("named here")
+            .help("declare it with `task` and bind it to an id with `@bind_local_task`");
+        return Err(sema.report(declared(sema, diagnostic, func)));
+    }
     let idx = sema.program_func(func, span)?;
     let tasks = &sema.program_mut().typed.tasks;
     let bound = tasks.iter().find(|task| task.func == idx && task.kind == kind);
     if let Some(bound) = bound {
         return Ok(bound.id);
     }
-    let name = sema.decl_name(func.module, func.decl);
     Err(sema.report(
         Diagnostic::new(codes::INVALID_TASK, format!("`{name}` is bound to no task id"), span)
             .label("named here")
-            .help(format!("bind it before: `@bind_local_task({name}, id);`")),
+            .help(format!(
+                "bind it in a `comptime` block: `@bind_local_task({name}, @get_local_task_id(n));`"
+            )),
     ))
 }
 

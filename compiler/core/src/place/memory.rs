@@ -122,6 +122,9 @@ fn report(cx: &mut Session<'_>, tile: &Tile<'_>, sizes: &Sizes, target: &Target)
     for global in largest.iter().skip(1).take(NAMED_SYMBOLS - 1).filter(|global| global.size > 0) {
         diagnostic = diagnostic.secondary(global.span, symbol(global));
     }
+    diagnostic = diagnostic.help(
+        "spread the data over more PEs, use smaller elements, or use one array for several purposes",
+    );
     cx.emit(diagnostic.frame(tile.pes.frame(place, tile.span)));
 }
 

@@ -15,6 +15,7 @@ mod filters;
 mod fold;
 mod leave;
 mod memory;
+mod odd;
 mod pes;
 mod regions;
 mod resources;
@@ -87,6 +88,7 @@ pub(crate) fn place(
         folded.first.values().filter_map(|&index| tile(index, typed, programs, &uses)).collect();
     resources::check(cx, &tiles, target);
     exports::check(cx, plan, &tiles);
+    odd::check(cx, &tiles, target);
     let memory = memory::maps(cx, &tiles, target);
     let routes = routes::merge(cx, plan, &tiles, &folded, target);
     resources::check_colors(cx, &tiles, routes.to_cores());

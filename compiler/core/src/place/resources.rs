@@ -7,7 +7,7 @@ use dflow_ir::image::ProgramId;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::TaskKind;
 use dflow_ir::target::Target;
-use dflow_syntax::{Diagnostic, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Tile;
 use crate::session::Session;
@@ -37,7 +37,7 @@ fn check_tasks(cx: &mut Session<'_>, tile: &Tile<'_>, target: &Target) {
         match bound.get(&key) {
             // One `@bind_task` binds for several kinds.
             Some(first) if first.func == task.func && first.span == task.span => {}
-            Some(first) => task_clash(cx, tile, first, task),
+            Some(first) => task_clash(cx, tile, first, task, target),
             None => {
                 bound.insert(key, task);
             }
@@ -65,21 +65,61 @@ fn check_task_id(cx: &mut Session<'_>, tile: &Tile<'_>, task: &TaskBinding, targ
     );
 }
 
-fn task_clash(cx: &mut Session<'_>, tile: &Tile<'_>, first: &TaskBinding, second: &TaskBinding) {
+fn task_clash(
+    cx: &mut Session<'_>,
+    tile: &Tile<'_>,
+    first: &TaskBinding,
+    second: &TaskBinding,
+    target: &Target,
+) {
     let name = |task: &TaskBinding| {
         let func = tile.typed.funcs.get(task.func.0 as usize);
         let name = func.map_or("", |func| func.name.as_str());
         format!("{} task `{name}`", kind_name(task.kind))
     };
-    let message = format!("task id {} is bound twice", second.id);
-    let mut diagnostic = Diagnostic::new(codes::TASK_ID_CLASH, message, second.span)
-        .label(format!("second: {}", name(second)))
-        .secondary(first.span, format!("first: {}", name(first)));
+    let message = match owner(cx, first.span, second.span) {
+        Some(library) => format!("task id {} belongs to {library}", second.id),
+        None => format!("task id {} is bound twice", second.id),
+    };
+    let (mine, theirs) = users_first(cx, (first, first.span), (second, second.span));
+    let (a, b) = if mine.span == first.span { ("first", "second") } else { ("second", "first") };
+    let mut diagnostic = Diagnostic::new(codes::TASK_ID_CLASH, message, mine.span)
+        .label(format!("{a}: {}", name(mine)))
+        .secondary(theirs.span, format!("{b}: {}", name(theirs)));
     if first.kind != second.kind {
         diagnostic =
             diagnostic.help("data, local and control tasks share one table: use another id");
     }
-    cx.emit(diagnostic.frame(tile.pes.frame(second.span, tile.span)));
+    if mine.kind == TaskKind::Local {
+        // The last ids are the system's.
+        let ids = target.local_task_first.max(8)..=target.local_task_last.min(26);
+        let used = |id: &u8| tile.typed.tasks.iter().any(|task| task.id == *id);
+        let free: Vec<String> =
+            ids.filter(|id| !used(id)).take(4).map(|id| id.to_string()).collect();
+        if !free.is_empty() {
+            diagnostic = diagnostic.help(format!("free in this program: {}, …", free.join(", ")));
+        }
+    }
+    cx.emit(diagnostic.frame(tile.pes.frame(mine.span, tile.span)));
+}
+
+/// The library that one of two places is in, if the other is the user's.
+fn owner(cx: &Session<'_>, a: Span, b: Span) -> Option<String> {
+    let library = match (cx.in_library(a), cx.in_library(b)) {
+        (true, false) => a,
+        (false, true) => b,
+        (true, true) | (false, false) => return None,
+    };
+    Some(format!("the library {}", cx.file_name(library.file)))
+}
+
+/// Two that clash, the one whose place is to be looked at first: the second, unless that is in a
+/// library.
+fn users_first<T>(cx: &Session<'_>, first: (T, Span), second: (T, Span)) -> (T, T) {
+    match cx.in_library(second.1) && !cx.in_library(first.1) {
+        true => (first.0, second.0),
+        false => (second.0, first.0),
+    }
 }
 
 fn kind_name(kind: TaskKind) -> &'static str {
@@ -155,18 +195,36 @@ fn queue_clash(
     second: &QueueBinding,
     target: &Target,
 ) {
-    let message = format!("{} queue {} is initialized twice", queue_kind(second), second.queue);
+    let (kind, number) = (queue_kind(second), second.queue);
+    let message = match owner(cx, first.span, second.span) {
+        Some(library) => format!("{kind} queue {number} belongs to {library}"),
+        None => format!("{kind} queue {number} is initialized twice"),
+    };
     let color = |queue: &QueueBinding| format!("for color {}", queue.color.index());
-    let mut diagnostic = Diagnostic::new(codes::QUEUE_CLASH, message, second.span)
-        .label(format!("second, {}", color(second)))
-        .secondary(first.span, format!("first, {}", color(first)));
+    let (mine, theirs) = users_first(cx, (first, first.span), (second, second.span));
+    let (a, b) = if mine.span == first.span { ("first", "second") } else { ("second", "first") };
+    let mut diagnostic = Diagnostic::new(codes::QUEUE_CLASH, message, mine.span)
+        .label(format!("{a}, {}", color(mine)))
+        .secondary(theirs.span, format!("{b}, {}", color(theirs)));
     if !second.input && target.output_queue_bound && first.color != second.color {
         let name = target.id.name();
         diagnostic = diagnostic.help(format!(
             "an output queue of {name} carries one color: give each color its own queue"
         ));
     }
-    cx.emit(diagnostic.frame(tile.pes.frame(second.span, tile.span)));
+    let queues = if second.input { &target.input_queues } else { &target.output_queues };
+    let used = |number: &u8| {
+        let mut all = tile.typed.queues.iter();
+        all.any(|queue| queue.input == second.input && queue.queue == *number)
+    };
+    // The first two are memcpy's, wherever it is used.
+    let free = (2..=last(queues.len())).filter(|number| !used(number));
+    let free: Vec<String> = free.map(|number| number.to_string()).collect();
+    if !free.is_empty() {
+        diagnostic = diagnostic
+            .help(format!("{kind} queues that are free in this program: {}", free.join(", ")));
+    }
+    cx.emit(diagnostic.frame(tile.pes.frame(mine.span, tile.span)));
 }
 
 fn queue_kind(queue: &QueueBinding) -> &'static str {

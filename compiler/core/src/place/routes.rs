@@ -183,7 +183,24 @@ impl Conflicts {
             known.and_modify(|all| all.count += pes.count).or_insert(pes);
         }
         for ((color, first, second), pes) in places {
-            let message = format!("color {} is routed twice {pes}", color.index());
+            let library = [first, second].into_iter().find(|span| cx.in_library(span));
+            let number = color.index();
+            if let Some(library) = library {
+                let path = cx.file_name(library.file);
+                let mine = if library == first { second } else { first };
+                cx.emit(
+                    Diagnostic::new(
+                        codes::ROUTE_CONFLICT,
+                        format!("color {number} belongs to the library {path}, and is routed again {pes}"),
+                        mine,
+                    )
+                    .label("your route")
+                    .secondary(library, "the library's route")
+                    .help("use another color"),
+                );
+                continue;
+            }
+            let message = format!("color {number} is routed twice {pes}");
             let diagnostic = Diagnostic::new(codes::ROUTE_CONFLICT, message, second);
             cx.emit(if first == second {
                 diagnostic

@@ -63,8 +63,8 @@ impl Wafer {
             sink: Sink::new(),
             options: Options::default(),
             dialect: Dialect::default(),
+            libraries: std::collections::BTreeMap::new(),
             old_spellings: std::collections::BTreeSet::new(),
-            libraries: std::collections::BTreeSet::new(),
         };
         let placed = super::place(&mut cx, &self.plan, &self.typed, &self.programs);
         let faults = cx.sink.diagnostics().iter().map(|fault| fault.message().to_owned());

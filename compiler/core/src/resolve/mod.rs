@@ -4,9 +4,10 @@
 //! has one scope for its own items and one per tile block; host and test blocks live in the
 //! file's scope. Invariant: after this phase every [`Res`] of a name that is evaluated is set.
 
+mod near;
 mod scope;
 
-pub(crate) use scope::edit_distance;
+pub(crate) use near::{edit_distance, nearest};
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

@@ -6,6 +6,7 @@ use dflow_syntax::ast::{
 };
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
+use super::near::nearest;
 use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile};
 use crate::session::Session;
 
@@ -20,6 +21,8 @@ pub(super) struct Walker<'a, 'w> {
     locals: Vec<(Symbol, u32, Span)>,
     /// Where each open block begins in `locals`.
     blocks: Vec<usize>,
+    /// Names of blocks that have ended, for reports.
+    ended: Vec<(Symbol, Span)>,
     next_slot: u32,
     max_slot: u32,
     imports: bool,
@@ -39,6 +42,7 @@ impl<'a, 'w> Walker<'a, 'w> {
             scope: 0,
             locals: Vec::new(),
             blocks: Vec::new(),
+            ended: Vec::new(),
             next_slot: 0,
             max_slot: 0,
             imports: false,
@@ -125,6 +129,7 @@ impl<'a, 'w> Walker<'a, 'w> {
     fn begin(&mut self) {
         self.locals.clear();
         self.blocks.clear();
+        self.ended.clear();
         self.next_slot = 0;
         self.max_slot = 0;
         self.imports = false;
@@ -195,7 +200,8 @@ impl<'a, 'w> Walker<'a, 'w> {
                     name.span,
                 )
                 .label("second declaration")
-                .secondary(first, "first declaration"),
+                .secondary(first, "first declaration")
+                .help("to give the first one a new value, assign to it without `var`"),
             );
         }
         let slot = self.slot();
@@ -213,8 +219,39 @@ impl<'a, 'w> Walker<'a, 'w> {
         for &stmt in &block.stmts {
             self.stmt(stmt);
         }
+        self.unreachable(block);
+        self.end_block(mark);
+    }
+
+    /// Warns of statements behind one that always leaves the block.
+    fn unreachable(&mut self, block: &Block) {
+        let leaves = |&stmt: &StmtId| {
+            matches!(
+                self.file.stmt(stmt),
+                Stmt::Return(_) | Stmt::Break { .. } | Stmt::Continue { .. }
+            )
+        };
+        let Some(at) = block.stmts.iter().position(leaves) else { return };
+        let mut behind = block.stmts[at + 1..].iter();
+        let next = behind.find(|&&stmt| !matches!(self.file.stmt(stmt), Stmt::Empty | Stmt::Error));
+        let Some(&next) = next else { return };
+        let way = self.file.stmt_span(block.stmts[at]);
+        self.cx.emit(
+            Diagnostic::new(
+                codes::UNREACHABLE_CODE,
+                "nothing reaches this statement",
+                self.file.stmt_span(next),
+            )
+            .label("never executed")
+            .secondary(way, "the block is always left here")
+            .help("remove it, or put a condition on what leaves the block"),
+        );
+    }
+
+    /// Takes the names since `mark` out of sight.
+    fn end_block(&mut self, mark: usize) {
         self.blocks.pop();
-        self.locals.truncate(mark);
+        self.ended.extend(self.locals.drain(mark..).map(|(name, _, span)| (name, span)));
     }
 
     fn stmt(&mut self, id: StmtId) {
@@ -240,8 +277,7 @@ impl<'a, 'w> Walker<'a, 'w> {
                 let index = index.as_ref().map_or(NO_SLOT, |index| self.capture(index));
                 self.out.stmt_slots[id.0 as usize] = [elem, index];
                 self.stmt(*body);
-                self.blocks.pop();
-                self.locals.truncate(mark);
+                self.end_block(mark);
             }
             Stmt::While { label: _, inline: _, cond, step, body } => {
                 self.expr(*cond);
@@ -251,8 +287,7 @@ impl<'a, 'w> Walker<'a, 'w> {
                 let mark = self.locals.len();
                 self.blocks.push(mark);
                 self.stmt(*body);
-                self.blocks.pop();
-                self.locals.truncate(mark);
+                self.end_block(mark);
             }
             Stmt::Comptime(block) => self.block(block),
         }
@@ -394,8 +429,7 @@ impl<'a, 'w> Walker<'a, 'w> {
         }
         self.out.tensor_slots[id.0 as usize] = first;
         self.all(indices);
-        self.blocks.pop();
-        self.locals.truncate(mark);
+        self.end_block(mark);
     }
 
     /// Notes the variable at the root of a place whose address is taken.
@@ -422,8 +456,13 @@ impl<'a, 'w> Walker<'a, 'w> {
             let mut diagnostic =
                 Diagnostic::new(codes::UNKNOWN_NAME, format!("`{text}` is not declared"), span)
                     .label("nothing of this name is visible here");
+            let ended = self.ended.iter().rev().find(|(known, _)| *known == name);
             if text == "_" {
                 diagnostic = diagnostic.help("a call may stand alone: its value is dropped");
+            } else if let Some(&(_, declared)) = ended {
+                diagnostic = diagnostic
+                    .secondary(declared, "declared here, in a block that has ended")
+                    .help("declare it in front of that block");
             } else if let Some(help) = foreign_name(&text) {
                 diagnostic = diagnostic.help(help);
             } else if let Some(near) = self.similar(&text) {
@@ -458,12 +497,7 @@ impl<'a, 'w> Walker<'a, 'w> {
         let names =
             locals.chain(decls.map(|decl| decl.name.name)).map(|s| self.cx.names.resolve(s));
         let known = names.chain(PRELUDE_TYPES).chain(PRELUDE_VALUES);
-        let limit = if text.len() < 4 { 1 } else { 2 };
-        known
-            .map(|name| (edit_distance(name, text), name))
-            .filter(|&(distance, _)| distance <= limit && distance < text.len())
-            .min_by_key(|&(distance, _)| distance)
-            .map(|(_, name)| name.to_owned())
+        nearest(text, known).map(str::to_owned)
     }
 }
 
@@ -471,25 +505,6 @@ impl<'a, 'w> Walker<'a, 'w> {
 fn is_int_type(text: &str) -> bool {
     let digits = text.strip_prefix(['i', 'u']).unwrap_or("");
     !digits.is_empty() && digits.len() <= 8 && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Levenshtein distance; long names count as far apart.
-pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    if a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// What to write in place of a word of another language.

@@ -174,6 +174,9 @@ impl Sema<'_, '_> {
 
     fn assign(&mut self, op: Option<BinaryOp>, target: ExprId, value: ExprId, span: Span) -> R<()> {
         let place = self.place(target)?;
+        if !changes(&place) {
+            return Err(self.not_assignable(target, span));
+        }
         let ty = self.place_type(&place);
         let value_span = self.expr_span(value);
         let Some(op) = op else {
@@ -386,6 +389,16 @@ impl Sema<'_, '_> {
     fn continue_stmt(&mut self, label: Option<Ident>, span: Span) -> R<Flow> {
         let at = self.find_label(label, span)?;
         self.next_iteration(at, span)
+    }
+}
+
+/// Whether a place can be assigned to at all.
+fn changes(place: &Place) -> bool {
+    match place {
+        Place::Local { mutable, .. } | Place::Memory { mutable, .. } => *mutable,
+        Place::Slot { .. } => true,
+        Place::Bits { base, .. } => changes(base),
+        Place::Const { .. } | Place::Value(_) => false,
     }
 }
 

@@ -54,7 +54,7 @@ impl Sema<'_, '_> {
         args: &[ExprId],
         span: Span,
     ) -> R<Operand> {
-        self.check_count(params.len(), args.len(), None, span)?;
+        self.check_count(params.len(), args.len(), span)?;
         let mut machine = Vec::new();
         let mut values = Vec::new();
         let result = self.result_argument(ret, span)?;
@@ -133,14 +133,33 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn check_count(&mut self, want: usize, got: usize, name: Option<&str>, span: Span) -> R<()> {
+    fn check_count(&mut self, want: usize, got: usize, span: Span) -> R<()> {
         if want == got {
             return Ok(());
         }
-        let name = name.map_or(String::new(), |name| format!("`{name}` takes "));
-        let message =
-            format!("{name}{want} argument{}, {got} given", if want == 1 { "" } else { "s" });
+        let message = format!("{}, {got} given", counted(want));
         self.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
+    }
+
+    fn check_func_count(&mut self, decl: &FnDecl, name: &str, got: usize, span: Span) -> R<()> {
+        let want = decl.params.len();
+        if want == got {
+            return Ok(());
+        }
+        let message = format!("`{name}` takes {}, {got} given", counted(want));
+        let diagnostic = Diagnostic::new(codes::WRONG_ARGUMENT_COUNT, message, span)
+            .label("this call")
+            .secondary(decl.name.span, "declared here");
+        let missing = decl.params.get(got..).unwrap_or_default().iter();
+        let names: Vec<String> = missing
+            .filter(|param| !param.optional)
+            .filter_map(|param| param.name)
+            .map(|name| format!("`{}`", self.spell(name.name)))
+            .collect();
+        Err(self.report(match names.is_empty() {
+            true => diagnostic,
+            false => diagnostic.help(format!("give {} too", names.join(" and "))),
+        }))
     }
 
     /// A call of a known function.
@@ -162,7 +181,7 @@ impl Sema<'_, '_> {
         }
         let left_out = decl.params.get(args.len()..).unwrap_or_default();
         if left_out.is_empty() || !left_out.iter().all(|param| param.optional) {
-            self.check_count(decl.params.len(), args.len(), Some(&name), span)?;
+            self.check_func_count(&decl, &name, args.len(), span)?;
         }
         let mut operands = Vec::with_capacity(args.len());
         let hints = self.param_hints(func, &decl);
@@ -317,12 +336,12 @@ impl Sema<'_, '_> {
 
     pub(crate) fn no_value<T>(&mut self, decl: &FnDecl) -> R<T> {
         let name = self.spell(decl.name.name);
-        self.fail(
-            codes::MISSING_RETURN,
-            format!("`{name}` can end without returning a value"),
-            decl.name.span,
-            "this function",
-        )
+        let message = format!("`{name}` can end without returning a value");
+        Err(self.report(
+            Diagnostic::new(codes::MISSING_RETURN, message, decl.name.span)
+                .label("this function")
+                .help("end every way through it with `return value;`, also where no `else` is written"),
+        ))
     }
 
     /// Expands an inline function where it is called.
@@ -506,4 +525,8 @@ impl Sema<'_, '_> {
     pub(crate) fn key_text(&self, value: &Value) -> String {
         format!("{:?}", (value.ty, &value.data))
     }
+}
+
+fn counted(n: usize) -> String {
+    format!("{n} argument{}", if n == 1 { "" } else { "s" })
 }

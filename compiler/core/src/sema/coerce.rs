@@ -95,11 +95,24 @@ impl Sema<'_, '_> {
         } else if number(from) && number(to) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("convert it: `@as({to_name}, {value})`"));
+        } else if self.points_to(from, to) {
+            let value = self.source_of(span);
+            diagnostic = diagnostic.help(format!("take its address: `&{value}`"));
         } else if to == common.bool && self.types.is_int(from) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("compare it: `{value} != 0`"));
         }
         Err(self.report(diagnostic))
+    }
+
+    /// Whether the address of a value is what the pointer type wants.
+    fn points_to(&self, from: TypeId, to: TypeId) -> bool {
+        let Type::Pointer { pointee, .. } = *self.types.get(to) else { return false };
+        let elem = match self.types.get(from) {
+            Type::Array { elem, .. } => Some(*elem),
+            _ => None,
+        };
+        pointee == from || elem == Some(pointee)
     }
 
     /// An expression as it is written, if it is short.
@@ -297,14 +310,39 @@ impl Sema<'_, '_> {
         let result = match ops::convert(&self.types, from, to, implicit, scalar) {
             Ok(result) => result,
             Err((code, message)) => {
-                let name = self.type_name(to);
-                let message = format!("as `{name}`: {message}");
-                return self.fail(code, message, span, "this value");
+                return self.unfit(to, code, message, scalar, span);
             }
         };
         // A node that has no value for another PE fails the guards and slots that use it there.
         let prov = self.derive(&value, |arg| Node::Convert { from, to, implicit, arg });
         Ok(Value { ty: to, data: result.data(), prov })
+    }
+
+    /// A value that its type does not hold.
+    fn unfit<T>(
+        &mut self,
+        to: TypeId,
+        code: dflow_syntax::Code,
+        message: String,
+        scalar: super::value::Scalar,
+        span: Span,
+    ) -> R<T> {
+        let name = self.type_name(to);
+        let range = ops::int_range(&self.types, to);
+        let (super::value::Scalar::Int(value), Some((low, high))) = (scalar, range) else {
+            return self.fail(code, format!("as `{name}`: {message}"), span, "this value");
+        };
+        let message = format!("{value} does not fit `{name}`, which holds {low} to {high}");
+        let mut diagnostic = Diagnostic::new(code, message, span).label("this value");
+        let wider = [("u16", 16, false), ("i16", 15, true), ("u32", 32, false), ("i32", 31, true)];
+        let holds = |&&(_, bits, signed): &&(&str, u32, bool)| {
+            let least = if signed { -(1_i128 << bits) } else { 0 };
+            (signed || low == 0) && value >= least && value < 1_i128 << bits
+        };
+        if let Some((wider, _, _)) = wider.iter().find(holds).filter(|_| high > 1) {
+            diagnostic = diagnostic.help(format!("`{wider}` holds it"));
+        }
+        Err(self.report(diagnostic))
     }
 
     /// An untyped number gets a type for a variable: none is guessed for integers.
@@ -321,7 +359,10 @@ impl Sema<'_, '_> {
                 span,
             )
             .label("its value is an untyped number")
-            .help("give the variable a type, such as `: i16` or `: f32`"),
+            .help(match value.ty == common.comptime_float {
+                true => "give the variable a type, such as `: f32`",
+                false => "give the variable a type, such as `: i16`",
+            }),
         ))
     }
 

@@ -18,27 +18,36 @@ struct Branch {
     span: Span,
 }
 
+/// Which type the value of a construct should have.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish {
+    /// Needed by the surroundings: all branches become it.
+    pub(crate) hint: Option<TypeId>,
+    /// Made of the value by `@as`: untyped numbers take it.
+    pub(crate) wanted: Option<TypeId>,
+}
+
 impl Sema<'_, '_> {
     pub(crate) fn if_expr(
         &mut self,
         cond: ExprId,
         then: ExprId,
         otherwise: Option<ExprId>,
-        hint: Option<TypeId>,
+        wish: Wish,
         span: Span,
     ) -> R<Operand> {
         match self.condition(cond)? {
-            Ok(true) => self.expr(then, hint),
+            Ok(true) => self.wished(then, wish),
             Ok(false) => match otherwise {
-                Some(otherwise) => self.expr(otherwise, hint),
+                Some(otherwise) => self.wished(otherwise, wish),
                 None => Ok(self.void_operand()),
             },
             Err(cond) => {
-                let mut branches = vec![self.branch(then, hint)?];
+                let mut branches = vec![self.branch(then, wish)?];
                 if let Some(otherwise) = otherwise {
-                    branches.push(self.branch(otherwise, hint)?);
+                    branches.push(self.branch(otherwise, wish)?);
                 }
-                let (mut lists, result) = self.join(branches, hint, span)?;
+                let (mut lists, result) = self.join(branches, wish, span)?;
                 let otherwise = if lists.len() > 1 { lists.remove(1) } else { Vec::new() };
                 let then = lists.remove(0);
                 self.emit(StmtKind::If { cond, then, otherwise }, span);
@@ -48,18 +57,18 @@ impl Sema<'_, '_> {
     }
 
     /// An expression as a run-time branch of its own.
-    fn branch(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Branch> {
+    fn branch(&mut self, id: ExprId, wish: Wish) -> R<Branch> {
         let span = self.expr_span(id);
         self.open_list();
         self.frame_mut().depth += 1;
-        let value = self.branch_value(id, hint);
+        let value = self.branch_value(id, wish);
         self.frame_mut().depth -= 1;
         let stmts = self.close_list();
         Ok(Branch { stmts, value: value?, span })
     }
 
     /// The value of a branch; none if control leaves the construct in it.
-    fn branch_value(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Option<Operand>> {
+    fn branch_value(&mut self, id: ExprId, wish: Wish) -> R<Option<Operand>> {
         let file = std::rc::Rc::clone(&self.frame().file);
         match file.file.expr(id) {
             Ast::Block { label: None, block } => {
@@ -75,18 +84,23 @@ impl Sema<'_, '_> {
                     ),
                 }
             }
-            _ => self.expr(id, hint).map(Some),
+            _ => self.wished(id, wish).map(Some),
         }
+    }
+
+    fn wished(&mut self, id: ExprId, wish: Wish) -> R<Operand> {
+        self.wanted = wish.wanted;
+        self.expr(id, wish.hint)
     }
 
     /// Gives the branches of a construct one value: each writes a common temporary.
     fn join(
         &mut self,
         branches: Vec<Branch>,
-        hint: Option<TypeId>,
+        wish: Wish,
         span: Span,
     ) -> R<(Vec<Vec<Stmt>>, Operand)> {
-        let ty = self.peer_type(&branches, hint, span)?;
+        let ty = self.peer_type(&branches, wish, span)?;
         let Some(ty) = ty else {
             return Ok((branches.into_iter().map(|branch| branch.stmts).collect(), Operand::Void));
         };
@@ -107,12 +121,7 @@ impl Sema<'_, '_> {
     }
 
     /// The type that all branch values can take; `None` if they have none.
-    fn peer_type(
-        &mut self,
-        branches: &[Branch],
-        hint: Option<TypeId>,
-        span: Span,
-    ) -> R<Option<TypeId>> {
+    fn peer_type(&mut self, branches: &[Branch], wish: Wish, span: Span) -> R<Option<TypeId>> {
         let void = self.types.common.void;
         let types: Vec<TypeId> = branches
             .iter()
@@ -122,7 +131,7 @@ impl Sema<'_, '_> {
         if types.is_empty() || types.iter().all(|&ty| ty == void) {
             return Ok(None);
         }
-        if let Some(hint) = hint {
+        if let Some(hint) = wish.hint {
             return Ok(Some(hint));
         }
         let untyped = |ty: &TypeId| {
@@ -137,7 +146,12 @@ impl Sema<'_, '_> {
                 Some(old) => return self.mismatch(ty, old, span),
             };
         }
-        match chosen {
+        let floats = types.contains(&self.types.common.comptime_float);
+        let wanted = match wish.wanted {
+            Some(ty) if self.types.is_int(ty) && floats => Some(self.types.common.f32),
+            other => other,
+        };
+        match chosen.or(wanted) {
             Some(ty) => Ok(Some(ty)),
             None => Err(self.report(
                 Diagnostic::new(
@@ -402,22 +416,22 @@ impl Sema<'_, '_> {
         &mut self,
         subject: ExprId,
         prongs: &[Prong],
-        hint: Option<TypeId>,
+        wish: Wish,
         span: Span,
     ) -> R<Operand> {
         let operand = self.expr(subject, None)?;
         if let Operand::Const(value) = &operand {
             return match self.chosen(value, prongs, span)? {
-                Some(prong) => self.expr(prong.body, hint),
+                Some(prong) => self.wished(prong.body, wish),
                 None => Ok(self.void_operand()),
             };
         }
         let (value, machine, all) = self.switch_parts(operand, prongs, span)?;
         let mut branches = Vec::with_capacity(prongs.len());
         for prong in prongs {
-            branches.push(self.branch(prong.body, hint)?);
+            branches.push(self.branch(prong.body, wish)?);
         }
-        let (lists, result) = self.join(branches, hint, span)?;
+        let (lists, result) = self.join(branches, wish, span)?;
         let (mut cases, mut otherwise) = (Vec::new(), Vec::new());
         for ((prong, values), list) in prongs.iter().zip(all).zip(lists) {
             match prong.cases.is_empty() {

@@ -8,6 +8,7 @@ use dflow_syntax::ast::{BinaryOp, Expr as Ast, ExprId, UnaryOp};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::typed;
+use super::control::Wish;
 use super::ops;
 use super::place::Place;
 use super::types::{Type, TypeId};
@@ -23,6 +24,7 @@ impl Sema<'_, '_> {
         let file = Rc::clone(&self.frame().file);
         let span = file.file.expr_span(id);
         self.step(span)?;
+        let wanted = self.wanted.take();
         match file.file.expr(id) {
             Ast::Error => Err(self.poisoned()),
             Ast::Int(value) => self.int_literal(*value, span),
@@ -59,8 +61,12 @@ impl Sema<'_, '_> {
                 self.need_const(operand, span).map(Operand::Const)
             }
             Ast::Block { label, block } => self.block_expr(*label, block, hint, span),
-            Ast::If { cond, then, otherwise } => self.if_expr(*cond, *then, *otherwise, hint, span),
-            Ast::Switch { subject, prongs } => self.switch_expr(*subject, prongs, hint, span),
+            Ast::If { cond, then, otherwise } => {
+                self.if_expr(*cond, *then, *otherwise, Wish { hint, wanted }, span)
+            }
+            Ast::Switch { subject, prongs } => {
+                self.switch_expr(*subject, prongs, Wish { hint, wanted }, span)
+            }
             Ast::StructLiteral { fields } => self.struct_literal(fields, hint, span),
             Ast::TupleLiteral { elems } => self.tuple_literal(elems, hint, span),
             Ast::TypedStruct { ty, fields } => self.typed_struct(*ty, fields, span),
@@ -279,8 +285,16 @@ impl Sema<'_, '_> {
     fn mixed<T>(&mut self, op: BinaryOp, left: TypeId, right: TypeId, span: Span) -> R<T> {
         let pointer = |ty| matches!(self.types.get(ty), Type::Pointer { .. });
         let pointers = pointer(left) || pointer(right);
+        let behind = |ty| match *self.types.get(ty) {
+            Type::Pointer { many: false, pointee, .. } => {
+                self.types.is_int(pointee) || self.types.is_float(pointee)
+            }
+            _ => false,
+        };
+        let one = behind(left) || behind(right);
         let (left, right) = (self.type_name(left), self.type_name(right));
         let help = match pointers {
+            true if one => "the value that a pointer points to is `pointer.*`".to_owned(),
             true => {
                 "pointers do not take arithmetic: index one, `p[i]`, or point elsewhere, `&a[i]`"
                     .to_owned()
@@ -335,6 +349,12 @@ impl Sema<'_, '_> {
             Type::ComptimeString if op == BinaryOp::Add => "join strings with `@strcat(a, b)`",
             Type::Bool if op == BinaryOp::BitAnd => "write `and`",
             Type::Bool if op == BinaryOp::BitOr => "write `or`",
+            Type::Float(_) if op == BinaryOp::Rem => {
+                "for floats it is `x - y * math.floor(x / y)`, with `<math>`"
+            }
+            _ if self.types.is_dsd(ty) => {
+                "descriptors are operands of vector operations, such as `@fadds(to, a, b)`"
+            }
             Type::Pointer { .. } => {
                 "pointers do not take arithmetic: index one, `p[i]`, or point elsewhere, `&a[i]`"
             }

@@ -20,7 +20,8 @@ impl Sema<'_, '_> {
                 if dims.len() != indices.len() {
                     let (given, needed) = (indices.len(), dims.len());
                     let many = if given == 1 { "index" } else { "indices" };
-                    let message = format!("{given} {many} for {needed} dimensions");
+                    let dimensions = if needed == 1 { "dimension" } else { "dimensions" };
+                    let message = format!("{given} {many} for {needed} {dimensions}");
                     let mut diagnostic =
                         Diagnostic::new(codes::NOT_INDEXABLE, message, span).label("indexed here");
                     if given < needed {
@@ -60,12 +61,13 @@ impl Sema<'_, '_> {
             Type::Struct(info) if info.tuple => self.tuple_element(base, indices, span),
             _ => {
                 let name = self.type_name(ty);
-                self.fail(
-                    codes::NOT_INDEXABLE,
-                    format!("a value of type `{name}` has no elements"),
-                    span,
-                    "indexed here",
-                )
+                let message = format!("a value of type `{name}` has no elements");
+                let diagnostic =
+                    Diagnostic::new(codes::NOT_INDEXABLE, message, span).label("indexed here");
+                Err(self.report(match self.types.is_dsd(ty) {
+                    true => diagnostic.help("index the array that the descriptor is about"),
+                    false => diagnostic,
+                }))
             }
         }
     }
@@ -98,12 +100,25 @@ impl Sema<'_, '_> {
             return Ok(operand);
         }
         let (name, span) = (self.type_name(ty), self.expr_span(index));
-        self.fail(
-            codes::TYPE_MISMATCH,
-            format!("an index is an integer, this is `{name}`"),
-            span,
-            "not an integer",
-        )
+        let message = format!("an index is an integer, this is `{name}`");
+        let diagnostic =
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span).label("not an integer");
+        let source = self.source_of(span);
+        Err(self.report(match self.types.is_float(ty) {
+            true => diagnostic.help(format!("convert it: `@as(u16, {source})`")),
+            false => diagnostic,
+        }))
+    }
+
+    fn outside<T>(&mut self, index: i128, dim: u64, span: Span) -> R<T> {
+        let elements = if dim == 1 { "element" } else { "elements" };
+        let message = format!("index {index} is outside an array of {dim} {elements}");
+        let diagnostic =
+            Diagnostic::new(codes::INDEX_OUT_OF_RANGE, message, span).label("outside the array");
+        Err(self.report(match dim {
+            0 => diagnostic,
+            _ => diagnostic.help(format!("the last index is {}", dim - 1)),
+        }))
     }
 
     fn array_element(
@@ -125,13 +140,7 @@ impl Sema<'_, '_> {
                     match u64::try_from(index).ok().filter(|&index| index < dims[at]) {
                         Some(index) => known += index * scale,
                         None => {
-                            let message = format!("index {index} of an array of {}", dims[at]);
-                            return self.fail(
-                                codes::INDEX_OUT_OF_RANGE,
-                                message,
-                                index_span,
-                                "outside the array",
-                            );
+                            return self.outside(index, dims[at], index_span);
                         }
                     }
                 }

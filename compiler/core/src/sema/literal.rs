@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use dflow_ir::program::Profile;
 use dflow_syntax::ast::{BinaryOp, Expr as Ast, ExprId, FieldInit, Ident, UnaryOp};
-use dflow_syntax::{Span, Symbol, codes};
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::address::Address;
 use super::types::{StructType, Type, TypeId};
@@ -148,9 +148,16 @@ impl Sema<'_, '_> {
         for field in fields {
             let at = info.fields.iter().position(|&(name, _)| name == field.name.name);
             let Some(at) = at else {
-                let (name, ty) = (self.spell(field.name.name), self.type_name(ty));
+                let name = self.spell(field.name.name);
+                let near = self.near_field(ty, &name);
+                let ty = self.type_name(ty);
                 let message = format!("`{ty}` has no field `{name}`");
-                return self.fail(codes::UNKNOWN_FIELD, message, field.name.span, "given here");
+                let diagnostic = Diagnostic::new(codes::UNKNOWN_FIELD, message, field.name.span)
+                    .label("given here");
+                return Err(self.report(match near {
+                    Some(near) => diagnostic.help(near),
+                    None => diagnostic,
+                }));
             };
             if given[at].is_some() {
                 let name = self.spell(field.name.name);
@@ -172,7 +179,11 @@ impl Sema<'_, '_> {
             let Some(operand) = operand else {
                 let name = self.spell(name);
                 let message = format!("the field `{name}` has no value");
-                return self.fail(codes::MISSING_FIELD, message, span, "this literal");
+                return Err(self.report(
+                    Diagnostic::new(codes::MISSING_FIELD, message, span)
+                        .label("this literal")
+                        .help(format!("add `.{name} = …`")),
+                ));
             };
             operands.push(operand);
         }
@@ -258,8 +269,7 @@ impl Sema<'_, '_> {
         let (pointer, elem, dims) = self.tensor_base(base, span)?;
         let dims = if dims.is_empty() { vec![0; 1] } else { dims };
         if dims.len() != indices.len() {
-            let message = format!("{} indices for {} dimensions", indices.len(), dims.len());
-            return self.fail(codes::INVALID_DSD, message, span, "this tensor access");
+            return self.tensor_rank(indices.len(), dims.len(), base, span);
         }
         let first = self.frame().file.tensor_slots[id.0 as usize];
         for at in 0..vars.len() as u32 {
@@ -278,6 +288,26 @@ impl Sema<'_, '_> {
             offset = self.binary_values(BinaryOp::Add, &offset, &term, span)?;
         }
         self.tensor_value(pointer, elem, offset, &strides, sizes)
+    }
+
+    fn tensor_rank<T>(&mut self, given: usize, dims: usize, base: ExprId, span: Span) -> R<T> {
+        let base_span = self.expr_span(base);
+        let name = self.source_of(base_span);
+        let plural =
+            |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+        let message = format!(
+            "`{name}` has {}, {} given",
+            plural(dims, "dimension", "dimensions"),
+            plural(given, "index is", "indices are")
+        );
+        let diagnostic =
+            Diagnostic::new(codes::INVALID_DSD, message, span).label("this tensor access");
+        Err(self.report(match (given, dims) {
+            (1, 2) => diagnostic.help(format!("one row: `|j|{{columns}} -> {name}[row, j]`")).help(
+                format!("the whole, with `mem4d_dsd`: `|i, j|{{rows, columns}} -> {name}[i, j]`"),
+            ),
+            _ => diagnostic.help("give one index for each dimension of the array"),
+        }))
     }
 
     fn tensor_value(
@@ -395,12 +425,15 @@ impl Sema<'_, '_> {
     fn affine_product(&mut self, a: Affine, b: Affine, span: Span) -> R<Affine> {
         let (linear, factor) = if b.coefficients.iter().all(|&c| c == 0) { (a, b) } else { (b, a) };
         if factor.coefficients.iter().any(|&c| c != 0) {
-            return self.fail(
-                codes::INVALID_DSD,
-                "the index is not affine: two induction variables are multiplied",
-                span,
-                "this product",
-            );
+            return Err(self.report(
+                Diagnostic::new(
+                    codes::INVALID_DSD,
+                    "the index is not affine: two induction variables are multiplied",
+                    span,
+                )
+                .label("this product")
+                .help("an index is a sum of variables times constants, such as `a[2 * i + 1]`; use a loop for anything else"),
+            ));
         }
         let constant =
             self.binary_values(BinaryOp::Mul, &linear.constant, &factor.constant, span)?;

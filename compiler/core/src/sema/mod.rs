@@ -10,6 +10,7 @@
 //! what it touches; values that differ between PEs decide nothing unless a guard is recorded.
 
 pub(crate) mod address;
+mod advice;
 mod block;
 mod call;
 mod coerce;
@@ -72,8 +73,12 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) step_limit: u64,
     /// Params of the layout that the caller gave as text.
     pub(crate) given: Vec<crate::params::Given>,
+    /// What `@as` makes of the branches of the expression about to be read.
+    pub(crate) wanted: Option<TypeId>,
     /// Pointer types around the type being read: there a struct may name itself.
     pub(crate) behind_pointer: u32,
+    /// Declarations being evaluated, outermost first, and who needed them.
+    pub(crate) busy: Vec<(ModuleId, u32, Span)>,
     /// What stands for structs that name themselves, by the place of their declaration.
     pub(crate) pending: FxHashMap<(u32, u32, u32), TypeId>,
     /// Builtins by name, as far as they were asked for.
@@ -235,7 +240,9 @@ impl<'a, 'w> Sema<'a, 'w> {
             steps: 0,
             step_limit,
             given: Vec::new(),
+            wanted: None,
             behind_pointer: 0,
+            busy: Vec::new(),
             pending: FxHashMap::default(),
             builtins: FxHashMap::default(),
         }
@@ -364,12 +371,12 @@ impl<'a, 'w> Sema<'a, 'w> {
         // one after the other.
         self.steps = 0;
         self.step_limit = 10_000;
-        self.fail(
-            codes::COMPTIME_LIMIT,
-            format!("compile-time evaluation took more than {limit} steps"),
-            span,
-            "still running here",
-        )
+        let message = format!("compile-time evaluation took more than {limit} steps");
+        Err(self.report(
+            Diagnostic::new(codes::COMPTIME_LIMIT, message, span)
+                .label("still running here")
+                .help("does anything end this loop?"),
+        ))
     }
 
     /// The scalar in a value that decides something: on other PEs it must be the same.

@@ -21,6 +21,8 @@ pub(crate) struct Module {
     /// Put before names in reports; empty for programs' own modules.
     pub(crate) prefix: String,
     pub(crate) params: Vec<(Symbol, Value, Span)>,
+    /// The `@import_module` that made it, if one did.
+    pub(crate) imported: Option<Span>,
     pub(crate) decls: Vec<DeclState>,
     /// Which program it belongs to: 0 is the layout.
     pub(crate) owner: u32,
@@ -64,6 +66,7 @@ impl Sema<'_, '_> {
             parent,
             prefix,
             params,
+            imported: None,
             decls: vec![DeclState::Todo; count],
             owner,
         });
@@ -288,7 +291,9 @@ impl Sema<'_, '_> {
                 self.modules[module.0 as usize].decls[decl as usize] = DeclState::Busy;
                 // A declaration's own evaluation starts a new story.
                 let trace = std::mem::take(&mut self.trace);
+                self.busy.push((module, decl, span));
                 let result = self.variable(module, var, declared.frame, span);
+                self.busy.pop();
                 self.trace = trace;
                 result
             }
@@ -309,22 +314,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn on_itself<T>(&mut self, module: ModuleId, decl: u32, span: Span) -> R<T> {
-        let name = self.decl_name(module, decl);
-        let message = format!("the value of `{name}` depends on itself");
-        let mut diagnostic = Diagnostic::new(codes::COMPTIME_LIMIT, message, span)
-            .label("needed here before it is known");
-        self.behind_pointer += 1;
-        if self.struct_under_way(module, decl).is_some() {
-            let help = format!("a struct can hold pointers to its own kind: `*{name}`");
-            diagnostic = diagnostic.help(help);
-        }
-        self.behind_pointer -= 1;
-        Err(self.report(diagnostic))
-    }
-
     /// The struct that a declaration makes, while it is evaluated.
-    fn struct_under_way(&mut self, module: ModuleId, decl: u32) -> Option<TypeId> {
+    pub(crate) fn struct_under_way(&mut self, module: ModuleId, decl: u32) -> Option<TypeId> {
         let own = &self.modules[module.0 as usize];
         let file = self.files.get(own.source);
         let DeclKind::Var(var) = &file.scopes[own.scope as usize].decls[decl as usize].kind else {
@@ -365,11 +356,10 @@ impl Sema<'_, '_> {
                 if let Some((_, value, span)) = given
                     .filter(|(_, value, _)| !(sema.is_left_out(value.ty, ty) && var.init.is_some()))
                 {
-                    let value = sema.param_value(value, ty, span)?;
-                    return Ok(DeclState::Const(value));
+                    return sema.param_value(var, value, ty, span).map(DeclState::Const);
                 }
                 if var.init.is_none() {
-                    return sema.missing_param(var, used);
+                    return sema.missing_param(module, var, used);
                 }
             }
             sema.initialised(var, ty)
@@ -383,8 +373,17 @@ impl Sema<'_, '_> {
     }
 
     /// A given param as its declared type; colors may be given by their numbers.
-    fn param_value(&mut self, value: Value, ty: Option<TypeId>, span: Span) -> R<Value> {
+    fn param_value(
+        &mut self,
+        var: &VarDecl,
+        value: Value,
+        ty: Option<TypeId>,
+        span: Span,
+    ) -> R<Value> {
         let Some(ty) = ty else { return Ok(value) };
+        if self.never_converts(value.ty, ty) {
+            return self.param_mismatch(var, value.ty, ty, span);
+        }
         if ty == self.types.common.color && self.types.is_int(value.ty) {
             let color = crate::builtins::color_value(self, &value, span)?;
             return Ok(Value::int(ty, color.index().into()));
@@ -392,12 +391,48 @@ impl Sema<'_, '_> {
         self.coerce_value(value, ty, span)
     }
 
-    fn missing_param<T>(&mut self, var: &VarDecl, used: Span) -> R<T> {
+    /// Whether no value of one plain type becomes one of the other.
+    fn never_converts(&self, from: TypeId, to: TypeId) -> bool {
+        let common = &self.types.common;
+        let number = |ty| self.types.is_int(ty) || self.types.is_float(ty);
+        self.types.is_float(from) && self.types.is_int(to)
+            || number(from) && to == common.bool
+            || from == common.bool && number(to)
+            || from == common.comptime_string && to != from
+    }
+
+    fn param_mismatch<T>(&mut self, var: &VarDecl, from: TypeId, to: TypeId, span: Span) -> R<T> {
+        let (name, from) = (self.spell(var.name.name), self.type_name(from));
+        let message =
+            format!("param `{name}` has type `{}`, and is given a `{from}`", self.type_name(to));
+        Err(self.report(
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+                .label("given here")
+                .secondary(var.name.span, "declared here"),
+        ))
+    }
+
+    fn missing_param<T>(&mut self, module: ModuleId, var: &VarDecl, used: Span) -> R<T> {
         let name = self.spell(var.name.name);
         let flag = match self.cx.options.only_layout_params {
             true => format!("--params={name}:…"),
             false => format!("--set {name}=…"),
         };
+        let library = self.cx.in_library(var.name.span);
+        let import = self.modules[module.0 as usize].imported.filter(|_| library);
+        if let Some(import) = import {
+            let path = self.cx.file_name(var.name.span.file);
+            return Err(self.report(
+                Diagnostic::new(
+                    codes::MISSING_PARAM,
+                    format!("param `{name}` of {path} has no value"),
+                    import,
+                )
+                .label("imported here")
+                .secondary(var.name.span, "declared without a default")
+                .help(format!("import it with its params, `@import_module(path, params)`: `.{name}` is one of them")),
+            ));
+        }
         Err(self.report(
             Diagnostic::new(codes::MISSING_PARAM, format!("param `{name}` has no value"), used)
                 .label("used here")
@@ -543,13 +578,7 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<super::place::Place> {
         let Some(decl) = self.member(module, name) else {
-            let text = self.spell(name);
-            return self.fail(
-                codes::UNKNOWN_FIELD,
-                format!("the module has no member `{text}`"),
-                span,
-                "asked for here",
-            );
+            return self.unknown_member(module, name, span);
         };
         self.decl_place(module, decl, span)
     }

@@ -260,6 +260,8 @@ impl Sema<'_, '_> {
         .label("asked for here");
         if field == "len" {
             diagnostic = diagnostic.help("the length of an array type is `@element_count(T)`");
+        } else if let Some(near) = self.near_field(ty, &field) {
+            diagnostic = diagnostic.help(near);
         }
         Err(self.report(diagnostic))
     }
@@ -270,13 +272,14 @@ impl Sema<'_, '_> {
         {
             return Ok(Value::int(ty, value));
         }
-        let (ty, field) = (self.type_name(ty), self.spell(name));
-        self.fail(
-            codes::UNKNOWN_FIELD,
-            format!("the type `{ty}` has no member `{field}`"),
-            span,
-            "asked for here",
-        )
+        let (type_name, field) = (self.type_name(ty), self.spell(name));
+        let message = format!("the type `{type_name}` has no member `{field}`");
+        let diagnostic =
+            Diagnostic::new(codes::UNKNOWN_FIELD, message, span).label("asked for here");
+        Err(self.report(match self.near_field(ty, &field) {
+            Some(near) => diagnostic.help(near),
+            None => diagnostic,
+        }))
     }
 
     fn slice_member(&mut self, base: Place, elem: TypeId, name: Symbol, span: Span) -> R<Place> {
@@ -520,11 +523,24 @@ impl Sema<'_, '_> {
                 "not visible here",
             );
         }
-        self.fail(
-            codes::NOT_COMPTIME,
-            format!("`{name}` is a variable: its value is known only at run time"),
-            span,
-            "needed at compile time here",
-        )
+        let own = &self.modules[module.0 as usize];
+        let declared =
+            self.files.get(own.source).scopes[own.scope as usize].decls[decl as usize].name.span;
+        let array = match &own.decls[decl as usize] {
+            super::module::DeclState::Var { ty, .. } => {
+                matches!(self.types.get(*ty), Type::Array { .. })
+            }
+            _ => false,
+        };
+        let message = format!("`{name}` is a variable: its value is known only at run time");
+        Err(self.report(
+            Diagnostic::new(codes::NOT_COMPTIME, message, span)
+                .label("needed at compile time here")
+                .secondary(declared, "declared here")
+                .help(match array {
+                    true => format!("its address is known: `&{name}`"),
+                    false => "declare it with `const` or `param`, if it never changes".to_owned(),
+                }),
+        ))
     }
 }

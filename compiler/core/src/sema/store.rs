@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::{Diagnostic, Span, codes};
+use dflow_syntax::{Span, codes};
 
 use super::address::{Address, AddressBase};
 use super::place::Place;
@@ -49,11 +49,7 @@ impl Sema<'_, '_> {
             Place::Local { mutable: false, .. }
             | Place::Memory { mutable: false, .. }
             | Place::Const { .. }
-            | Place::Value(_) => Err(self.report(
-                Diagnostic::new(codes::NOT_ASSIGNABLE, "this cannot be assigned to", span)
-                    .label("a constant, a parameter, behind a `const` pointer, or no place")
-                    .help("declare it with `var`; copy a parameter into a variable"),
-            )),
+            | Place::Value(_) => Err(self.no_variable(span)),
         }
     }
 

@@ -363,6 +363,14 @@ impl TypePool {
         )
     }
 
+    /// Descriptor of a vector.
+    pub(crate) fn is_dsd(&self, id: TypeId) -> bool {
+        matches!(
+            self.get(id),
+            Type::Mem1dDsd | Type::Mem4dDsd | Type::FabinDsd | Type::FaboutDsd | Type::CircbufDsd
+        )
+    }
+
     /// Signed integer (floats and the rest count as unsigned).
     pub(crate) fn is_signed(&self, id: TypeId) -> bool {
         match self.get(id) {

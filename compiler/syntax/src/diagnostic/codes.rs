@@ -156,6 +156,7 @@ codes! {
     // Comptime.
     NOT_COMPTIME "not-comptime" Error "a value needed at compile time that is known only at run time";
     COMPTIME_LIMIT "comptime-limit" Error "compile-time evaluation that does not end";
+    DEPENDS_ON_ITSELF "depends-on-itself" Error "declarations that need one another's values";
     COMPTIME_OVERFLOW "comptime-overflow" Error "compile-time arithmetic that leaves its type";
     DIVIDE_BY_ZERO "divide-by-zero" Error "compile-time division by zero";
     RECURSION_LIMIT "recursion-limit" Error "calls nested deeper than the compiler follows";
@@ -175,6 +176,8 @@ codes! {
     NOT_SUPPORTED "not-supported" Error "something the language has and this compiler does not do yet";
     WRONG_QUEUE "wrong-queue" Error "an input queue where an output queue is needed, or the reverse";
     INVALID_DSD "invalid-dsd" Error "a descriptor that cannot be made or used this way";
+    ASYNC_RESULT "async-result" Warning "the result of an asynchronous operation, read before it is there";
+    ASYNC_LOCAL "async-local" Warning "an asynchronous operation on a variable that is gone before it ends";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
     SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";
@@ -215,8 +218,6 @@ codes! {
 
     // Host and test blocks.
     HOST_DUPLICATE "host-duplicate" Error "a program with two host blocks";
-    HOST_MISSING "host-missing" Error "a program without a host block where one is needed";
-    HOST_INPUT_MISSING "host-input-missing" Error "an input that the host block reads and the command line does not give";
     HOST_TYPE "host-type" Error "a host value whose element type or shape does not fit";
     HOST_SYMBOL "host-symbol" Error "a symbol that the host names and the program does not export";
     TEST_DUPLICATE "test-duplicate" Error "two tests of one name";

@@ -85,7 +85,12 @@ fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str)
     let value = sema.need_const(operand, span)?;
     if value.ty == other {
         let message = format!("`.{name}` of {what} is a queue of the other direction");
-        return sema.fail(codes::WRONG_QUEUE, message, span, "this queue");
+        return Err(sema.report(
+            Diagnostic::new(codes::WRONG_QUEUE, message, span).label("this queue").help(format!(
+                "write `@get_{name}(n)`: {} words through it",
+                if input { "the PE receives" } else { "the PE sends" }
+            )),
+        ));
     }
     match sema.fix_int(&value) {
         Some(queue) if value.ty == want => Ok(queue as u8),

@@ -207,7 +207,17 @@ pub(super) fn required(
         Some(found) => Ok(found),
         None => {
             let message = format!("{what} needs `.{name}`");
-            sema.fail(codes::INVALID_DSD, message, options.span, "it is not given here")
+            let diagnostic = Diagnostic::new(codes::INVALID_DSD, message, options.span)
+                .label("it is not given here");
+            Err(sema.report(match name {
+                "extent" => diagnostic.help("write `.extent = n`, the number of elements"),
+                "base_address" => diagnostic.help(
+                    "write `.tensor_access = |i|{n} -> array[i]`, or `.base_address = &array`",
+                ),
+                "input_queue" => diagnostic.help("write `.input_queue = @get_input_queue(n)`"),
+                "output_queue" => diagnostic.help("write `.output_queue = @get_output_queue(n)`"),
+                _ => diagnostic,
+            }))
         }
     }
 }

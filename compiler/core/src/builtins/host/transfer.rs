@@ -141,8 +141,9 @@ fn check_rect(sema: &mut Sema<'_, '_>, parts: &Parts, span: Span) -> R<()> {
             let message = match size {
                 Some(0) => format!("the rectangle has no {what}"),
                 _ => format!(
-                    "the rectangle covers {what} {start} to {}, the program has {limit} {what}",
-                    end - 1
+                    "the rectangle covers {what} {start} to {}, and the program's last is {}",
+                    end - 1,
+                    limit - 1
                 ),
             };
             return sema.fail(codes::OUTSIDE_RECTANGLE, message, span, "this rectangle");
@@ -168,6 +169,9 @@ fn exported(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(u32, PlanExport, Span)> 
     let mut diagnostic = Diagnostic::new(codes::HOST_SYMBOL, message, span).label("named here");
     if let Some(near) = near {
         diagnostic = diagnostic.help(near);
+    } else if !exports.is_empty() && exports.len() <= 12 {
+        let known: Vec<&str> = exports.keys().map(String::as_str).collect();
+        diagnostic = diagnostic.help(format!("it declares {}", known.join(", ")));
     }
     Err(sema.report(diagnostic))
 }
@@ -217,7 +221,11 @@ pub(crate) fn copy_in(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         let wanted = type_of(sema, element);
         let (wanted, given) = (sema.type_name(wanted), sema.type_name(slice.elem));
         let message = format!("the mesh's elements are `{wanted}`, these are `{given}`");
-        return sema.fail(codes::HOST_TYPE, message, span, "of another element type");
+        return Err(sema.report(
+            Diagnostic::new(codes::HOST_TYPE, message, span)
+                .label("of another element type")
+                .help(format!("make the values as `{wanted}`: `@alloc({wanted}, n)`")),
+        ));
     }
     args.extend([slice.ptr, slice.len]);
     perform(sema, HostOp::CopyIn { export, ty: element.ty }, &[], args, call.span);

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use dflow_ir::scalar::{self, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
+use dflow_syntax::ast::Expr as Ast;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use crate::builtins::Call;
@@ -18,7 +19,16 @@ use crate::typed::{Expr, ExprKind, StmtKind};
 pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.type_expr(call.args[0])?;
     let span = sema.expr_span(call.args[1]);
-    let operand = sema.expr(call.args[1], Some(ty))?;
+    let file = Rc::clone(&sema.frame().file);
+    let number = sema.types.is_int(ty) || sema.types.is_float(ty);
+    let operand = match file.file.expr(call.args[1]) {
+        // Branches have a type of their own; what has none takes the one that is made.
+        Ast::If { .. } | Ast::Switch { .. } if number => {
+            sema.wanted = Some(ty);
+            sema.expr(call.args[1], None)?
+        }
+        _ => sema.expr(call.args[1], Some(ty))?,
+    };
     sema.convert(operand, ty, span)
 }
 

@@ -10,7 +10,7 @@ pub(super) mod settings;
 use dflow_ir::dsd::op::{DsdOp, OpRow, RowState};
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
-use dflow_syntax::{Span, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::here;
 use super::table::Where;
@@ -27,9 +27,15 @@ pub(super) fn call(sema: &mut Sema<'_, '_>, op: DsdOp, args: &[ExprId], span: Sp
     check_place(sema, row, span)?;
     let count = row.shape.arity() + 1;
     if args.len() != count && args.len() != count + 1 {
+        let settings = if args.len() > count { " and one struct of settings" } else { "" };
         let message =
-            format!("`@{}` takes {count} operands and settings, {} given", row.name, args.len());
-        return sema.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call");
+            format!("`@{}` takes {count} operands{settings}, {} given", row.name, args.len());
+        let forms: Vec<String> = row.forms.iter().map(|form| operand::in_words(*form)).collect();
+        return Err(sema.report(
+            Diagnostic::new(codes::WRONG_ARGUMENT_COUNT, message, span)
+                .label("this call")
+                .help(format!("it takes {}, the destination first", forms.join(" or "))),
+        ));
     }
     let mut given = Vec::with_capacity(count);
     for &arg in &args[..count] {
@@ -122,7 +128,13 @@ fn vector(
     };
     if options.asynchronous && !may_wait {
         let message = "an asynchronous operation has a fabric descriptor, a register or a FIFO";
-        return sema.fail(codes::INVALID_DSD, message, span, "this one has none of them");
+        return Err(sema.report(
+            Diagnostic::new(codes::INVALID_DSD, message, span)
+                .label("this one has none of them")
+                .help(
+                    "leave out `.async`: an operation on memory is over before the next statement",
+                ),
+        ));
     }
     Ok(Vector { op, dest, sources, options })
 }

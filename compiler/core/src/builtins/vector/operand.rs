@@ -159,7 +159,7 @@ pub(super) fn form_of(
     ))
 }
 
-fn in_words(form: Form) -> String {
+pub(super) fn in_words(form: Form) -> String {
     let words: Vec<&str> = form
         .letters()
         .chars()
@@ -184,7 +184,11 @@ pub(super) fn destination(
         What::Fabric { input: false, dsd } => sema.scalar_of(dsd, span).map(typed::Operand::Fabric),
         What::Fabric { input: true, .. } => {
             let message = "a `fabin_dsd` is read from: it cannot be a destination";
-            sema.fail(codes::INVALID_OPERANDS, message, span, "the destination")
+            Err(sema.report(
+                Diagnostic::new(codes::INVALID_OPERANDS, message, span)
+                    .label("the destination")
+                    .help("to send, write to a `fabout_dsd`; to receive, the destination in memory comes first"),
+            ))
         }
         What::Dsr(dsr @ DsrRef { file: DsrFile::Dest | DsrFile::Src0, .. }) => {
             Ok(typed::Operand::Dsr(dsr))
@@ -221,7 +225,11 @@ pub(super) fn source(
         What::Fabric { input: true, dsd } => sema.scalar_of(dsd, span).map(typed::Operand::Fabric),
         What::Fabric { input: false, .. } => {
             let message = "a `fabout_dsd` is written to: it cannot be a source";
-            sema.fail(codes::INVALID_OPERANDS, message, span, "a source")
+            Err(sema.report(
+                Diagnostic::new(codes::INVALID_OPERANDS, message, span).label("a source").help(
+                    "to receive, read from a `fabin_dsd`; to send, the `fabout_dsd` comes first",
+                ),
+            ))
         }
         What::Dsr(dsr @ DsrRef { file: DsrFile::Src0 | DsrFile::Src1, .. }) => {
             Ok(typed::Operand::Dsr(dsr))
@@ -314,7 +322,11 @@ pub(super) fn check_sources(sema: &mut Sema<'_, '_>, sources: &[Given], span: Sp
             sema.target.id.name(),
             sema.target.fabric_inputs
         );
-        return sema.fail(codes::WRONG_TARGET, message, span, "this operation");
+        return Err(sema.report(
+            Diagnostic::new(codes::WRONG_TARGET, message, span)
+                .label("this operation")
+                .help("receive one of them into memory first"),
+        ));
     }
     Ok(())
 }

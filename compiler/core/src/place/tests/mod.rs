@@ -115,8 +115,8 @@ impl Case {
             sink: Sink::new(),
             options: Options { target: self.target, ..Options::default() },
             dialect: crate::dialect::Dialect::default(),
+            libraries: std::collections::BTreeMap::new(),
             old_spellings: std::collections::BTreeSet::new(),
-            libraries: std::collections::BTreeSet::new(),
         };
         let text: String = (1..=LINES).map(|line| format!("line {line:02}\n")).collect();
         cx.sources.add("layout.csl", text);

@@ -1,0 +1,55 @@
+//! Names that a misspelt one may have meant.
+
+/// Levenshtein distance; long names count as far apart.
+pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The known name that a misspelt one probably means: at most two edits away (one for short
+/// names), or the beginning of the other.
+pub(crate) fn nearest<'n>(text: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let limit = if text.len() < 4 { 1 } else { 2 };
+    let begins = |name: &str| {
+        let (short, long) = if name.len() < text.len() { (name, text) } else { (text, name) };
+        short.len() >= 4 && long.starts_with(short)
+    };
+    known
+        .into_iter()
+        .filter(|name| *name != text)
+        .map(|name| {
+            let distance = edit_distance(name, text);
+            (if distance > limit && begins(name) { limit } else { distance }, name)
+        })
+        .filter(|&(distance, _)| distance <= limit && distance < text.len())
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn slips_find_their_names() {
+        let names = ["width", "height", "async", "a"];
+        assert_eq!(nearest("heigth", names), Some("height"));
+        assert_eq!(nearest("asynchronous", names), Some("async"));
+        assert_eq!(nearest("depth", names), None);
+        assert_eq!(nearest("b", names), None);
+        assert_eq!(nearest("width", names), None);
+    }
+}
