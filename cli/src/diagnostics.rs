@@ -1,7 +1,7 @@
 //! Showing diagnostics: for people on standard error, for programs as JSON.
 
 use dflow_syntax::diagnostic::render;
-use dflow_syntax::{Diagnostic, Severity, SourceMap};
+use dflow_syntax::{Diagnostic, FileId, Severity, SourceMap};
 use serde_json::Value;
 
 use crate::term;
@@ -28,6 +28,11 @@ pub(crate) fn show(sources: &SourceMap, diagnostics: &[Diagnostic]) {
         };
         term::complain(&format!("{}{also}", plural(errors, "error")));
     }
+}
+
+/// The paths of all texts that were read.
+pub(crate) fn files(sources: &SourceMap) -> impl Iterator<Item = &str> + Clone {
+    (0..u32::try_from(sources.len()).unwrap_or(u32::MAX)).map(|file| sources.path(FileId(file)))
 }
 
 /// All diagnostics as JSON.

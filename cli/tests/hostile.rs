@@ -132,6 +132,30 @@ fn names(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn no_output_takes_the_place_of_a_source() {
+    let there = folder();
+    let text = b"layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }\nhost { @output(\"v\", @alloc(u16, 4)); }\n";
+    let source = file(&there, "program.dfl", text);
+    let link = there.path().join("link.dfl");
+    std::os::unix::fs::symlink(&source, &link).expect("a link");
+    for place in [source.as_str(), &link.to_string_lossy()] {
+        for args in [
+            &["build", &source, "-o", place][..],
+            &["run", &source, "--output", &format!("v={place}")],
+        ] {
+            let (code, said) = verdict(args);
+            assert_eq!(code, 2, "{args:?}: {said}");
+            assert!(said.contains("the program was read from it"), "{args:?}: {said}");
+        }
+    }
+    assert_eq!(std::fs::read(&source).expect("still there"), text);
+    let image = there.path().join("program.dfi").to_string_lossy().into_owned();
+    assert_eq!(verdict(&["build", &source, "-o", &image]).0, 0);
+    let (code, said) = verdict(&["run", &image, "--output", &format!("v={image}")]);
+    assert_eq!((code, said.contains("the program was read from it")), (2, true), "{said}");
+}
+
+#[test]
 fn a_closed_pipe_is_quiet() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_dflowc"))
         .arg("explain")

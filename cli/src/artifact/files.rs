@@ -14,7 +14,16 @@ fn fault(path: &Path, error: &std::io::Error) -> ArtifactError {
 
 /// Makes a folder with its parents.
 pub(super) fn make_folder(path: &Path) -> Result<(), ArtifactError> {
-    std::fs::create_dir_all(path).map_err(|error| fault(path, &error))
+    std::fs::create_dir_all(path).map_err(|error| {
+        let file = path.ancestors().find(|above| above.exists() && !above.is_dir());
+        match file {
+            Some(file) => ArtifactError::File {
+                path: file.display().to_string(),
+                reason: "is a file, and a folder is to be written".to_owned(),
+            },
+            None => fault(path, &error),
+        }
+    })
 }
 
 /// Writes all files beside their places, then moves them there in order.

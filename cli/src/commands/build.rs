@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{compile, options, refused, say_json};
 use crate::args::BuildArgs;
-use crate::data::{check_place, write_file};
+use crate::data::{check_not_read, check_place, write_file};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -27,6 +27,7 @@ pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
     let compiled = compile(root, options, json);
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
     super::names::check_settings(image, &args.compile.settings)?;
+    check_not_read(output, diagnostics::files(&compiled.sources))?;
     let bytes = image.encode();
     write_file(output, &bytes, &Interrupt::install()?)?;
     if json {

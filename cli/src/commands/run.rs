@@ -6,7 +6,7 @@ use super::names::{check_bindings, check_fixed, check_settings};
 use super::{compile, options, refused, say_json};
 use crate::account::Told;
 use crate::args::RunArgs;
-use crate::data::{Input, Outputs};
+use crate::data::{Input, Outputs, check_not_read};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -24,6 +24,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let json = args.compile.json;
     let (image, diagnostics) = match root.open()? {
         Runnable::Image(image) => {
+            check_outputs(args, [root.path()])?;
             check_fixed(&image, &args.compile.settings)?;
             if args.compile.target.is_some_and(|target| image.target != target.into()) {
                 let built = image.target.name();
@@ -34,6 +35,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
         Runnable::Source(root) => {
             let compiled = compile(root, options(&args.compile), json);
             let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
+            check_outputs(args, diagnostics::files(&compiled.sources))?;
             match compiled.image {
                 Some(image) => (image, shown),
                 None => return refused(&compiled, json),
@@ -44,7 +46,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     check_bindings(&image, &args.inputs, &args.outputs)?;
     let Some(host) = &image.host else {
         let name = root.path();
-        return Err(Failure::usage(format!("{name} has no host block: nothing says what to run")));
+        return Err(Failure::usage(format!(
+            "{name} has no host block: nothing says what to run; write `host {{ … }}` in a .dfl file, \
+             or compile with cslc and run a host script with cs_python"
+        )));
     };
     let outputs = Outputs::new(&args.outputs)?;
     let inputs = args.inputs.iter().map(Input::read).collect::<Result<Vec<_>, _>>()?;
@@ -70,6 +75,14 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
         term::complain(&format!("{}: done\n{}", root.stem(), report.text()));
     }
     Ok(exit)
+}
+
+/// No output may take the place of what the program was read from.
+fn check_outputs<'p>(
+    args: &RunArgs,
+    read: impl IntoIterator<Item = &'p str> + Clone,
+) -> Result<(), Failure> {
+    args.outputs.iter().try_for_each(|output| check_not_read(&output.path, read.clone()))
 }
 
 /// Keeps the outputs of a run that ended well; says why another one ended.

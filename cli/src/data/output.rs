@@ -97,6 +97,29 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Re
     Pending::write(path, &[bytes], interrupt)?.finish()
 }
 
+/// Refuses a place that something was read from: a source would be gone.
+///
+/// # Errors
+/// It is one of the files.
+pub(crate) fn check_not_read<'p>(
+    path: &Path,
+    read: impl IntoIterator<Item = &'p str>,
+) -> Result<(), Failure> {
+    let Ok(place) = path.canonicalize() else { return Ok(()) };
+    let same = |file: &&str| Path::new(file).canonicalize().is_ok_and(|file| file == place);
+    match read.into_iter().find(same) {
+        Some(file) => {
+            let message = format!("cannot write {}: the program was read from it", path.display());
+            Err(Failure::usage(if Path::new(file) == path {
+                message
+            } else {
+                format!("{message} as {file}")
+            }))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Checks that a file can be made here.
 ///
 /// # Errors

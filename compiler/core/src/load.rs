@@ -211,6 +211,7 @@ fn not_found(
         diagnostic = diagnostic.help(format!("write the whole file name, such as `{written}.csl`"));
     }
     if places.len() > 1 {
+        let places: Vec<String> = places.iter().map(|place| fold(place)).collect();
         diagnostic = diagnostic.help(format!("looked for as {}", places.join(", ")));
     } else {
         diagnostic = diagnostic.help("a path is relative to the file that names it");
@@ -253,15 +254,16 @@ fn places(cx: &Session<'_>, from: &str, top: &str, path: &str) -> Vec<String> {
     }
     let folders = cx.options.import_paths.iter().map(|folder| format!("{folder}/{path}"));
     let near = [join(from, path), join(top, path)].into_iter();
-    let mut places: Vec<String> = near.chain(folders).map(|place| fold(&place)).collect();
+    let mut places: Vec<String> = near.chain(folders).collect();
     places.dedup();
     places
 }
 
-/// The first place where something is; the first of all if there is nothing.
+/// The first place where something is; the first of all if there is nothing. Only the world may take
+/// `..` out of a path: folders may be links.
 fn found(cx: &Session<'_>, places: &[String]) -> String {
     let there = places.iter().find_map(|place| cx.world.locate(place));
-    there.or_else(|| places.first().cloned()).unwrap_or_default()
+    there.or_else(|| places.first().map(|place| fold(place))).unwrap_or_default()
 }
 
 /// `path` relative to the folder of `file`.

@@ -39,10 +39,11 @@ fn rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
             Ok(side) if side > 0 => side,
             _ => {
                 let (width, height) = sema.target.max_rect;
-                let message = format!(
-                    "a side of {int} PEs: {} holds up to {width} x {height}",
-                    sema.target.id.name()
-                );
+                let name = sema.target.id.name();
+                let message = match int {
+                    ..=0 => format!("a side of {int} PEs: a rectangle has at least one PE"),
+                    _ => format!("a side of {int} PEs: {name} holds up to {width} x {height}"),
+                };
                 return sema.fail(codes::RECTANGLE_TOO_LARGE, message, span, "this side");
             }
         };
