@@ -183,7 +183,7 @@ impl Conflicts {
             known.and_modify(|all| all.count += pes.count).or_insert(pes);
         }
         for ((color, first, second), pes) in places {
-            let library = [first, second].into_iter().find(|span| cx.in_library(span));
+            let library = [first, second].into_iter().find(|&span| cx.in_library(span));
             let number = color.index();
             if let Some(library) = library {
                 let path = cx.file_name(library.file);
