@@ -20,8 +20,12 @@ pub struct Built {
 /// There is no such file; a sentence that says so.
 pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     let root = Root::find(name).map_err(|failure| failure.message)?;
+    let params = options.params.clone();
     let options = Options { tests: true, ..options };
     let compiled = dflow_compiler::compile(&root, root.path(), options);
+    if let Some(image) = &compiled.image {
+        crate::commands::check_settings(image, &params).map_err(|failure| failure.message)?;
+    }
     let human = |diagnostic| render::human(&compiled.sources, diagnostic, Color::Never);
     let report = compiled.diagnostics.iter().map(human).collect();
     Ok(Built { image: compiled.image, report })

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,23 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     """Give the word for a NumPy type, as in ``float`` or ``unsigned integer``."""
     words = {"f": "float", "i": "integer", "u": "unsigned integer", "b": "bool"}
     return words.get(dtype.kind, str(dtype))
+
+
+def whole(value: Any, what: str, low: int = 0, high: int = (1 << 32) - 1) -> int:
+    """Give an integer within limits.
+
+    Raises:
+        HostError: it is none; ``what`` names it.
+    """
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise HostError(f"{what} is a whole number, found {value!r}") from None
+    if not low <= number <= high:
+        raise HostError(f"{what} is {low} to {high}, found {number}")
+    return number
 
 
 def scalar_bits(value: Any, name: str, what: str) -> int:

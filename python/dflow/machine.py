@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dflow import _native, account
-from dflow.elements import dtype_of, scalar_bits
+from dflow.elements import dtype_of, scalar_bits, whole
 from dflow.errors import HostError
 
 Source = Union[str, "os.PathLike[str]"]
 Rect = tuple[int, int, int, int]
+MOST_THREADS = 1024
+# How alike a misspelt name and the one that is meant are at least.
+NEAR = 0.75
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ class Program:
             HostError: there is none, or it is damaged.
         """
         path = Path(path)
+        if path.is_file() and path.suffix in (".csl", ".dfl"):
+            raise HostError(
+                f"{path} is a source: compile it with dflow.compile, or with `cslc -o out {path}` "
+                "and give the folder"
+            )
         if path.is_file():
             return Program(_native.read_image(str(path), path.read_bytes()))
         if path.suffix == ".dfi":
@@ -165,10 +174,11 @@ class Program:
         """
         found = self._symbols.get(name)
         if found is None:
-            known = ", ".join(f"`{name}`" for name in self._symbols) or "nothing"
-            raise HostError(f"nothing is exported as `{name}`; there is {known}")
+            raise unknown_export(self._symbols, name)
         if found.kind != kind:
-            raise HostError(f"`{name}` is a {found.kind}, not a {kind}")
+            others = [one for one in self._symbols.values() if one.kind == kind]
+            there = f"; there is {_named(others)}" if others else ""
+            raise HostError(f"`{name}` is a {found.kind}, not a {kind}{there}")
         return found
 
     def __repr__(self) -> str:
@@ -197,7 +207,9 @@ def compile(
     Raises:
         CompileError: it cannot be read or does not compile; ``report`` holds the diagnostics.
     """
-    texts = [(name, _param(value)) for name, value in (params or {}).items()]
+    if isinstance(import_paths, (str, os.PathLike)):
+        raise HostError(f"import_paths is a list of folders: write [{os.fspath(import_paths)!r}]")
+    texts = [(str(name), _param(value)) for name, value in (params or {}).items()]
     folders = [os.fspath(folder) for folder in import_paths]
     return Program(_native.compile(os.fspath(path), texts, target, sdk_version, folders))
 
@@ -241,13 +253,14 @@ class Machine:
         strict: bool | None = None,
     ) -> None:
         self.program = program if isinstance(program, Program) else Program.load(program)
+        most = (1 << 64) - 1
         self._native = _native.Machine(
             self.program._native,
-            threads=threads,
+            threads=whole(threads, "threads", 1, MOST_THREADS),
             engine=engine,
             code=code,
-            max_cycles=max_cycles,
-            max_memory=max_memory,
+            max_cycles=None if max_cycles is None else whole(max_cycles, "max_cycles", 0, most),
+            max_memory=None if max_memory is None else whole(max_memory, "max_memory", 0, most),
             seconds=seconds,
             strict=is_strict() if strict is None else strict,
         )
@@ -269,6 +282,19 @@ class Machine:
     def rect(self) -> Rect:
         """The whole rectangle: first column, first row, columns, rows."""
         return (0, 0, *self.program.size)
+
+    def _rect(self, rect: Rect | None) -> Rect:
+        if rect is None:
+            return self.rect
+        try:
+            _, _, _, _ = rect
+        except (TypeError, ValueError):
+            raise HostError(
+                f"a rectangle is (first column, first row, columns, rows), found {rect!r}"
+            ) from None
+        names = ("first column", "first row", "columns", "rows")
+        sides = [whole(side, f"{name} of a rectangle") for side, name in zip(rect, names)]
+        return (sides[0], sides[1], sides[2], sides[3])
 
     @property
     def cycles(self) -> int:
@@ -303,7 +329,7 @@ class Machine:
         advances when somebody does.
         """
         symbol = self.program.symbol(name, "pointer")
-        rect = rect or self.rect
+        rect = self._rect(rect)
         values = _as_elements(array, symbol)
         _, _, width, height = rect
         if values.ndim <= 1:
@@ -328,7 +354,8 @@ class Machine:
         size to read the elements as.
         """
         symbol = self.program.symbol(name, "pointer")
-        rect = rect or self.rect
+        rect = self._rect(rect)
+        count = whole(count, "count")
         wanted = symbol.dtype if dtype is None else np.dtype(dtype)
         if wanted.itemsize != symbol.dtype.itemsize:
             raise HostError(
@@ -348,7 +375,7 @@ class Machine:
         ``field`` has the shape (rows * block rows, columns * block columns).
         """
         symbol = self.program.symbol(name, "pointer")
-        rect = rect or self.rect
+        rect = self._rect(rect)
         values = _as_elements(field, symbol)
         _, _, width, height = rect
         if values.ndim != 2 or values.shape[0] % height or values.shape[1] % width:
@@ -364,8 +391,12 @@ class Machine:
         self, name: str, block: tuple[int, int], rect: Rect | None = None
     ) -> npt.NDArray[Any]:
         """Put the blocks (rows, columns) of the PEs together to one matrix."""
-        rect = rect or self.rect
-        rows, columns = block
+        rect = self._rect(rect)
+        try:
+            rows, columns = block
+        except (TypeError, ValueError):
+            raise HostError(f"a block is (rows, columns), found {block!r}") from None
+        rows, columns = whole(rows, "rows of a block"), whole(columns, "columns of a block")
         _, _, width, height = rect
         parts = self.copy_out(name, rect, rows * columns)
         blocks = parts.reshape(height, width, rows, columns).swapaxes(1, 2)
@@ -383,7 +414,7 @@ class Machine:
         advances when somebody does.
         """
         values = np.asarray(array)
-        area = (*(rect or self.rect), 1, 1)
+        area = (*self._rect(rect), 1, 1)
         bits = _bits(values.dtype)
         self._native.stream_in(int(color), area, bits, "each", _bytes(values))
 
@@ -395,8 +426,9 @@ class Machine:
         dtype: npt.DTypeLike = np.uint32,
     ) -> npt.NDArray[Any]:
         """Wait for ``count`` words per PE of a streaming color; shape (rows, columns, count)."""
-        rect = rect or self.rect
+        rect = self._rect(rect)
         wanted = np.dtype(dtype)
+        count = whole(count, "count")
         request = self._native.stream_out(int(color), (*rect, 1, 1), _bits(wanted), count)
         data = self._native.wait_for(request)
         return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
@@ -417,6 +449,8 @@ class Machine:
         self, x: int, y: int, name: str, dtype: npt.DTypeLike = np.uint8
     ) -> npt.NDArray[Any]:
         """Give the bytes of a variable of a PE of the rectangle, after :meth:`stop`."""
+        columns, rows = self.program.size
+        x, y = whole(x, "x", 0, columns - 1), whole(y, "y", 0, rows - 1)
         data = self._native.read(x, y, name)
         if data is None:
             raise unknown_variable(f"PE ({x}, {y})", name, self._native.names(x, y))
@@ -428,10 +462,24 @@ def is_strict() -> bool:
     return os.environ.get("DFLOW_STRICT", "") not in ("", "0")
 
 
+def unknown_export(symbols: Mapping[str, Symbol], name: str, what: str = "nothing") -> HostError:
+    """Say that a program exports nothing of a name: what may be meant, or what there is."""
+    near = difflib.get_close_matches(str(name), symbols, 1, NEAR)
+    there = f"did you mean `{near[0]}`?" if near else f"there is {_named(symbols.values())}"
+    return HostError(f"{what} is exported as `{name}`; {there}")
+
+
+def _named(symbols: Iterable[Symbol]) -> str:
+    return ", ".join(f"`{symbol.name}`" for symbol in symbols) or "nothing"
+
+
 def unknown_variable(where: str, name: str, known: list[str]) -> HostError:
     """Say that a PE has no variable of a name."""
     if not known:
         return HostError(f"{where} runs no program")
+    near = difflib.get_close_matches(str(name), known, 1, NEAR)
+    if near:
+        return HostError(f"{where} has no variable `{name}`; did you mean `{near[0]}`?")
     shown = ", ".join(f"`{name}`" for name in sorted(known)[:12])
     return HostError(f"{where} has no variable `{name}`; it has {shown}")
 
@@ -449,8 +497,9 @@ def view(data: bytes, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
 def argument_words(symbol: Symbol, args: tuple[Any, ...]) -> list[int]:
     """Give the raw values of a function's arguments."""
     if len(args) != len(symbol.types):
+        many = "argument" if len(symbol.types) == 1 else "arguments"
         raise HostError(
-            f"`{symbol.name}` takes {len(symbol.types)} arguments ({', '.join(symbol.types)}), "
+            f"`{symbol.name}` takes {len(symbol.types)} {many} ({', '.join(symbol.types)}), "
             f"found {len(args)}"
         )
     return [
@@ -468,7 +517,7 @@ def _as_elements(array: npt.ArrayLike, symbol: Symbol) -> npt.NDArray[Any]:
         return _converted(values, symbol)
     raise HostError(
         f"`{symbol.name}` points to elements of type {symbol.types[0]}: expected an array of "
-        f"{wanted}, found {values.dtype}"
+        f"{wanted}, found {values.dtype}; convert it, for instance with a.astype(np.{wanted})"
     )
 
 

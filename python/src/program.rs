@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dflow_cli::artifact;
-use dflow_compiler::{Options, Origin};
+use dflow_compiler::{Options, Origin, ParamsFrom};
 use dflow_ir::image::{ElementType, Export, ExportKind, Image};
 use dflow_ir::target::{Target, TargetId};
 use pyo3::prelude::*;
@@ -158,7 +158,8 @@ pub(crate) fn compile(
     sdk_version: Option<&str>,
     import_paths: Vec<String>,
 ) -> PyResult<Program> {
-    let mut options = Options { params, import_paths, ..Options::default() };
+    let params_from = ParamsFrom::Script;
+    let mut options = Options { params, params_from, import_paths, ..Options::default() };
     if let Some(name) = target {
         options.target = TargetId::from_name(name).ok_or_else(|| {
             errors::host(py, &format!("`{name}` is no target: wse2 and wse3 are"))

@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Typical mistakes of host scripts, and what is said of them, word by word.
 
 ``mistakes.txt`` beside this file holds each mistake, the line of the script and the message; the
@@ -68,7 +69,7 @@ MACHINE = [
     ("an array is launched as a function", "machine.launch('numbers')"),
     ("a matrix cannot be shared", "machine.scatter('numbers', np.zeros((3, 3), np.float32))"),
     ("a file is not there", "dflow.compile('no_such.csl')"),
-    ("a param is misspelt", "dflow.compile(source, {'widht': 3})"),
+    ("a param is misspelt", "dflow.compile(source, {'width': 3, 'height': 2, 'sise': 8})"),
 ]
 
 
@@ -110,8 +111,10 @@ def test_mistakes_of_host_scripts_are_told_as_written(tmp_path: Path, many_progr
     with dflow.Machine(many_program) as machine:
         names["machine"] = machine
         for mistake, code in [*RUNTIME, *MACHINE]:
-            shown = code.replace(", **options", ", ...").replace("**{**options, ", "..., ")
-            blocks.append(f"{mistake}\n{shown.replace('})', ')')}\n{said(code, names)}\n")
+            shown = code.replace(", **options", ", ...")
+            if "**{**options, " in shown:
+                shown = shown.replace("**{**options, ", "..., ").replace("})", ")")
+            blocks.append(f"{mistake}\n{shown}\n{said(code, names)}\n")
         # None of them has harmed the run.
         machine.launch("append", 4)
         assert machine.copy_out("counts")[0, 0, 0] == 4

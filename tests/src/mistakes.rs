@@ -13,6 +13,9 @@ use dflow_syntax::{Diagnostic, Severity};
 use crate::header::{self, Header};
 use crate::world::{Folder, repository};
 
+/// As the suite has them: an endless loop is to end soon.
+const STEPS: u64 = 20_000_000;
+
 const PAGE: &str = "spec/mistakes.md";
 
 /// Folders of `tests/suite/mistakes` and their titles.
@@ -111,8 +114,9 @@ fn read(path: &str) -> String {
 /// The first error, else the first warning, of a program.
 fn of_compilation(path: &str, header: &Header) -> Entry {
     let target = header.targets.first().copied().unwrap_or_else(|| panic!("{path}: no target"));
+    let params = header.args.clone();
     let options =
-        Options { target, params: header.args.clone(), tests: true, ..Options::default() };
+        Options { target, params, tests: true, comptime_steps: STEPS, ..Options::default() };
     let world = Folder(repository().join("tests/suite"));
     let compiled = dflow_compiler::compile(&world, path, options);
     let found = |severity| compiled.diagnostics.iter().find(|d| d.severity() == severity);

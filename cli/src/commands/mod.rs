@@ -6,6 +6,7 @@ mod conform;
 mod dump;
 mod explain;
 mod names;
+pub(crate) use names::check_settings;
 mod run;
 mod test;
 

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
-use dflow_compiler::{Compiled, Mark, Options, Origin, SdkVersion};
+use dflow_compiler::{Compiled, Mark, Options, Origin, ParamsFrom, SdkVersion};
 use dflow_ir::image::Image;
 use dflow_syntax::Severity;
 
@@ -87,7 +87,7 @@ fn compile_options(given: &Given) -> Result<Options, Failure> {
         target: given.target,
         params: given.params.clone(),
         colors: given.colors.clone(),
-        only_layout_params: true,
+        params_from: ParamsFrom::Params,
         import_paths: import_paths(given),
         max_inlined: given.max_inlined,
         comptime_depth: given.comptime_depth.unwrap_or(Options::default().comptime_depth),

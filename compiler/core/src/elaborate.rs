@@ -195,7 +195,7 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
     Ok(Elaborated { plan, programs: layout.programs, host, tests })
 }
 
-/// Values of the layout's scalar params, for reports; those never asked for are left out.
+/// Values of the layout's params that can be given as text, for reports; those never asked for are left out.
 fn report_params(sema: &mut Sema<'_, '_>, module: ModuleId) {
     let own = &sema.modules[module.0 as usize];
     let file = sema.files.get(own.source);
@@ -209,6 +209,8 @@ fn report_params(sema: &mut Sema<'_, '_>, module: ModuleId) {
             let text = match &value.data {
                 Data::Int(int) => int.to_string(),
                 Data::Float(float) => float.to_string(),
+                Data::Str(text) => String::from_utf8_lossy(text).into_owned(),
+                Data::Type(ty) => sema.type_name(*ty),
                 _ => continue,
             };
             shown.push((sema.spell(decl.name.name), text));

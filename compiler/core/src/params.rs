@@ -4,12 +4,13 @@ use dflow_syntax::ast::VarKind;
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use crate::load::SourceIdx;
-use crate::resolve::{DeclKind, ResolvedFile};
+use crate::resolve::{DeclKind, ResolvedFile, nearest};
 use crate::sema::ops;
 use crate::sema::place::DIRECTIONS;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, ModuleId, Value};
 use crate::sema::{R, Sema};
+use crate::session::ParamsFrom;
 
 /// A param as it was given.
 #[derive(Clone, Debug)]
@@ -25,25 +26,23 @@ pub(crate) struct Given {
 pub(crate) fn find(sema: &mut Sema<'_, '_>, source: SourceIdx) -> Vec<Given> {
     let file = sema.files.get(source);
     let options = &sema.cx.options;
-    let only_layout = options.only_layout_params;
-    let with = |flag: &'static str, list: &[(String, String)]| {
-        let list = list.iter().cloned();
-        list.map(|(name, text)| (flag, name, text)).collect::<Vec<_>>()
-    };
-    let flag = if only_layout { "--params" } else { "--set" };
-    let mut all = with(flag, &options.params);
-    all.extend(with("--colors", &options.colors));
+    let from = options.params_from;
+    let params = options.params.iter().map(|given| (false, given.clone()));
+    let all: Vec<_> =
+        params.chain(options.colors.iter().map(|given| (true, given.clone()))).collect();
     let mut given = Vec::new();
-    for (flag, name, text) in all.into_iter().rev() {
+    for (color, (name, text)) in all.into_iter().rev() {
         let symbol = sema.cx.names.lookup(&name);
         let decl = symbol.and_then(|symbol| file.scopes[0].by_name.get(&symbol).copied());
         match (symbol, decl) {
-            (Some(name), Some(decl)) => {
-                let joint = if only_layout { ":" } else { "=" };
-                let written = format!("{flag} {}{joint}{text}", sema.spell(name));
-                given.push(Given { name, decl, text, written });
+            (Some(symbol), Some(decl)) => {
+                let written = match color {
+                    true => format!("--colors {name}:{text}"),
+                    false => from.written(&name, &text),
+                };
+                given.push(Given { name: symbol, decl, text, written });
             }
-            _ if only_layout => report_unknown(sema, &file, &name),
+            _ if from == ParamsFrom::Params => report_unknown(sema, &file, &name),
             _ => {}
         }
     }
@@ -70,9 +69,11 @@ fn report_unknown(sema: &mut Sema<'_, '_>, file: &ResolvedFile, name: &str) {
         DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => None,
     });
     let params: Vec<String> = params.collect();
-    let has = match params.is_empty() {
-        true => "it has none".to_owned(),
-        false => format!("it has {}", params.join(", ")),
+    let near = nearest(name, params.iter().map(String::as_str));
+    let has = match (near, params.is_empty()) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, true) => "it has none".to_owned(),
+        (None, false) => format!("it has {}", params.join(", ")),
     };
     let path = sema.cx.sources.path(file.file.id).to_owned();
     let message = format!("`{name}` is given on the command line and {path} has no such param");

@@ -32,6 +32,29 @@ pub(crate) struct Session<'w> {
 /// wafer does more honest work than any other program's, and takes some 250 a PE for ten colors.
 pub(crate) const STEPS_PER_PE: u64 = 1_000;
 
+/// Where params come from, which decides how reports name them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ParamsFrom {
+    /// `--set name=value`; they may be settings of the host block as well.
+    #[default]
+    Settings,
+    /// `--params=name:value`: the layout's alone, so a name that it does not declare is told.
+    Params,
+    /// A host script's mapping of names to values.
+    Script,
+}
+
+impl ParamsFrom {
+    /// A param as the user writes it.
+    pub(crate) fn written(self, name: &str, value: &str) -> String {
+        match self {
+            ParamsFrom::Settings => format!("--set {name}={value}"),
+            ParamsFrom::Params => format!("--params {name}:{value}"),
+            ParamsFrom::Script => format!("{{\"{name}\": {value}}}"),
+        }
+    }
+}
+
 /// What a compilation can be told.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -41,9 +64,8 @@ pub struct Options {
     pub params: Vec<(String, String)>,
     /// `--colors name:value`: params of the layout file that are colors, as text.
     pub colors: Vec<(String, String)>,
-    /// The params above are the layout's alone, as `cslc` has it: a name that the layout does not
-    /// declare is told. Else they may be settings of the host block as well.
-    pub only_layout_params: bool,
+    /// How the caller was given the params above.
+    pub params_from: ParamsFrom,
     /// Folders where imports are looked for that are not beside the importing file.
     pub import_paths: Vec<String>,
     /// First byte that data may have; what is below stays free.
@@ -71,7 +93,7 @@ impl Default for Options {
             target: TargetId::Wse2,
             params: Vec::new(),
             colors: Vec::new(),
-            only_layout_params: false,
+            params_from: ParamsFrom::Settings,
             import_paths: Vec::new(),
             first_address: 0,
             sections: Vec::new(),

@@ -56,8 +56,10 @@ class Transfer:
         strides = [_integer(values[name], f"{name} of {what}") for name in STRIDES if strided]
         if any(stride < 1 for stride in strides):
             raise HostError(f"{what}: strides are 1 or more, found {strides}")
-        if place[4] < 0:
+        if not 0 <= place[4] < 1 << 32:
             raise HostError(f"{what}: elem_per_pe is {place[4]}, which is no number of elements")
+        if place[2] < 1 or place[3] < 1:
+            raise HostError(f"{what}: a rectangle of {place[2]} x {place[3]} PEs is empty")
         data_type = _choice(values["data_type"], MemcpyDataType, f"data_type of {what}")
         order = _choice(values["order"], MemcpyOrder, f"order of {what}")
         return Transfer(
@@ -200,11 +202,14 @@ def wavelets(array: Any, count: Any, what: str) -> bytes:
 
 def call_words(symbol: Symbol, args: Any) -> list[int]:
     """Give the arguments of an untyped call: a word each, of which the type's bits count."""
-    words = np.asarray(args if len(args) else [], dtype=None if len(args) else np.uint32).ravel()
+    given = list(args) if isinstance(args, (list, tuple, np.ndarray)) else [args]
+    words = np.asarray(given, dtype=None if given else np.uint32).ravel()
     if words.dtype.kind not in "iuf" or (words.dtype.kind == "f" and words.dtype.itemsize != 4):
         raise HostError(f"arguments of call are 32-bit words, found {words.dtype}")
     if words.dtype.kind == "f":
         words = words.view(np.uint32)
+    if words.size and not -(1 << 31) <= int(words.min()) <= int(words.max()) < 1 << 32:
+        raise HostError(f"arguments of call are 32-bit words, found {given}")
     if words.size != len(symbol.types):
         raise HostError(
             f"`{symbol.name}` takes {len(symbol.types)} arguments ({', '.join(symbol.types)}), "

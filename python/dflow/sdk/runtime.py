@@ -10,8 +10,16 @@ from typing import Any
 import numpy.typing as npt
 
 from dflow import _native, account
+from dflow.elements import whole
 from dflow.errors import HostError
-from dflow.machine import Program, Symbol, argument_words, unknown_variable, view
+from dflow.machine import (
+    Program,
+    Symbol,
+    argument_words,
+    unknown_export,
+    unknown_variable,
+    view,
+)
 from dflow.sdk import settings
 from dflow.sdk.arguments import call_words
 from dflow.sdk.commands import LEVELS, Task
@@ -130,8 +138,7 @@ class SdkRuntime(Copies, Ports):
         """Give the number of an exported name, for copies."""
         found = self._program.symbols.get(name)
         if found is None:
-            known = ", ".join(f"`{known}`" for known in self._program.symbols) or "nothing"
-            raise HostError(f"nothing is exported as `{name}`; there is {known}")
+            raise unknown_export(self._program.symbols, name)
         return found.id
 
     def get_symbol(self, name: str) -> int:
@@ -178,11 +185,9 @@ class SdkRuntime(Copies, Ports):
             raise HostError(f"a launch names a function, found {name!r}")
         found = self._program.symbols.get(name)
         if found is None or found.kind != "function":
-            known = [
-                f"`{one.name}`" for one in self._program.symbols.values() if one.kind == "function"
-            ]
-            there = ", ".join(known) or "no function"
-            raise HostError(f"no function is exported as `{name}`; there is {there}")
+            symbols = self._program.symbols.items()
+            functions = {known: one for known, one in symbols if one.kind == "function"}
+            raise unknown_export(functions, name, "no function")
         return found
 
     # -- the end ------------------------------------------------------------------------------
@@ -245,9 +250,7 @@ class SdkRuntime(Copies, Ports):
 def _threads(given: int | None, platform: Platform | None) -> int:
     if given is None:
         return 1 if platform is None else max(1, platform.config.num_threads)
-    if not 1 <= given <= 64:
-        raise HostError(f"simfab_numthreads is 1 to 64, found {given}")
-    return given
+    return whole(given, "simfab_numthreads", 1, 64)
 
 
 def _core_paths(platform: Platform | None) -> list[Path]:

@@ -43,7 +43,10 @@ def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
         HostError: it does not; ``what`` names the call and the argument.
     """
     if not isinstance(array, np.ndarray):
-        raise HostError(f"{what} must be a NumPy array, found {type(array).__name__}")
+        raise HostError(
+            f"{what} must be a NumPy array, found {type(array).__name__}: "
+            "np.array(values, np.float32) makes one"
+        )
     if array.dtype not in ITEMS:
         raise HostError(
             f"{what} must hold float32, int32 or uint32 items, found {array.dtype}"
@@ -71,7 +74,7 @@ def flat_view(array: npt.NDArray[Any], what: str) -> npt.NDArray[Any]:
         HostError: there is none.
     """
     if not array.flags.writeable:
-        raise HostError(f"{what} is read-only")
+        raise HostError(f"{what} is read-only: np.zeros(count, np.float32) makes one to write to")
     if array.ndim > 1 and not array.flags.c_contiguous:
         raise HostError(f"{what} is not contiguous: results could not be written in place")
     return array if array.ndim == 1 else array.reshape(-1)

@@ -9,7 +9,7 @@ use super::types::{Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Value};
 use super::{BodyKind, Cell, Frame, Operand, R, Sema};
 use crate::load::SourceIdx;
-use crate::resolve::{Body, DeclKind, ResolvedFile};
+use crate::resolve::{Body, DeclKind, ResolvedFile, nearest};
 
 /// A file or tile with its params.
 pub(crate) struct Module {
@@ -414,10 +414,10 @@ impl Sema<'_, '_> {
 
     fn missing_param<T>(&mut self, module: ModuleId, var: &VarDecl, used: Span) -> R<T> {
         let name = self.spell(var.name.name);
-        let flag = match self.cx.options.only_layout_params {
-            true => format!("--params={name}:…"),
-            false => format!("--set {name}=…"),
-        };
+        let options = &self.cx.options;
+        let flag = options.params_from.written(&name, "…");
+        let given = options.params.iter().map(|(name, _)| name.as_str());
+        let misspelt = nearest(&name, given).map(str::to_owned).filter(|_| module.0 == 0);
         let library = self.cx.in_library(var.name.span);
         let import = self.modules[module.0 as usize].imported.filter(|_| library);
         if let Some(import) = import {
@@ -433,11 +433,16 @@ impl Sema<'_, '_> {
                 .help(format!("import it with its params, `@import_module(path, params)`: `.{name}` is one of them")),
             ));
         }
+        let help = match (misspelt, module.0) {
+            (Some(given), _) => format!("`{given}` is given: is it `{name}` that is meant?"),
+            (None, 0) => format!("give it a value: `{flag}`"),
+            (None, _) => format!("give it: `.{name} = …` where this code is placed or imported"),
+        };
         Err(self.report(
             Diagnostic::new(codes::MISSING_PARAM, format!("param `{name}` has no value"), used)
                 .label("used here")
                 .secondary(var.name.span, "declared without a default")
-                .help(format!("give it: `.{name} = …` where this code is placed or imported, or `{flag}` for the layout's own")),
+                .help(help),
         ))
     }
 
