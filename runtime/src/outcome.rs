@@ -136,9 +136,15 @@ pub enum Wait {
         senders: Vec<Coord>,
         /// A router on the way where a word of the color stands, and the port it came from.
         stands: Option<(Coord, Port)>,
-        /// Where the chain of PEs that wait for each other's words ends: one that waits for
-        /// nothing and sends nothing.
-        idle: Option<Coord>,
+        /// Words of the color that the first of the senders has sent, if it has a program.
+        sent: Option<u64>,
+        /// Elements done, and elements to do (`None`: without end).
+        done: u32,
+        length: Option<u32>,
+        /// Words of the color that its filter has kept from the PE.
+        filtered: u64,
+        /// Who else waits for whom, from sender to sender.
+        chain: Chain,
     },
     /// Room for a word on a color.
     Send {
@@ -148,14 +154,33 @@ pub enum Wait {
         queue: u8,
     },
     /// Elements in, or room in, a FIFO.
-    Fifo,
+    Fifo {
+        /// Name of its buffer, if it is known.
+        name: Option<String>,
+        /// It is full, not empty.
+        full: bool,
+    },
     /// A microthread that another operation occupies.
     Microthread(u8),
+    /// Somebody to unblock its microthread.
+    BlockedMicrothread(u8),
     /// Somebody to unblock the task: it is activated, or words of this color wait for it.
     Blocked {
         /// Color of the words, of a data task.
         color: Option<Color>,
     },
+}
+
+/// Where the waits for words lead, from sender to sender.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Chain {
+    /// Nowhere that one can tell.
+    #[default]
+    Open,
+    /// To a PE that waits for nothing and sends nothing.
+    Idle(Coord),
+    /// Around: these PEs wait for each other (the first eight), so many in all.
+    Cycle(Vec<Coord>, usize),
 }
 
 /// Words of one color that stand in one kind of place.
@@ -180,13 +205,28 @@ pub enum StuckPlace {
     Router(Port),
     /// In routers, as above; the color is in teardown there.
     Torn(Port),
+    /// In a router, as above; the color's switch is at this position, which takes nothing from
+    /// there.
+    Switched(Port, u8),
     /// In an input queue.
     Input,
+    /// In an input queue that no task is bound to and no operation reads.
+    Unread,
     /// In an output queue.
     Output,
 }
 
 impl StuckPlace {
+    /// Words in input queues.
+    pub(crate) fn is_input(self) -> bool {
+        matches!(self, StuckPlace::Input | StuckPlace::Unread)
+    }
+
+    /// Why they stand there is known.
+    pub(crate) fn is_explained(self) -> bool {
+        matches!(self, StuckPlace::Torn(_) | StuckPlace::Switched(..) | StuckPlace::Unread)
+    }
+
     /// Words that have not been sent yet.
     pub(crate) fn is_output(self) -> bool {
         self == StuckPlace::Output
@@ -204,9 +244,7 @@ impl Deadlock {
             text.push_str(&format!("; the host waits at {}", place(self.host, files)));
         }
         if let Some(wait) = &self.host_wait {
-            let stuck =
-                self.waiters.iter().any(|waiter| !matches!(waiter.wait, Wait::Blocked { .. }));
-            text.push_str(&format!("\n  {}", wait.text(files, stuck)));
+            text.push_str(&format!("\n  {}", wait.text(files, !self.waiters.is_empty())));
         }
         let shown = LINES - usize::from(!self.stuck.is_empty());
         for waiter in self.waiters.iter().take(shown) {
@@ -291,25 +329,7 @@ impl std::fmt::Display for Deadlock {
 impl std::fmt::Display for Wait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Wait::Receive { color, queue, last, senders, stands, idle } => {
-                write!(f, "waits for a word on color {} (queue {queue})", color.index())?;
-                match last {
-                    Some(cycle) => write!(f, "; the last came at cycle {cycle}")?,
-                    None => f.write_str("; none ever came")?,
-                }
-                if let Some((at, port)) = stands {
-                    write!(f, "; one stands at ({}, {}) from {}", at.x, at.y, port.name())?;
-                }
-                for (index, at) in senders.iter().enumerate() {
-                    f.write_str(if index == 0 { "; should come from " } else { " or " })?;
-                    write!(f, "({}, {})", at.x, at.y)?;
-                }
-                match idle {
-                    Some(at) if senders.contains(at) => f.write_str(", which does nothing"),
-                    Some(at) => write!(f, "; in the end ({}, {}) does nothing", at.x, at.y),
-                    None => Ok(()),
-                }
-            }
+            Wait::Receive { .. } => self.receive(f),
             Wait::Send { color, queue } => {
                 write!(f, "waits for room to send on color {} (queue {queue})", color.index())
             }
@@ -317,8 +337,74 @@ impl std::fmt::Display for Wait {
                 write!(f, "is blocked, and words on color {} wait for it", color.index())
             }
             Wait::Blocked { color: None } => f.write_str("is blocked, and activated"),
-            Wait::Fifo => f.write_str("waits on a FIFO"),
+            Wait::Fifo { name, full } => {
+                let what = if *full { "room in" } else { "elements in" };
+                match name {
+                    Some(name) => write!(f, "waits for {what} the FIFO of `{name}`"),
+                    None => write!(f, "waits for {what} a FIFO"),
+                }
+            }
+            Wait::BlockedMicrothread(id) => {
+                write!(f, "waits until microthread {id}, which is blocked, is unblocked")
+            }
             Wait::Microthread(id) => write!(f, "waits for microthread {id}"),
+        }
+    }
+}
+
+impl Wait {
+    /// Of one that waits for a word.
+    fn receive(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Wait::Receive { color, queue, last, done, length, filtered, stands, .. } = self else {
+            return Ok(());
+        };
+        write!(f, "waits for a word on color {} (queue {queue})", color.index())?;
+        match (last, done, length) {
+            (None, ..) => f.write_str("; none ever came")?,
+            (Some(cycle), 0, _) => write!(f, "; the last came at cycle {cycle}")?,
+            (Some(cycle), _, Some(length)) => {
+                write!(f, "; has {done} of {length}, the last came at cycle {cycle}")?;
+            }
+            (Some(cycle), _, None) => {
+                write!(f, "; has {done}, the last came at cycle {cycle}")?;
+            }
+        }
+        if *filtered != 0 {
+            write!(f, "; its filter has kept {filtered} from it")?;
+        }
+        if let Some((at, port)) = stands {
+            write!(f, "; one stands at ({}, {}) from {}", at.x, at.y, port.name())?;
+        }
+        self.senders(f)
+    }
+
+    /// From whom it waits for words.
+    fn senders(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Wait::Receive { senders, sent, chain, .. } = self else { return Ok(()) };
+        for (index, at) in senders.iter().enumerate() {
+            f.write_str(if index == 0 { "; should come from " } else { " or " })?;
+            write!(f, "({}, {})", at.x, at.y)?;
+        }
+        if let (Some(sent @ 1..), [_]) = (sent, &senders[..]) {
+            write!(f, ", which has sent {sent}")?;
+        }
+        match chain {
+            Chain::Open => Ok(()),
+            Chain::Idle(at) if senders.contains(at) && sent.is_some_and(|sent| sent > 0) => {
+                f.write_str(" and does nothing")
+            }
+            Chain::Idle(at) if senders.contains(at) => f.write_str(", which does nothing"),
+            Chain::Idle(at) => write!(f, "; in the end ({}, {}) does nothing", at.x, at.y),
+            Chain::Cycle(around, count) => {
+                write!(f, "; {count} PEs wait for each other: ")?;
+                for at in around {
+                    write!(f, "({}, {}) for ", at.x, at.y)?;
+                }
+                match around.first() {
+                    Some(at) if around.len() == *count => write!(f, "({}, {})", at.x, at.y),
+                    Some(_) | None => f.write_str("…"),
+                }
+            }
         }
     }
 }
@@ -331,16 +417,26 @@ impl std::fmt::Display for StuckWords {
             _ => write!(f, "{words} words of color {} stand in ", color.index())?,
         }
         match place {
-            StuckPlace::Router(port) => write!(f, "routers (from {})", port.name())?,
-            StuckPlace::Torn(port) => {
-                write!(f, "routers (from {}), where the color is in teardown,", port.name())?;
+            StuckPlace::Router(port) | StuckPlace::Torn(port) | StuckPlace::Switched(port, _) => {
+                write!(f, "routers (from {})", port.name())?;
             }
-            StuckPlace::Input => f.write_str("input queues")?,
+            StuckPlace::Input | StuckPlace::Unread => f.write_str("input queues")?,
             StuckPlace::Output => f.write_str("output queues")?,
         }
         match count {
-            1 => write!(f, " of PE ({}, {})", first.x, first.y),
-            _ => write!(f, " of {count} PEs, first ({}, {})", first.x, first.y),
+            1 => write!(f, " of PE ({}, {})", first.x, first.y)?,
+            _ => write!(f, " of {count} PEs, first ({}, {})", first.x, first.y)?,
+        }
+        match place {
+            StuckPlace::Router(_) | StuckPlace::Input | StuckPlace::Output => Ok(()),
+            StuckPlace::Torn(_) => f.write_str(", where the color is in teardown"),
+            StuckPlace::Switched(_, position) => write!(
+                f,
+                ", where the switch is at position {position}, which takes nothing from there"
+            ),
+            StuckPlace::Unread => {
+                f.write_str(", where no task is bound to them and no operation reads them")
+            }
         }
     }
 }

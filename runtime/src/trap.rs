@@ -79,6 +79,9 @@ impl std::fmt::Display for TrapKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             TrapKind::Code(kind) => write!(f, "{kind}"),
+            TrapKind::NoRoute { from: Port::Ramp } => {
+                f.write_str("a wavelet was sent on a color that has no route here")
+            }
             TrapKind::NoRoute { from } => {
                 write!(
                     f,

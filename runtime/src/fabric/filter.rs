@@ -22,6 +22,8 @@ pub(crate) struct FilterState {
     pub(crate) open: bool,
     /// Nothing that is counted passes.
     pub(crate) closed: bool,
+    /// Words kept from the core so far.
+    pub(crate) kept: u64,
 }
 
 /// What a counting filter looks at.
@@ -50,7 +52,17 @@ impl FilterState {
                 filter_control: _,
             } => (initial, limit, max, limit2),
         };
-        FilterState { color, rule, counter, limit, max, second, open: false, closed: false }
+        FilterState {
+            color,
+            rule,
+            counter,
+            limit,
+            max,
+            second,
+            open: false,
+            closed: false,
+            kept: 0,
+        }
     }
 
     fn counted(&self) -> Option<Counted> {

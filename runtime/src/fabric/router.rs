@@ -192,6 +192,16 @@ impl Router {
         self.torn >> color & 1 != 0
     }
 
+    /// The position of a color that takes nothing from a port, if another of its positions does.
+    pub(crate) fn shut(&self, plan: &Plan, color: u8, port: u8) -> Option<u8> {
+        let row = self.table(plan).row(color)?;
+        let position = self.current(plan, color).position;
+        let takes = |rx: &u8| rx >> port & 1 != 0;
+        let rx = &row.rx[..usize::from(row.positions)];
+        let shut = !rx.get(usize::from(position)).is_some_and(takes);
+        (shut && rx.iter().any(takes)).then_some(position)
+    }
+
     /// Sets position and teardown of a color.
     pub(crate) fn set_current(&mut self, index: u8, color: u8, current: Current) {
         self.position[usize::from(index)] = current.position;
@@ -523,6 +533,7 @@ impl<C: Code> Region<C> {
         let index = usize::from(granted.index);
         if let Some(state) = router.filter_mut(granted.color).filter(|_| granted.judged) {
             state.count(word.control);
+            state.kept += u64::from(granted.filtered);
             self.stats.filtered += u64::from(granted.filtered);
         }
         if granted.filtered && !word.control {

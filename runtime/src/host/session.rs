@@ -17,7 +17,7 @@ use super::wire::{COMMANDS, TO_HOST, TO_MESH, reserved};
 use super::{Failure, HostError, Mesh, Region};
 use crate::config::{HOST_LATENCY, Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
-use crate::outcome::{ConsoleLine, HostWait, RunEnd};
+use crate::outcome::{ConsoleLine, Deadlock, HostWait, RunEnd, StuckPlace, Wait};
 
 /// Cycles that a program has to come to rest after the host's last word.
 const SETTLE: u64 = 10_000;
@@ -268,10 +268,21 @@ pub(super) fn waiting_for(failure: Failure, wait: impl FnOnce() -> Option<HostWa
     match failure {
         Failure::Deadlock(mut deadlock) => {
             deadlock.host_wait = wait();
+            if let Some(HostWait::Launch { .. }) = deadlock.host_wait {
+                forget_commands(&mut deadlock);
+            }
             Failure::Deadlock(deadlock)
         }
         other => other,
     }
+}
+
+/// That commands wait on PEs that have not answered the one before goes without saying.
+fn forget_commands(deadlock: &mut Deadlock) {
+    let commands = reserved(COMMANDS);
+    let waits = |wait: &Wait| *wait == Wait::Blocked { color: Some(commands) };
+    deadlock.waiters.retain(|waiter| !waits(&waiter.wait));
+    deadlock.stuck.retain(|stuck| stuck.color != commands || stuck.place != StuckPlace::Input);
 }
 
 /// The links of a row; all links are ordered by row.

@@ -43,6 +43,12 @@ pub(crate) trait Code: Sync {
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;
 
+    /// Elements that it has done, and how many it is to do (`None`: without end).
+    fn progress(&self, op: &Self::Op) -> (u32, Option<u32>);
+
+    /// The FIFO that does not let it go on now, and whether that is full.
+    fn fifo_wait(&self, pe: Pe, state: &Self::State, op: &Self::Op) -> Option<(u16, bool)>;
+
     /// Does one element with the words of its fabric inputs, in the order of the sources.
     fn element(
         &self,

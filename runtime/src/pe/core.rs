@@ -31,8 +31,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
     pub(crate) outputs: Box<[Ring]>,
-    /// By output queue, as far as used: color, task and place of the operation that used it last.
-    pub(crate) sent: Vec<Option<(u8, u16, Loc)>>,
+    /// By output queue, as far as used: the operation that used it last.
+    pub(crate) sent: Vec<Option<Sent>>,
     /// Queues that hold words, as bits.
     pub(crate) arrived: u64,
     pub(crate) leaving: u64,
@@ -75,6 +75,16 @@ pub(crate) struct Core<C: Code> {
     pub(crate) dead: bool,
     /// What the current visit has done.
     pub(crate) acted: Acted,
+}
+
+/// The operation that used an output queue last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) color: u8,
+    pub(crate) task: u16,
+    pub(crate) loc: Loc,
+    /// Words of the color that have left the queue, by this operation and those before.
+    pub(crate) words: u64,
 }
 
 /// An input queue's state.
@@ -266,6 +276,15 @@ impl<C: Code> Core<C> {
             }
         }
         Ok(())
+    }
+
+    /// Its operations, those of microthreads first.
+    pub(crate) fn operations(&self) -> impl Iterator<Item = &Op<C::Op>> {
+        let main = match &self.main {
+            Main::Vector(op) | Main::Launch(op) => Some(&**op),
+            Main::Idle | Main::Ready { .. } | Main::Counting { .. } => None,
+        };
+        self.threads.iter().flatten().map(|op| &**op).chain(main)
     }
 
     /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
@@ -502,6 +521,9 @@ impl<C: Code> Region<C> {
         core.acted.acted = true;
         self.stats.sent += 1;
         let mut word = core.outputs[queue].pop(t + 1);
+        if let Some(Some(sent)) = core.sent.get_mut(queue) {
+            sent.words += u64::from(sent.color == word.color);
+        }
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }

@@ -71,6 +71,14 @@ impl Code for Programs {
         op.is_done()
     }
 
+    fn progress(&self, op: &VectorState) -> (u32, Option<u32>) {
+        (op.done(), op.start().length)
+    }
+
+    fn fifo_wait(&self, pe: Pe, state: &PeState, op: &VectorState) -> Option<(u16, bool)> {
+        op.fifo_wait(self.program(pe), state)
+    }
+
     fn element(
         &self,
         pe: Pe,

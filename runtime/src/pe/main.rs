@@ -5,7 +5,7 @@ use dflow_ir::mesh::Color;
 use dflow_ir::ty::Ty;
 
 use super::code::Code;
-use super::core::{Clock, Completion, Core, Fault};
+use super::core::{Clock, Completion, Core, Fault, Sent};
 use super::issue::Readiness;
 use super::op::Op;
 use super::plan::{NO_TASK, PePlan, TaskPlan};
@@ -364,7 +364,10 @@ impl<C: Code> Core<C> {
             if self.sent.len() <= queue {
                 self.sent.resize(queue + 1, None);
             }
-            self.sent[queue] = Some((output.color, op.task, op.loc));
+            let color = output.color;
+            let before = self.sent[queue].filter(|sent| sent.color == color);
+            let words = before.map_or(0, |sent| sent.words);
+            self.sent[queue] = Some(Sent { color, task: op.task, loc: op.loc, words });
         }
         Ok(())
     }

@@ -56,6 +56,8 @@ pub(crate) struct PePlan {
     /// Whether it writes configuration registers at all (other than through pointers).
     pub(crate) configures: bool,
     pub(crate) microthreads: u8,
+    /// Names of the FIFOs' buffers.
+    pub(crate) fifos: Vec<String>,
     /// Names and sizes of its variables.
     pub(crate) globals: Vec<(String, u32)>,
 }
@@ -169,6 +171,11 @@ impl PePlan {
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
             configures: configures(program),
             microthreads: target.microthreads.min(8),
+            fifos: program
+                .fifos
+                .values()
+                .map(|it| program.globals[it.buffer].name.clone())
+                .collect(),
             globals: program.globals.values().map(|it| (it.name.clone(), it.size)).collect(),
         };
         plan.bind_queues(program, target, ramp)?;

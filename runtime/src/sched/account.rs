@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::region::{OddPlace, OddTimes, Region};
 use crate::account::{Account, Remark};
 use crate::exec::odd::Odd;
-use crate::outcome::{Deadlock, StuckPlace};
+use crate::outcome::Deadlock;
 use crate::pe::code::Code;
 use crate::pe::plan::PePlan;
 use crate::stats::Stats;
@@ -31,8 +31,7 @@ pub(crate) fn account<C: Code>(
         all.1.count = count;
     }
     let Deadlock { cycle, waiters, stuck, host_waiting, host: _, host_wait: _ } = waiting;
-    let in_queues: u64 =
-        stuck.iter().filter(|it| it.place == StuckPlace::Input).map(|it| it.words).sum();
+    let in_queues: u64 = stuck.iter().filter(|it| it.place.is_input()).map(|it| it.words).sum();
     let came = stats.delivered - stats.to_host;
     Account {
         cycle,

@@ -241,7 +241,7 @@ impl<C: Code> Engine<C> {
 
     /// Why nothing moves, if nothing moves.
     pub(crate) fn deadlock(&self) -> Deadlock {
-        report::deadlock(&self.plan, &self.regions, self.now)
+        report::deadlock(&self.plan, &self.code, &self.regions, self.now)
     }
 
     /// What became of every word, and what was odd.

@@ -8,10 +8,10 @@ use dflow_ir::mesh::{Color, Coord, Port};
 use super::plan::Plan;
 use super::region::Region;
 use crate::fabric::plan::ColorPlan;
-use crate::fabric::router::{Lane, RAMP};
-use crate::outcome::{Deadlock, StuckPlace, StuckWords, Wait, Waiter};
+use crate::fabric::router::{Lane, RAMP, Router};
+use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
-use crate::pe::core::{Core, bits};
+use crate::pe::core::{Core, Sent, bits};
 use crate::pe::main::Main;
 use crate::pe::op::Op;
 use crate::pe::plan::{NO_TASK, PePlan};
@@ -31,8 +31,10 @@ enum Kind {
         color: u8,
         queue: u8,
     },
-    Fifo,
+    /// Which one, and whether it is full.
+    Fifo(Option<(u16, bool)>),
     Microthread(u8),
+    BlockedMicrothread(u8),
     /// A task that is blocked; the color of the words that wait for it, if it is a data task.
     Blocked(Option<u8>),
 }
@@ -41,7 +43,12 @@ enum Kind {
 type Key<'a> = (&'a str, Option<&'a str>, Loc, Kind);
 
 /// The report.
-pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) -> Deadlock {
+pub(crate) fn deadlock<C: Code>(
+    plan: &Plan,
+    code: &C,
+    regions: &[Region<C>],
+    cycle: u64,
+) -> Deadlock {
     let mut groups: BTreeMap<Key<'_>, (usize, usize, usize)> = BTreeMap::new();
     let mut stuck: BTreeMap<(Color, StuckPlace), (u64, usize, usize)> = BTreeMap::new();
     let mut host_waiting = Vec::new();
@@ -50,7 +57,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
             let number = region.number(plan, pe);
             if let Some(core) = &region.cores[pe as usize] {
                 let program = &plan.programs[usize::from(core.at.program)];
-                let mut keys = waits(program, core);
+                let mut keys = waits(program, code, core);
                 if keys.is_empty() {
                     keys = blocked(program, core);
                 }
@@ -59,7 +66,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
                     *group = (group.0 + 1, group.1.min(number), group.2.max(number));
                 }
             }
-            for (color, place, words) in standing(region, pe) {
+            for (color, place, words) in standing(plan, region, pe) {
                 let entry = stuck.entry((color, place)).or_insert((0, 0, number));
                 *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
             }
@@ -73,7 +80,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
         }
     }
     let mut waiters: Vec<Waiter> =
-        groups.into_iter().map(|(key, group)| waiter(plan, regions, key, group)).collect();
+        groups.into_iter().map(|(key, group)| waiter(plan, code, regions, key, group)).collect();
     waiters.sort_by_key(|waiter| (std::cmp::Reverse(waiter.count), waiter.first.y, waiter.first.x));
     let mut stuck: Vec<StuckWords> = stuck
         .into_iter()
@@ -85,7 +92,7 @@ pub(crate) fn deadlock<C: Code>(plan: &Plan, regions: &[Region<C>], cycle: u64) 
             first: plan.coord(first),
         })
         .collect();
-    stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.words));
+    stuck.sort_by_key(|stuck| (!stuck.place.is_explained(), std::cmp::Reverse(stuck.words)));
     host_waiting.sort_by_key(|(at, color, _)| (at.y, at.x, *color));
     Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default(), host_wait: None }
 }
@@ -96,8 +103,8 @@ fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
 }
 
 /// What a core's operations wait for.
-fn waits<'a, C: Code>(program: &'a PePlan, core: &Core<C>) -> Vec<Key<'a>> {
-    let of = |op: &Op<C::Op>| key(program, op.task, op.loc, kind(core, op));
+fn waits<'a, C: Code>(program: &'a PePlan, code: &C, core: &Core<C>) -> Vec<Key<'a>> {
+    let of = |op: &Op<C::Op>| key(program, op.task, op.loc, kind(code, core, op));
     let live = core.threads.iter().flatten().filter(|op| !op.ended);
     let mut all: Vec<Key<'_>> = live.map(|op| of(op)).collect();
     match &core.main {
@@ -130,7 +137,10 @@ fn blocked<'a, C: Code>(program: &'a PePlan, core: &Core<C>) -> Vec<Key<'a>> {
     all
 }
 
-fn kind<C: Code>(core: &Core<C>, op: &Op<C::Op>) -> Kind {
+fn kind<C: Code>(code: &C, core: &Core<C>, op: &Op<C::Op>) -> Kind {
+    if op.asynchronous && core.thread_blocked >> op.microthread & 1 != 0 {
+        return Kind::BlockedMicrothread(op.microthread);
+    }
     if let Some(output) = op.output
         && core.outputs[usize::from(output.queue)].places() != 0
         && core.outputs[usize::from(output.queue)].is_full()
@@ -144,11 +154,11 @@ fn kind<C: Code>(core: &Core<C>, op: &Op<C::Op>) -> Kind {
             return Kind::Receive { color, queue };
         }
     }
-    Kind::Fifo
+    Kind::Fifo(code.fifo_wait(core.at, &core.state, &op.code))
 }
 
 /// Words that stand on a PE.
-fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
+fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
     let mut all = Vec::new();
     let mut note = |color: u8, place, words: usize| {
         if let (Some(color), 1..) = (Color::new(color), words) {
@@ -158,17 +168,22 @@ fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64
     if let Some(router) = &region.routers[pe as usize] {
         for lane in &router.lanes {
             let port = Port::ALL[usize::from(lane.port)];
-            let place = match router.is_torn(lane.color) {
-                true => StuckPlace::Torn(port),
-                false => StuckPlace::Router(port),
+            let place = match router.shut(plan, lane.color, lane.port) {
+                _ if router.is_torn(lane.color) => StuckPlace::Torn(port),
+                Some(position) => StuckPlace::Switched(port, position),
+                None => StuckPlace::Router(port),
             };
             note(lane.color, place, lane.ring.len());
         }
     }
     if let Some(core) = &region.cores[pe as usize] {
-        for input in &core.inputs {
+        let program = &plan.programs[usize::from(core.at.program)];
+        for (queue, input) in core.inputs.iter().enumerate() {
             let color = input.ring.head().map_or(0, |head| head.color);
-            note(color, StuckPlace::Input, input.ring.len());
+            let owned = core.owned_in >> queue & 1 != 0;
+            let read = owned || core.input(program, queue).task != NO_TASK;
+            let place = if read { StuckPlace::Input } else { StuckPlace::Unread };
+            note(color, place, input.ring.len());
         }
         for ring in &core.outputs {
             note(ring.head().map_or(0, |head| head.color), StuckPlace::Output, ring.len());
@@ -179,18 +194,26 @@ fn standing<C: Code>(region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64
 
 fn waiter<C: Code>(
     plan: &Plan,
+    code: &C,
     regions: &[Region<C>],
     key: Key<'_>,
     (count, first, last): (usize, usize, usize),
 ) -> Waiter {
     let (program, task, loc, kind) = key;
     let wait = match kind {
-        Kind::Receive { color, queue } => receive(plan, regions, first, color, queue),
+        Kind::Receive { color, queue } => receive((plan, code, regions), first, color, queue),
         Kind::Send { color, queue } => match Color::new(color) {
             Some(color) => Wait::Send { color, queue },
-            None => Wait::Fifo,
+            None => UNKNOWN,
         },
-        Kind::Fifo => Wait::Fifo,
+        Kind::Fifo(None) => UNKNOWN,
+        Kind::Fifo(Some((fifo, full))) => {
+            let plan = core_at(plan, regions, first)
+                .and_then(|core| plan.programs.get(usize::from(core.at.program)));
+            let name = plan.and_then(|plan| plan.fifos.get(usize::from(fifo)).cloned());
+            Wait::Fifo { name, full }
+        }
+        Kind::BlockedMicrothread(id) => Wait::BlockedMicrothread(id),
         Kind::Microthread(id) => Wait::Microthread(id),
         Kind::Blocked(color) => Wait::Blocked { color: color.and_then(Color::new) },
     };
@@ -205,14 +228,42 @@ fn waiter<C: Code>(
     }
 }
 
+/// A wait of which nothing is known.
+const UNKNOWN: Wait = Wait::Fifo { name: None, full: false };
+
 /// What a wait for a word knows of it.
-fn receive<C: Code>(plan: &Plan, regions: &[Region<C>], pe: usize, color: u8, queue: u8) -> Wait {
-    let Some(named) = Color::new(color) else { return Wait::Fifo };
+fn receive<C: Code>(
+    (plan, code, regions): (&Plan, &C, &[Region<C>]),
+    pe: usize,
+    color: u8,
+    queue: u8,
+) -> Wait {
+    let Some(named) = Color::new(color) else { return UNKNOWN };
+    let core = core_at(plan, regions, pe);
     let (senders, stands) = trace(plan, regions, pe, color);
-    let last = core_at(plan, regions, pe).and_then(|core| core.inputs[usize::from(queue)].last);
-    let idle = silent(plan, regions, &senders).map(|pe| plan.coord(pe));
+    let last = core.and_then(|core| core.inputs[usize::from(queue)].last);
+    let reads = |op: &&Op<C::Op>| op.inputs.contains(&Some(queue)) && !op.ended;
+    let op = core.and_then(|core| core.operations().find(reads));
+    let (done, length) = op.map_or((0, None), |op| code.progress(&op.code));
+    let sent = senders.first().and_then(|&sender| core_at(plan, regions, sender)).map(|core| {
+        core.sent.iter().flatten().filter(|sent| sent.color == color).map(|sent| sent.words).sum()
+    });
+    let chain = chain(plan, code, regions, pe, &senders);
+    let filtered = router_at(plan, regions, pe).and_then(|router| router.filter(color));
+    let filtered = filtered.map_or(0, |filter| filter.kept);
     let senders = senders.into_iter().map(|pe| plan.coord(pe)).collect();
-    Wait::Receive { color: named, queue, last, senders, stands, idle }
+    Wait::Receive {
+        color: named,
+        queue,
+        last,
+        senders,
+        stands,
+        sent,
+        done,
+        length,
+        filtered,
+        chain,
+    }
 }
 
 /// Follows a color's routes back from a core: the PEs that inject it, nearest first, and the
@@ -271,31 +322,61 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
     };
     senders.into_iter().find_map(|pe| {
         let core = core_at(plan, regions, pe)?;
-        let mut sent = core.sent.iter().flatten().filter(|(sent, ..)| *sent == color);
-        let &(_, task, loc) = sent.next()?;
+        let mut sent = core.sent.iter().flatten().filter(|sent| sent.color == color);
+        let &Sent { task, loc, .. } = sent.next()?;
         let program = &plan.programs[usize::from(core.at.program)];
         let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
         Some(Sender { pe: plan.coord(pe), task, loc })
     })
 }
 
-/// Follows waits for words from sender to sender: the first PE that waits for nothing.
-fn silent<C: Code>(plan: &Plan, regions: &[Region<C>], senders: &[usize]) -> Option<usize> {
-    let mut seen = BTreeSet::new();
-    let mut next = *senders.first()?;
-    while seen.insert(next) {
-        let Some(core) = core_at(plan, regions, next) else { return Some(next) };
-        let waits = waits(&plan.programs[usize::from(core.at.program)], core);
+/// Most PEs of a cycle that are named.
+const AROUND: usize = 8;
+
+/// Follows waits for words from sender to sender.
+fn chain<C: Code>(
+    plan: &Plan,
+    code: &C,
+    regions: &[Region<C>],
+    pe: usize,
+    senders: &[usize],
+) -> Chain {
+    let mut way = vec![pe];
+    let mut seen = BTreeSet::from([pe]);
+    let mut next = senders.first().copied();
+    while let Some(pe) = next {
+        if !seen.insert(pe) {
+            let from = way.iter().position(|&other| other == pe).unwrap_or(0);
+            let around: Vec<Coord> = way[from..].iter().map(|&pe| plan.coord(pe)).collect();
+            let count = around.len();
+            return match count {
+                // It waits for a word of its own.
+                1 => Chain::Open,
+                _ => Chain::Cycle(around.into_iter().take(AROUND).collect(), count),
+            };
+        }
+        way.push(pe);
+        let Some(core) = core_at(plan, regions, pe) else { return Chain::Idle(plan.coord(pe)) };
+        let waits = waits(&plan.programs[usize::from(core.at.program)], code, core);
         if waits.is_empty() {
-            return Some(next);
+            return Chain::Idle(plan.coord(pe));
         }
         let color = waits.iter().find_map(|(.., kind)| match *kind {
             Kind::Receive { color, .. } => Some(color),
-            Kind::Send { .. } | Kind::Fifo | Kind::Microthread(_) | Kind::Blocked(_) => None,
-        })?;
-        next = *trace(plan, regions, next, color).0.first()?;
+            Kind::Send { .. }
+            | Kind::Fifo(_)
+            | Kind::Microthread(_)
+            | Kind::BlockedMicrothread(_)
+            | Kind::Blocked(_) => None,
+        });
+        next = color.and_then(|color| trace(plan, regions, pe, color).0.first().copied());
     }
-    None
+    Chain::Open
+}
+
+fn router_at<'r, C: Code>(plan: &Plan, regions: &'r [Region<C>], pe: usize) -> Option<&'r Router> {
+    let (region, local) = locate(plan, plan.coord(pe));
+    regions[region].routers[local].as_deref()
 }
 
 fn core_at<'r, C: Code>(plan: &Plan, regions: &'r [Region<C>], pe: usize) -> Option<&'r Core<C>> {

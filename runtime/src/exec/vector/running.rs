@@ -169,6 +169,30 @@ impl VectorState {
         FifoCheck::Ready
     }
 
+    /// The FIFO that does not admit the next element, and whether it is full.
+    pub(crate) fn fifo_wait(
+        &self,
+        program: &LoadedProgram,
+        state: &PeState,
+    ) -> Option<(u16, bool)> {
+        let count = self.in_next_step() as u16;
+        let held = |fifo: u16| state.fifos.get(usize::from(fifo)).map_or(0, |held| held.len);
+        let empty = self.start.sources.iter().find_map(|source| match *source {
+            Stream::Fifo { fifo } if held(fifo) < count => Some((fifo, false)),
+            Stream::Fifo { .. }
+            | Stream::None
+            | Stream::Memory(_)
+            | Stream::Input { .. }
+            | Stream::Output { .. }
+            | Stream::Scalar(_)
+            | Stream::Pointer { .. } => None,
+        });
+        let Stream::Fifo { fifo } = self.start.dest else { return empty };
+        let capacity = fifo_data(program, fifo).0.capacity;
+        let full = capacity.saturating_sub(held(fifo)) < count;
+        empty.or_else(|| full.then_some((fifo, true)))
+    }
+
     fn blocked(&self, action: FifoAction) -> FifoCheck {
         match action {
             FifoAction::TestOrSuspend if self.start.asynchronous => FifoCheck::Wait,

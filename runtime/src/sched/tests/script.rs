@@ -217,6 +217,14 @@ impl Code for Script {
         Fifo::Ready
     }
 
+    fn progress(&self, op: &Op) -> (u32, Option<u32>) {
+        (0, op.left)
+    }
+
+    fn fifo_wait(&self, _: Pe, _: &State, _: &Op) -> Option<(u16, bool)> {
+        None
+    }
+
     fn is_done(&self, op: &Op) -> bool {
         op.left == Some(0)
     }

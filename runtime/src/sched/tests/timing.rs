@@ -13,7 +13,7 @@ use super::script::{Act, Spec, input, output, vector};
 use crate::config::{EngineKind, Limits};
 use crate::exec::Stream;
 use crate::machine::{Goal, HostLinkInfo, LinkId};
-use crate::outcome::{RunEnd, Wait};
+use crate::outcome::{Chain, RunEnd, Wait};
 use crate::sched::record::Event;
 use crate::trap::TrapKind;
 
@@ -349,8 +349,20 @@ fn a_deadlock_says_who_waits_and_who_should_send() {
     let waiters: Vec<(usize, &Wait)> =
         report.waiters.iter().map(|waiter| (waiter.count, &waiter.wait)).collect();
     let senders = vec![Coord { x: 0, y: 0 }];
-    let (last, idle) = (Some(9), Some(Coord { x: 0, y: 0 }));
-    let wait = Wait::Receive { color: color(3), queue: 2, last, senders, stands: None, idle };
+    let chain = Chain::Idle(Coord { x: 0, y: 0 });
+    let wait = Wait::Receive {
+        color: color(3),
+        queue: 2,
+        last: Some(9),
+        senders,
+        stands: None,
+        sent: Some(1),
+        // These programs know what is left, not what is done.
+        done: 0,
+        length: Some(1),
+        filtered: 0,
+        chain,
+    };
     // The programs differ here, so nothing is folded; each names the sender.
     assert_eq!(waiters.len(), 7);
     assert_eq!(waiters[0], (1, &wait));
