@@ -6,7 +6,7 @@
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord};
 
-use crate::outcome::{StuckWords, Waiter, place};
+use crate::outcome::{StuckWords, Wait, Waiter, place};
 
 /// What became of the words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,11 +96,13 @@ impl Account {
             )
         });
         notes.extend(outside);
-        notes.extend(
-            self.waiters.iter().take(LINES).map(|it| format!("at the end, {}", it.text(files))),
-        );
-        if self.waiters.len() > LINES {
-            let rest = self.waiters.len() - LINES;
+        // An operation without end waits for more by its nature.
+        let ends = |it: &&Waiter| !matches!(it.wait, Wait::Receive { length: None, .. });
+        let waiters: Vec<&Waiter> = self.waiters.iter().filter(ends).collect();
+        notes
+            .extend(waiters.iter().take(LINES).map(|it| format!("at the end, {}", it.text(files))));
+        if waiters.len() > LINES {
+            let rest = waiters.len() - LINES;
             notes.push(format!("at the end, {rest} more groups of PEs wait"));
         }
         if self.busy {

@@ -410,6 +410,7 @@ fn build_inner(
     export_all(sema, module)?;
     sema.analyse_pending()?;
     sema.finish_queues();
+    sema.check_queues();
     sema.finish_teardown();
     Ok(())
 }

@@ -54,6 +54,8 @@ impl Owners {
         for (id, global) in &program.globals {
             let (start, end) = (address(id), address(id) + global.size);
             let number = owners.extents.len() as u16;
+            // What pads a variable to whole halfwords belongs to it: text is copied so.
+            let end = end.next_multiple_of(2);
             owners.extents.push((start as i32, end as i32));
             let last = end.div_ceil(2) as usize;
             if owners.of.len() < last {

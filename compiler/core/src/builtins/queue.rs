@@ -236,3 +236,36 @@ pub(super) fn output_color(sema: &mut Sema<'_, '_>, queue: u8, span: Span) -> R<
             .help("give it one: `.fabric_color = color`"),
     ))
 }
+
+impl Sema<'_, '_> {
+    /// Warns of operations on queues that no color is bound to, once per queue: one that runs is a
+    /// trap.
+    pub(crate) fn check_queues(&mut self) {
+        let needs_output = self.target.output_queue_bound;
+        let Some(program) = &mut self.program else { return };
+        if program.rebinds {
+            return;
+        }
+        let mut used = std::mem::take(&mut program.used_queues);
+        let bound = |&(input, queue, _): &(bool, u8, Span)| {
+            program.typed.queues.iter().any(|it| (it.input, it.queue) == (input, queue))
+        };
+        used.retain(|used| (used.0 || needs_output) && !bound(used));
+        let mut told = Vec::new();
+        for (input, queue, span) in used {
+            if told.contains(&(input, queue)) {
+                continue;
+            }
+            told.push((input, queue));
+            let kind = if input { "input" } else { "output" };
+            let message = format!("{kind} queue {queue} is used here, and no color is bound to it");
+            self.report(
+                Diagnostic::new(codes::QUEUE_UNBOUND, message, span)
+                    .label("ends the run if it is executed")
+                    .help(format!(
+                        "write `@initialize_queue(@get_{kind}_queue({queue}), .{{ .color = color }})` in a `comptime` block"
+                    )),
+            );
+        }
+    }
+}

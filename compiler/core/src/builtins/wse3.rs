@@ -161,6 +161,11 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
             return sema.fail(codes::INVALID_ARGUMENT, message, span, "named here");
         }
     };
+    if matches!(op, FlagOp::BindInput | FlagOp::BindOutput)
+        && let Some(program) = &mut sema.program
+    {
+        program.rebinds = true;
+    }
     let ty = sema.types.common.u16;
     let (operand, span) = sema.arg_as(call.args[1], ty)?;
     if !sema.is_runtime() {

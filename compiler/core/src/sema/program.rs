@@ -36,6 +36,10 @@ pub(crate) struct ProgramCx {
     pub(crate) fifos: HashMap<PointerBase, u32>,
     /// FIFOs that lie in registers of the program's choice.
     pub(crate) fifo_registers: HashMap<DsrRef, u32>,
+    /// Queues that operations use, where they are known: input or output, queue.
+    pub(crate) used_queues: Vec<(bool, u8, Span)>,
+    /// Queues are bound at run time.
+    pub(crate) rebinds: bool,
     /// What the teardown task calls for flushed queues: input or output, queue, function.
     pub(crate) queue_handlers: Vec<(bool, u8, FuncIdx, Span)>,
     /// The task that the machine starts for flushed queues and colors in teardown, once it is made.
@@ -123,6 +127,8 @@ impl ProgramCx {
             exports: Vec::new(),
             fifos: HashMap::new(),
             fifo_registers: HashMap::new(),
+            used_queues: Vec::new(),
+            rebinds: false,
             queue_handlers: Vec::new(),
             teardown: None,
             turns: Vec::new(),

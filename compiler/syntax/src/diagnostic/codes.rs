@@ -203,6 +203,7 @@ codes! {
     TASK_ID_CLASH "task-id-clash" Error "a task id bound twice";
     QUEUE_CLASH "queue-clash" Error "a queue claimed twice";
     QUEUE_COLOR "queue-color" Warning "a descriptor that names another color than its queue carries";
+    QUEUE_UNBOUND "queue-unbound" Warning "an operation on a queue that no color is bound to";
     RESOURCE_EXHAUSTED "resource-exhausted" Error "no free color, queue, task id or register is left";
     UNBOUND_TASK "unbound-task" Warning "an activation of a task id that no task is bound to";
 

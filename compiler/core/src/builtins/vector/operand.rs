@@ -8,7 +8,7 @@ use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::scalar::{float_of, scalar_as};
 use crate::sema::types::{Type, TypeId};
-use crate::sema::value::{Data, Value};
+use crate::sema::value::{Data, DsdValue, Value};
 use crate::sema::{Operand, R, Sema};
 use crate::typed;
 
@@ -42,6 +42,12 @@ pub(super) fn read(sema: &mut Sema<'_, '_>, arg: ExprId, hint: Option<TypeId>) -
     let span = sema.expr_span(arg);
     let operand = sema.expr(arg, hint)?;
     let ty = sema.operand_type(&operand);
+    if let Operand::Const(value) = &operand
+        && let Data::Dsd(dsd) = &value.data
+        && let (DsdValue::Fabric { desc, .. }, Some(program)) = (&**dsd, &mut sema.program)
+    {
+        program.used_queues.push((desc.input, desc.queue, span));
+    }
     let what = match *sema.types.get(ty) {
         Type::Mem1dDsd | Type::Mem4dDsd => What::Memory(operand),
         Type::FabinDsd => What::Fabric { input: true, dsd: operand },
