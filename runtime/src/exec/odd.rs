@@ -66,6 +66,7 @@ impl Owners {
         owners
     }
 
+    #[inline]
     fn find(&self, address: u16) -> Option<(GlobalId, i32, i32)> {
         let number = *self.of.get(usize::from(address) / 2)?;
         let (start, end) = *self.extents.get(usize::from(number))?;
@@ -75,6 +76,7 @@ impl Owners {
 
 /// The first operand that leaves the variable which its base lies in. Nothing is said of an
 /// operation that a control wavelet or a FIFO may end before its length is done.
+#[inline]
 pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd> {
     let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
     let may_end = start.on_control != OnControl::Ignore;
@@ -82,45 +84,55 @@ pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd
         return None;
     }
     let length = start.length.filter(|&length| length > 0)?;
-    let mut streams = std::iter::once(&start.dest).chain(&start.sources);
-    streams.find_map(|stream| {
-        let Stream::Memory(memory) = stream else { return None };
-        let (global, first, end) = program.owners().find(memory.dsd.base())?;
-        let (low, high) = covered(program, memory, length);
-        let inside = first <= low && high <= end;
-        (!inside).then_some(Odd::LeftArray { global, from: low - first, to: high - first })
-    })
+    let [first, second, third] = &start.sources;
+    for stream in [&start.dest, first, second, third] {
+        if let Stream::Memory(memory) = stream
+            && let Some(odd) = leaves_by(program, memory, length)
+        {
+            return Some(odd);
+        }
+    }
+    None
+}
+
+#[inline]
+fn leaves_by(program: &LoadedProgram, memory: &MemoryStream, length: u32) -> Option<Odd> {
+    let (global, first, end) = program.owners().find(memory.dsd.base())?;
+    let (low, high) = covered(program, memory, length);
+    let inside = first <= low && high <= end;
+    (!inside).then_some(Odd::LeftArray { global, from: low - first, to: high - first })
 }
 
 /// Bytes that `length` elements of an operand cover: the first, and the one after the last.
+#[inline]
 fn covered(program: &LoadedProgram, memory: &MemoryStream, length: u32) -> (i32, i32) {
     let MemoryStream { dsd, element, moved, save: _ } = *memory;
-    let (base, bytes) = (i32::from(dsd.base()), i32::from(element));
-    let last = i32::try_from(length).unwrap_or(i32::MAX) - 1;
+    let (base, bytes) = (i64::from(dsd.base()), i64::from(element));
+    let (last, moved) = (i64::from(length) - 1, i64::from(moved));
     let (low, high) = match dsd.kind() {
-        DsdKind::Ring => (0, i32::from(dsd.wrap()) - 1),
-        DsdKind::Mem4d => reach(program, dsd, last.saturating_add(moved.into())),
+        DsdKind::Ring => (0, i64::from(dsd.wrap()) - 1),
+        DsdKind::Mem4d => reach(program, dsd, last + moved),
         DsdKind::Mem1d | DsdKind::FabIn | DsdKind::FabOut | DsdKind::Unset => {
-            let (stride, moved) = (i32::from(dsd.stride()), i32::from(moved));
-            let (from, to) = (stride * moved, stride.saturating_mul(moved.saturating_add(last)));
+            let stride = i64::from(dsd.stride());
+            let (from, to) = (stride * moved, stride * (moved + last));
             (from.min(to), from.max(to))
         }
     };
-    let place = |steps: i32| base.saturating_add(steps.saturating_mul(bytes));
-    (place(low), place(high).saturating_add(bytes))
+    let near = |place: i64| place.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+    (near(base + low * bytes), near(base + (high + 1) * bytes))
 }
 
 /// The least and the greatest of the steps from the base, up to element `last`, of a walk in
 /// several dimensions.
-fn reach(program: &LoadedProgram, dsd: Dsd, last: i32) -> (i32, i32) {
+fn reach(program: &LoadedProgram, dsd: Dsd, last: i64) -> (i64, i64) {
     let dims = program.program().shapes.get(dsd.shape()).map_or(&[][..], |shape| &shape.dims);
-    let (mut low, mut high, mut left) = (0i32, 0i32, last);
+    let (mut low, mut high, mut left) = (0, 0, last);
     for (at, &(extent, stride)) in dims.iter().enumerate().rev() {
-        let extent = i32::from(extent.max(1));
+        let extent = i64::from(extent.max(1));
         // The outermost dimension has no end of its own.
         let most = if at == 0 { left } else { left.min(extent - 1) };
-        let way = i32::from(stride).saturating_mul(most);
-        (low, high) = (low.saturating_add(way.min(0)), high.saturating_add(way.max(0)));
+        let way = i64::from(stride) * most;
+        (low, high) = (low + way.min(0), high + way.max(0));
         left /= extent;
     }
     (low, high)
