@@ -468,6 +468,7 @@ def test_printed_lines_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [text for _, text in lines] == first + [f"no end{text}" for text in first]
     cycles = [int(cycle.removeprefix("@")) for cycle, _ in lines]
     assert cycles == sorted(cycles) and cycles[1] < cycles[2]
+    assert (tmp_path / "simfab_traces").is_dir()
 
 
 def test_the_environment_decides(

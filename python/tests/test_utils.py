@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dflow
-from dflow.sdk import legacy
+from dflow.sdk import legacy, tensor
 from dflow.sdk.geometry import IntRectangle, IntVector
 from dflow.sdk.utils import calculate_cycles, input_array_to_u32, memcpy_view
 
@@ -61,6 +61,13 @@ def test_port_maps_arrange_tensors() -> None:
     assert halves.tolist() == [1.0]
 
 
+def test_a_port_map_may_name_single_values() -> None:
+    text = "{ r[i=0:1][j=0] -> [PE[1, 0] -> index[i]] }"
+    *place, data = legacy.prepare_output_tensor(text, np.float32)
+    assert place == [1, 0, 1, 1, 2]
+    assert legacy.format_output_tensor(text, np.float32, data).shape == (2, 1)
+
+
 def test_port_maps_are_checked() -> None:
     refused = {
         "A -> PE": "cannot read the port map",
@@ -81,3 +88,14 @@ def test_places_and_rectangles() -> None:
     assert IntVector(3, 1) not in rect
     assert IntVector(1, 2) + IntVector(1, 1) - IntVector(0, 1) == IntVector(2, 2)
     assert tuple(IntVector(4, 5)) == (4, 5)
+
+
+def test_longer_arrays_give_their_first_items() -> None:
+    shape = (2, 3, 1)
+    with pytest.warns(UserWarning, match="holds 8 items: only the first 2 x 3 x 1 = 6"):
+        found = tensor.check_array(np.arange(8, dtype=np.int32), shape, "src")
+    assert found.tolist() == [0, 1, 2, 3, 4, 5]
+    whole = np.zeros((4, 4), np.float32)
+    with pytest.warns(UserWarning, match="holds 16 items"):
+        tensor.check_array(whole, shape, "dest")[...] = 1
+    assert whole.ravel().tolist() == [1.0] * 6 + [0.0] * 10

@@ -21,6 +21,12 @@ pub enum BankKind {
     /// Colors that entered teardown before the teardown task began. Index: 0 for colors 0 to 15,
     /// 1 for the others.
     Teardown,
+    /// Input queues of wse2. Index: the queue.
+    Input,
+    /// The cycle counter. Index: 0 for its low word, to 2.
+    Clock,
+    /// Whether the cycle counter runs.
+    ClockControl,
     /// Four words per color: counter, limit, maximum and state of its filter. Index: four times
     /// the color, plus the word.
     Filter,
@@ -62,7 +68,10 @@ const fn bank(
     Bank { kind, name, first, count, reserved, writable }
 }
 
-const TEARDOWN: Bank = bank(BankKind::Teardown, "colors in teardown", (0x7f5c, 2), false, false);
+const TEARDOWN: Bank = bank(BankKind::Teardown, "colors in teardown", (0x7f60, 2), false, false);
+const CLOCK_CONTROL: Bank =
+    bank(BankKind::ClockControl, "the cycle counter's switch", (0x7f64, 1), true, true);
+const CLOCK: Bank = bank(BankKind::Clock, "the cycle counter", (0x7f68, 3), true, true);
 const FILTER: Bank = bank(BankKind::Filter, "a color's filter", (0x7e00, 96), true, true);
 
 const CONSOLE: Bank = bank(BankKind::Console, "the console", (0x7f70, 1), false, true);
@@ -71,7 +80,10 @@ const WSE2: &[Bank] = &[
     FILTER,
     bank(BankKind::Route, "a color's route", (0x7f20, 24), true, true),
     bank(BankKind::Switch, "a color's switch", (0x7f40, 24), true, true),
+    bank(BankKind::Input, "an input queue", (0x7f58, 8), true, true),
     TEARDOWN,
+    CLOCK_CONTROL,
+    CLOCK,
     CONSOLE,
 ];
 

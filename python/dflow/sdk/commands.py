@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from dflow import _native
@@ -12,6 +13,8 @@ from dflow.machine import Program
 
 # Where lines that PEs print go: in the folder that the script runs in.
 SIM_LOG = "sim.log"
+# Where the vendor's simulator leaves traces; ours are elsewhere, so it stays empty.
+SIM_TRACES = "simfab_traces"
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -40,7 +43,6 @@ class Commands:
         self._machine: _native.Machine | None = None
         self._state = "new"
         self._pending: list[Task] = []
-        self._printed = False
 
     def task_wait(self, task: Task) -> None:
         """Wait until a command is done; commands before it are done first."""
@@ -103,13 +105,21 @@ class Commands:
         task.done = True
         self._pending.remove(task)
 
+    def _begin_log(self, traces: bool) -> None:
+        """Make the simulator's log anew, and the folder of its traces: scripts move both away."""
+        try:
+            Path(SIM_LOG).write_text("", encoding="utf-8")
+            if traces:
+                Path(SIM_TRACES).mkdir(exist_ok=True)
+        except OSError as fault:
+            self._say("WARNING", f"{SIM_LOG} and {SIM_TRACES} cannot be made: {fault}")
+
     def _log(self) -> None:
         """Write what PEs have printed to the simulator's log, the cycle before each line."""
         lines = [] if self._machine is None else self._machine.printed()
         if lines:
-            with open(SIM_LOG, "a" if self._printed else "w", encoding="utf-8") as log:
+            with open(SIM_LOG, "a", encoding="utf-8") as log:
                 log.writelines(f"@{cycle} {text}\n" for cycle, _, _, text in lines)
-            self._printed = True
 
     @property
     def _native(self) -> _native.Machine:

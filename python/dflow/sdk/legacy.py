@@ -1,8 +1,8 @@
 """Helpers of SDK 0.6 to 0.9: tensors by port maps.
 
 A port map says where each element of a tensor goes, as in
-``{A[j=0:7][i=0:3] -> [PE[i//2, j//4] -> index[i%2, j%4]]}``: names and inclusive ranges of the
-indices, the PE's column and row, and the element's place on the PE.
+``{A[j=0:7][i=0:3] -> [PE[i//2, j//4] -> index[i%2, j%4]]}``: names and inclusive ranges (or single
+values) of the indices, the PE's column and row, and the element's place on the PE.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WHOLE = re.compile(
     r"^\{(?P<name>\w+)(?P<ranges>(\[\w+=[^\]]+\])*)->\[?PE\[(?P<pe>[^\]]*)\]->"
     r"index\[(?P<index>[^\]]*)\]\]?\}$"
 )
-RANGE = re.compile(r"\[(\w+)=([^:\]]+):([^\]]+)\]")
+RANGE = re.compile(r"\[(\w+)=([^:\]]+)(?::([^\]]+))?\]")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class PortMap:
         names, axes = [], []
         for name, first, last in RANGE.findall(match["ranges"]):
             names.append(name)
-            axes.append(np.arange(_value(first, {}), _value(last, {}) + 1, dtype=np.int64))
+            end = _value(last or first, {}) + 1
+            axes.append(np.arange(_value(first, {}), end, dtype=np.int64))
         grids = np.meshgrid(*axes, indexing="ij") if axes else []
         known = dict(zip(names, grids))
         shape = tuple(axis.size for axis in axes)

@@ -59,7 +59,7 @@ class SdkRuntime(Copies, Ports):
         bindir: the folder that ``cslc`` or ``SdkLayout.compile`` wrote.
         platform: what ``get_platform`` gave; not needed.
         cmaddr: must be left out or empty: there is no system.
-        suppress_simfab_trace: accepted; no traces are written unless asked for.
+        suppress_simfab_trace: without the (empty) folder of traces.
         simfab_numthreads: threads that run the mesh, 1 to 64.
         msg_level: DEBUG, INFO, WARNING or ERROR.
         memcpy_required: whether the program must have the copy interface.
@@ -90,6 +90,7 @@ class SdkRuntime(Copies, Ports):
         self._cores = _core_paths(platform)
         self._options = settings.machine_options(_threads(simfab_numthreads, platform))
         self._began = time.monotonic()
+        self._traces = not suppress_simfab_trace
 
     # -- life ---------------------------------------------------------------------------------
 
@@ -106,6 +107,7 @@ class SdkRuntime(Copies, Ports):
         self._expect("run", "loaded", "run() has been called already")
         self._began = time.monotonic()
         self._state = "running"
+        self._begin_log(self._traces)
 
     def stop(self) -> None:
         """Wait for all commands, end the run, and keep the machine's memory for debugging.

@@ -7,6 +7,8 @@ what the mesh's side calls row by row.
 from __future__ import annotations
 
 import enum
+import inspect
+import warnings
 from typing import Any
 
 import numpy as np
@@ -37,10 +39,13 @@ Shape = tuple[int, ...]
 
 
 def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
-    """Give the host's array in one dimension, if it holds the items of ``shape``.
+    """Give the part of the host's array that holds the items of ``shape``: its first ones.
+
+    Scripts pass what is left of a longer array; there is a warning, since a wrong count looks
+    the same.
 
     Raises:
-        HostError: it does not; ``what`` names the call and the argument.
+        HostError: it holds fewer; ``what`` names the call and the argument.
     """
     if not isinstance(array, np.ndarray):
         raise HostError(
@@ -53,10 +58,24 @@ def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
             f"{_hint(array.dtype)}"
         )
     count = int(np.prod(shape, dtype=np.int64))
-    if array.size != count:
-        sizes = " x ".join(str(size) for size in shape)
+    if array.size == count:
+        return array
+    sizes = " x ".join(str(size) for size in shape)
+    if array.size < count:
         raise HostError(f"{what} must hold {sizes} = {count} items, found {array.size}")
-    return array
+    if array.ndim != 1:
+        array = array.reshape(-1) if array.flags.c_contiguous else flat_view(array, what)
+    message = f"{what} holds {array.size} items: only the first {sizes} = {count} are copied"
+    warnings.warn(message, stacklevel=caller_depth())
+    return array[:count]
+
+
+def caller_depth() -> int:
+    """Give the ``stacklevel`` for which a warning names the script's own line."""
+    frame, depth = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == "dflow":
+        frame, depth = frame.f_back, depth + 1
+    return max(depth, 1)
 
 
 def _hint(dtype: np.dtype[Any]) -> str:

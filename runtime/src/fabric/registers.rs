@@ -108,7 +108,11 @@ fn color_word(kind: BankKind, index: u16) -> Option<(u8, u16)> {
             (word <= 4).then_some(((index / COLOR_WORDS) as u8, word))
         }
         BankKind::Filter => Some(((index / FILTER_WORDS) as u8, index % FILTER_WORDS)),
-        BankKind::Teardown | BankKind::Console => None,
+        BankKind::Teardown
+        | BankKind::Console
+        | BankKind::Input
+        | BankKind::Clock
+        | BankKind::ClockControl => None,
     }
 }
 

@@ -75,7 +75,7 @@ impl<O> Main<O> {
 impl Clock {
     /// Does what a clock instruction asks in cycle `t`; the value it reads.
     fn act(&mut self, op: ClockOp, t: u64) -> u64 {
-        let counted = self.base + self.since.map_or(0, |since| t - since);
+        let counted = self.counted(t);
         match op {
             ClockOp::Read => {}
             ClockOp::Enable => *self = Clock { since: Some(t), base: 0 },
@@ -83,6 +83,23 @@ impl Clock {
             ClockOp::Reset => *self = Clock { since: self.since.map(|_| t), base: 0 },
         }
         counted & 0xffff_ffff_ffff
+    }
+
+    /// What it shows in cycle `t`.
+    pub(crate) fn counted(&self, t: u64) -> u64 {
+        self.base + self.since.map_or(0, |since| t - since)
+    }
+
+    /// Lets it run on or stops it.
+    pub(crate) fn switch(&mut self, t: u64, runs: bool) {
+        *self = Clock { since: runs.then_some(t), base: self.counted(t) };
+    }
+
+    /// Sets one of its three words.
+    pub(crate) fn write(&mut self, t: u64, word: u16, value: u16) {
+        let at = 16 * u32::from(word);
+        let base = self.counted(t) & !(0xffff << at) | u64::from(value) << at;
+        *self = Clock { since: self.since.map(|_| t), base };
     }
 }
 
@@ -106,7 +123,7 @@ impl<C: Code> Region<C> {
             Main::Idle | Main::Counting { .. } => Ok(()),
             Main::Ready { next, .. } => {
                 let router = self.routers[pe as usize].as_deref();
-                run_segment(plan, program, code, core, router, next);
+                run_segment(plan, program, code, core, router, (next, t));
                 let total = core.segment.cycles.max(1);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
@@ -146,7 +163,10 @@ impl<C: Code> Region<C> {
                 }
                 ActKind::Flag { op, id } => core.flag(program, op, id, t),
                 ActKind::Write { address, value } => {
-                    self.write_register(plan, pe, t, address, value)
+                    match core.write_own(plan, t, address, value) {
+                        true => Ok(()),
+                        false => self.write_register(plan, pe, t, address, value),
+                    }
                 }
             };
             let task = core.task;
@@ -195,7 +215,7 @@ impl<C: Code> Region<C> {
             }
             Stop::Config(ConfigRead { address, loc }) => {
                 let router = self.routers[pe as usize].as_deref();
-                let value = view(plan, core, router).look(address).ok_or(Fault {
+                let value = view(plan, core, router, t).look(address).ok_or(Fault {
                     kind: TrapKind::Code(CodeTrapKind::NoRegister { address }),
                     task,
                     loc,
@@ -267,6 +287,7 @@ impl<C: Code> Region<C> {
         if ended {
             self.end_thread(plan, code, core, pe, t, &mut op, true)?;
         }
+        core.registers.starts(op.input_mask(), op.priority);
         core.threads[id] = Some(op);
         Ok(())
     }
@@ -380,11 +401,11 @@ fn run_segment<C: Code>(
     code: &C,
     core: &mut Core<C>,
     router: Option<&Router>,
-    next: Next,
+    (next, t): (Next, u64),
 ) {
-    let Core { at, state, segment, task, registers, .. } = core;
+    let Core { at, state, segment, task, registers, clock, .. } = core;
     let number = at.number as usize;
-    let view = View { plan, number, router, core: registers };
+    let view = View { plan, number, router, core: registers, clock: (*clock, t) };
     segment.acts.clear();
     segment.cycles = 0;
     match next {

@@ -8,10 +8,11 @@
 
 use std::collections::VecDeque;
 
+use dflow_ir::inst::Priority;
 use dflow_ir::registers::{self, BankKind};
 
 use super::code::Code;
-use super::core::Core;
+use super::core::{Clock, Core};
 use crate::exec::{CodeTrapKind, Registers};
 use crate::fabric::registers as router;
 use crate::fabric::router::Router;
@@ -32,6 +33,8 @@ pub(crate) struct CoreRegisters {
     pending: u32,
     /// Colors that the teardown task was started for.
     seen: u32,
+    /// Input queues whose latest asynchronous operation has medium priority.
+    medium: u8,
 }
 
 impl CoreRegisters {
@@ -51,6 +54,15 @@ impl CoreRegisters {
         any
     }
 
+    /// An asynchronous operation with these input queues begins.
+    pub(crate) fn starts(&mut self, inputs: u64, priority: Priority) {
+        let inputs = inputs as u8;
+        self.medium = match priority {
+            Priority::Medium => self.medium | inputs,
+            Priority::Low | Priority::High => self.medium & !inputs,
+        };
+    }
+
     /// The teardown task begins.
     pub(crate) fn begin_teardown(&mut self) {
         self.seen = std::mem::take(&mut self.pending);
@@ -64,6 +76,8 @@ pub(crate) struct View<'a> {
     pub(crate) number: usize,
     pub(crate) router: Option<&'a Router>,
     pub(crate) core: &'a CoreRegisters,
+    /// The cycle counter, and the cycle in which it is read.
+    pub(crate) clock: (Clock, u64),
 }
 
 impl View<'_> {
@@ -76,9 +90,18 @@ impl View<'_> {
             }
             BankKind::Teardown => Some((self.core.seen >> (16 * index)) as u16),
             BankKind::Console => Some(0),
+            BankKind::Input => Some(u16::from(self.core.medium >> index & 1) << MEDIUM),
+            BankKind::Clock => Some((self.clock.0.counted(self.clock.1) >> (16 * index)) as u16),
+            BankKind::ClockControl => Some(if self.clock.0.since.is_some() { RUNS } else { 0 }),
         }
     }
 }
+
+/// Bit of an input queue's register: its microthread goes before those of low priority.
+const MEDIUM: u32 = 8;
+
+/// Bits of the switch of the cycle counter, when it runs.
+const RUNS: u16 = 7;
 
 impl Registers for View<'_> {
     fn read(&self, address: u16) -> Option<u16> {
@@ -107,6 +130,10 @@ impl<C: Code> Region<C> {
                 Ok(())
             }
             BankKind::Teardown => Err(fail("can only be read")),
+            // The core's own: see `Core::write_own`.
+            BankKind::Input | BankKind::Clock | BankKind::ClockControl => {
+                Err(fail("is set up when the program starts"))
+            }
             BankKind::Console => {
                 self.print(plan, pe, t, value as u8);
                 Ok(())
@@ -140,11 +167,43 @@ impl<C: Code> Region<C> {
     }
 }
 
+impl<C: Code> Core<C> {
+    /// Writes a register of the core itself in cycle `t`; whether the address is one.
+    pub(crate) fn write_own(&mut self, plan: &Plan, t: u64, address: u16, value: u16) -> bool {
+        let Some((bank, index)) = registers::find(plan.target, address) else { return false };
+        match bank.kind {
+            BankKind::Input => self.write_input(index, value),
+            BankKind::Clock => self.clock.write(t, index, value),
+            BankKind::ClockControl => self.clock.switch(t, value != 0),
+            BankKind::Route
+            | BankKind::Switch
+            | BankKind::Color
+            | BankKind::Filter
+            | BankKind::Console
+            | BankKind::Teardown => return false,
+        }
+        true
+    }
+
+    /// The priority of the operation that reads a queue.
+    fn write_input(&mut self, queue: u16, value: u16) {
+        let medium = value >> MEDIUM & 1 != 0;
+        let priority = if medium { Priority::Medium } else { Priority::Low };
+        let bit = 1u64 << queue;
+        self.registers.starts(bit, priority);
+        for op in self.threads.iter_mut().flatten().filter(|op| op.input_mask() & bit != 0) {
+            op.priority = priority;
+        }
+    }
+}
+
 /// The registers of a PE whose core is at hand.
 pub(crate) fn view<'a, C: Code>(
     plan: &'a Plan,
     core: &'a Core<C>,
     router: Option<&'a Router>,
+    t: u64,
 ) -> View<'a> {
-    View { plan, number: core.at.number as usize, router, core: &core.registers }
+    let clock = (core.clock, t);
+    View { plan, number: core.at.number as usize, router, core: &core.registers, clock }
 }

@@ -43,7 +43,7 @@ fn unresolved(cx: &mut Session<'_>, export: &PlanExport) {
     };
     cx.emit(
         Diagnostic::new(
-            codes::UNRESOLVED_EXPORT,
+            codes::EXPORT_UNDEFINED,
             format!("`{name}` is declared for the host and no program exports it"),
             *span,
         )

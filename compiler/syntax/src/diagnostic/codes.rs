@@ -214,7 +214,8 @@ codes! {
     INVALID_ALIGNMENT "invalid-alignment" Error "an alignment that is no power of two or too large";
     EXPORT_MISMATCH "export-mismatch" Error "an export whose type or kind differs from its declaration";
     EXPORT_DUPLICATE "export-duplicate" Error "a symbol name exported twice";
-    UNRESOLVED_EXPORT "unresolved-export" Error "an export that no program defines";
+    UNRESOLVED_EXPORT "unresolved-export" Error "an export that the layout does not declare";
+    EXPORT_UNDEFINED "export-undefined" Warning "a name for the host that no program has";
     UNRESOLVED_EXTERN "unresolved-extern" Error "an external declaration that no program defines";
 
     // Host and test blocks.

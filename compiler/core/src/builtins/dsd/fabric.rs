@@ -10,6 +10,7 @@ use super::{computed, known, word};
 use crate::builtins::args::Options;
 use crate::builtins::vector::settings::{self, choice};
 use crate::builtins::{old, queue};
+use crate::dialect::QueueBinding;
 use crate::sema::value::DsdValue;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::ExprKind;
@@ -106,7 +107,9 @@ fn default_queue(sema: &mut Sema<'_, '_>, options: &Options, input: bool, name: 
     };
     let color = queue::color_value(sema, &value, span)?;
     let found = if input {
-        queue::free_input(sema, color)
+        // Without a free one, the queue that old compilers chose; each operation binds it.
+        let by_operation = sema.cx.dialect.queue_binding == QueueBinding::ByOperation;
+        queue::free_input(sema, color).or(by_operation.then_some(0))
     } else {
         sema.need_program(options.span)?;
         let colors = &mut sema.program_mut().without_queue;
