@@ -34,6 +34,7 @@ impl Told {
                 "filtered": filtered,
                 "commands": account.hidden,
                 "dropped": account.dropped,
+                "gone": account.gone,
                 "left": left,
                 "outside": outside,
             }),

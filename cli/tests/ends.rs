@@ -95,7 +95,8 @@ fn words_that_cannot_go_on_name_who_sent_them() {
         .{ .routes = .{ .rx = .{RAMP}, .tx = .{EAST} } }); } ";
     let go = "fn go() void { @mov32(out, m); sys.unblock_cmd_stream(); }";
     let outside = program(&[SEND, routed, go].concat());
-    ends(&outside, &[], 3, &[&sender[..], &["left the program's rectangle to the EAST"]].concat());
+    let left = ["trap: ", "color 3", "left the program's rectangle to the EAST", "PE (0, 0)"];
+    ends(&outside, &["--strict"], 3, &left);
     let nowhere = program(&[SEND, go].concat());
     ends(&nowhere, &[], 3, &[&sender[..], &["has no route here"]].concat());
 }

@@ -29,6 +29,8 @@ pub struct Account {
     pub hidden: u64,
     /// Control wavelets that reached a core where nothing waited for them.
     pub dropped: u64,
+    /// Words that left the rectangle where nobody takes them.
+    pub gone: u64,
     /// Words that stand in routers and queues, most first.
     pub left: Vec<StuckWords>,
     /// Words of the host that have not entered the mesh: where, color, how many.
@@ -73,7 +75,8 @@ impl Account {
     pub fn is_balanced(&self) -> bool {
         let left = self.left_in(|left| !left.place.is_output());
         let came = self.sent + self.entered + self.copies;
-        let went = self.taken + self.to_host + self.filtered + self.hidden + self.dropped;
+        let went =
+            self.taken + self.to_host + self.filtered + self.hidden + self.dropped + self.gone;
         came == went + left
     }
 
@@ -135,6 +138,7 @@ impl Account {
             self.dropped,
             "  dropped   {} control wavelets that reached a core where no task is bound to them",
         );
+        line(self.gone, "  gone      {} out of the rectangle, where nobody takes them");
         line(
             self.left_in(|left| !left.place.is_output()),
             "  left      {} in routers and input queues",

@@ -25,6 +25,8 @@ pub struct Stats {
     pub to_host: u64,
     /// Control wavelets that say themselves that the core shall not see them.
     pub hidden: u64,
+    /// Words that left the rectangle where nothing is joined to the host.
+    pub gone: u64,
     /// PEs that had any state made.
     pub touched: u64,
 }
@@ -44,6 +46,7 @@ impl Stats {
             copies,
             to_host,
             hidden,
+            gone,
             touched,
         } = other;
         self.delivered += delivered;
@@ -57,6 +60,7 @@ impl Stats {
         self.copies += copies;
         self.to_host += to_host;
         self.hidden += hidden;
+        self.gone += gone;
         self.touched += touched;
     }
 }

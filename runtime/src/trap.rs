@@ -57,8 +57,6 @@ pub enum TrapKind {
     Code(CodeTrapKind),
     /// A word came to a router that has no route for its color.
     NoRoute { from: Port },
-    /// A word left the program's rectangle where nothing is joined to the host.
-    LeftTheMesh { port: Port },
     /// An operation began on a queue that another operation still uses.
     QueueBusy { input: bool, queue: u8, other: Loc },
     /// An operation names a queue that is not there, or carries no color or another.
@@ -88,9 +86,6 @@ impl std::fmt::Display for TrapKind {
                     "a wavelet came in from {} on a color that has no route here",
                     from.name()
                 )
-            }
-            TrapKind::LeftTheMesh { port } => {
-                write!(f, "a wavelet left the program's rectangle to the {}", port.name())
             }
             TrapKind::QueueBusy { input, queue, other } => {
                 let kind = if *input { "input" } else { "output" };

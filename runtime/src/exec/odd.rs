@@ -2,7 +2,7 @@
 
 use dflow_ir::dsd::{Dsd, DsdKind};
 use dflow_ir::inst::OnControl;
-use dflow_ir::mesh::Color;
+use dflow_ir::mesh::{Color, Port};
 use dflow_ir::program::{GlobalId, Program};
 
 use super::program::LoadedProgram;
@@ -17,6 +17,8 @@ pub enum Odd {
     /// A control wavelet ended at a core: no switch has moved for it, no task is bound to its
     /// entry point and no operation waited for it.
     Unheard { color: Color, entry: Option<u8> },
+    /// A word left the rectangle where nothing is joined to the host: nobody takes it.
+    LeftMesh { color: Color, port: Port },
 }
 
 impl Odd {
@@ -24,7 +26,7 @@ impl Odd {
     pub(crate) fn color(self) -> Option<Color> {
         match self {
             Odd::LeftArray { .. } => None,
-            Odd::Unheard { color, .. } => Some(color),
+            Odd::Unheard { color, .. } | Odd::LeftMesh { color, .. } => Some(color),
         }
     }
 
@@ -32,7 +34,7 @@ impl Odd {
     pub(crate) fn kind(self) -> Odd {
         match self {
             Odd::LeftArray { global, .. } => Odd::LeftArray { global, from: 0, to: 0 },
-            Odd::Unheard { .. } => self,
+            Odd::Unheard { .. } | Odd::LeftMesh { .. } => self,
         }
     }
 }

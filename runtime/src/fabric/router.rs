@@ -561,7 +561,12 @@ impl<C: Code> Region<C> {
     /// A control wavelet for routers alone has ended, and none has done what it commands.
     fn unheard(&mut self, plan: &Plan, router: &Router, pe: u32, t: u64, color: u8) {
         let Some(color) = Color::new(color) else { return };
-        let (odd, at) = (Odd::Unheard { color, entry: None }, (router.number, NO_TASK));
+        self.odd_at_router(plan, router, pe, t, Odd::Unheard { color, entry: None });
+    }
+
+    /// Notes something odd that no task of the PE has done.
+    fn odd_at_router(&mut self, plan: &Plan, router: &Router, pe: u32, t: u64, odd: Odd) {
+        let at = (router.number, NO_TASK);
         if let Err(fault) = self.odd(plan, at, odd, Loc::default(), t) {
             self.trap(plan, pe, t, fault.kind, fault.color);
         }
@@ -723,8 +728,11 @@ impl<C: Code> Region<C> {
                 self.to_host.push((link, word.stamp, wavelet));
             }
             Way::Outside => {
-                let port = Port::ALL[usize::from(port)];
-                self.trap(plan, pe, t, TrapKind::LeftTheMesh { port }, color);
+                self.stats.gone += 1;
+                if let Some(color) = color {
+                    let odd = Odd::LeftMesh { color, port: Port::ALL[usize::from(port)] };
+                    self.odd_at_router(plan, router, pe, t, odd);
+                }
             }
         }
     }

@@ -43,6 +43,7 @@ pub(crate) fn account<C: Code>(
         filtered: stats.filtered,
         hidden: stats.hidden,
         dropped: stats.dropped_controls,
+        gone: stats.gone,
         left: stuck,
         outside: host_waiting,
         waiters,
@@ -64,7 +65,7 @@ fn place(plan: &Plan, (program, task, loc, odd): OddPlace) -> Place<'_> {
             let nobody = Odd::LeftArray { global: GlobalId::from_u32(0), from: 0, to: 0 };
             (global.map(|(name, _)| name.as_str()), nobody)
         }
-        Odd::Unheard { .. } => (None, odd),
+        Odd::Unheard { .. } | Odd::LeftMesh { .. } => (None, odd),
     };
     (loc, program.map(|it| it.name.as_str()), task.map(|it| it.name.as_str()), variable, odd)
 }
@@ -95,6 +96,11 @@ pub(crate) fn text(program: Option<&PePlan>, odd: Odd) -> String {
                 to - 1
             )
         }
+        Odd::LeftMesh { color, port } => format!(
+            "a word of color {} left the program's rectangle to the {}: nobody takes it there",
+            color.index(),
+            port.name()
+        ),
         Odd::Unheard { color, entry } => {
             let color = color.index();
             let why = match entry {

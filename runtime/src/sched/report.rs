@@ -304,7 +304,7 @@ fn trace<C: Code>(
 pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -> Option<Sender> {
     let at = (u32::from(trap.pe.x), u32::from(trap.pe.y));
     let (x, y) = match trap.kind {
-        TrapKind::NoRoute { from: Port::Ramp } | TrapKind::LeftTheMesh { .. } => at,
+        TrapKind::NoRoute { from: Port::Ramp } => at,
         TrapKind::NoRoute { from } => plan.neighbour(at.0, at.1, from)?,
         TrapKind::Code(_)
         | TrapKind::QueueBusy { .. }

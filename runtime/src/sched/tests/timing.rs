@@ -374,8 +374,7 @@ fn forbidden_acts_trap_with_their_cycle() {
     let mut spec = Spec::new(TargetId::Wse2, 2, 1);
     route(&mut spec, 0, 3, &[Port::Ramp], &[Port::West]);
     starts(&mut spec, 0, 9, vec![send(2, 3, 1)]);
-    let RunEnd::Trap(trap) = run(&spec).0 else { panic!("no trap") };
-    assert_eq!((trap.kind, trap.cycle), (TrapKind::LeftTheMesh { port: Port::West }, 6));
+    assert!(matches!(run(&spec).0, RunEnd::Idle { .. }), "a word may leave the rectangle");
 
     spec.routers[0].colors.clear();
     route(&mut spec, 0, 3, &[Port::Ramp], &[Port::East]);
