@@ -412,7 +412,7 @@ fn build_inner(
     sema.finish_queues();
     sema.check_queues();
     sema.finish_teardown();
-    Ok(())
+    crate::builtins::finish_early(sema)
 }
 
 /// The layout file used as tile code keeps the params that it was given itself.

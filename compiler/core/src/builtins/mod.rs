@@ -37,6 +37,7 @@ pub(crate) use queue::color_value;
 pub(crate) use structs::field_place;
 pub(crate) use table::manual;
 use table::{ROWS, Row, Where};
+pub(crate) use task::finish_early;
 
 /// A call of a builtin.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Tasks: binding, activation, blocking; the cycle counter.
 
-use dflow_ir::inst::{ClockOp, FlagOp, Unblock};
+use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Unblock};
 use dflow_ir::program::TaskKind;
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
@@ -9,6 +9,7 @@ use dflow_syntax::{Diagnostic, Span, codes};
 use super::args::wrong_type;
 use super::{Call, old};
 use crate::sema::address::typed;
+use crate::sema::program::NamedEarly;
 use crate::sema::types::Type;
 use crate::sema::value::{Data, FuncRef, Value};
 use crate::sema::{Operand, R, Sema};
@@ -219,7 +220,7 @@ pub(super) fn local_id_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) ->
         return Ok(sema.fix_int(value).unwrap_or(0) as u8);
     }
     if let Data::Func(func) = value.data {
-        return bound_id(sema, func, TaskKind::Local, span);
+        return bound_id(sema, func, false, span);
     }
     if value.ty == sema.types.common.color {
         return old::color_as_task(sema, value, span);
@@ -235,10 +236,14 @@ pub(super) fn local_id_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) ->
     wrong_type(sema, value, "a local task id", span)
 }
 
-/// The id that a task is bound to.
-fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, kind: TaskKind, span: Span) -> R<u8> {
-    let name = sema.decl_name(func.module, func.decl);
+/// First of the numbers that stand for tasks that are bound later; no task has such an id.
+const EARLY: u8 = 64;
+
+/// The id that a task is bound to. At comptime one that is not bound yet gets a number that
+/// [`finish_early`] replaces.
+fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, or_data: bool, span: Span) -> R<u8> {
     if sema.func_decl(func).is_some_and(|decl| !decl.is_task) {
+        let name = sema.decl_name(func.module, func.decl);
         let message = format!("`{name}` is a function, and only tasks are activated");
         let diagnostic = Diagnostic::new(codes::INVALID_TASK, message, span)
             .label("named here")
@@ -246,11 +251,24 @@ fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, kind: TaskKind, span: Span) 
         return Err(sema.report(declared(sema, diagnostic, func)));
     }
     let idx = sema.program_func(func, span)?;
-    let tasks = &sema.program_mut().typed.tasks;
-    let bound = tasks.iter().find(|task| task.func == idx && task.kind == kind);
-    if let Some(bound) = bound {
-        return Ok(bound.id);
+    if let Some(bound) = bound(sema, idx, TaskKind::Local) {
+        return Ok(bound);
     }
+    let count = sema.program_mut().named_early.len();
+    if sema.is_runtime() || count > usize::from(u8::MAX - EARLY) {
+        return not_bound(sema, func, span);
+    }
+    sema.program_mut().named_early.push(NamedEarly { task: func, or_data, span });
+    Ok(EARLY + count as u8)
+}
+
+fn bound(sema: &mut Sema<'_, '_>, func: FuncIdx, kind: TaskKind) -> Option<u8> {
+    let tasks = &sema.program_mut().typed.tasks;
+    tasks.iter().find(|task| task.func == func && task.kind == kind).map(|task| task.id)
+}
+
+fn not_bound<T>(sema: &mut Sema<'_, '_>, func: FuncRef, span: Span) -> R<T> {
+    let name = sema.decl_name(func.module, func.decl);
     Err(sema.report(
         Diagnostic::new(codes::INVALID_TASK, format!("`{name}` is bound to no task id"), span)
             .label("named here")
@@ -258,6 +276,49 @@ fn bound_id(sema: &mut Sema<'_, '_>, func: FuncRef, kind: TaskKind, span: Span) 
                 "bind it in a `comptime` block: `@bind_local_task({name}, @get_local_task_id(n));`"
             )),
     ))
+}
+
+/// After all comptime blocks: puts ids in place of tasks that were named before they were bound.
+pub(crate) fn finish_early(sema: &mut Sema<'_, '_>) -> R<()> {
+    let mut found = Vec::new();
+    for NamedEarly { task, or_data, span } in std::mem::take(&mut sema.program_mut().named_early) {
+        let idx = sema.program_func(task, span)?;
+        let data = if or_data { bound(sema, idx, TaskKind::Data) } else { None };
+        found.push(match (data, bound(sema, idx, TaskKind::Local)) {
+            (Some(id), _) => Unblock::Channel(id),
+            (None, Some(id)) => Unblock::Task(id),
+            (None, None) => return not_bound(sema, task, span),
+        });
+    }
+    let later = |id: u8| found.get(usize::from(id.wrapping_sub(EARLY))).copied();
+    let local = |id: &mut u8| {
+        if let Some(Unblock::Task(known) | Unblock::Channel(known)) = later(*id) {
+            *id = known;
+        }
+    };
+    let unblocked = |target: &mut Unblock| {
+        if let Unblock::Task(id) = *target
+            && let Some(known) = later(id)
+        {
+            *target = known;
+        }
+    };
+    let typed = &mut sema.program_mut().typed;
+    for load in &mut typed.initial_dsrs {
+        load.options.activate.iter_mut().for_each(local);
+        load.options.unblock.iter_mut().for_each(unblocked);
+        match &mut load.options.on_control {
+            OnControl::Activate(id) => local(id),
+            OnControl::Unblock(target) => unblocked(target),
+            OnControl::Ignore | OnControl::Terminate | OnControl::Count => {}
+        }
+    }
+    for fifo in &mut typed.fifos {
+        fifo.activate_pop.iter_mut().chain(&mut fifo.activate_push).for_each(local);
+    }
+    let activated = typed.initial_flags.iter_mut().filter(|(op, ..)| *op == FlagOp::Activate);
+    activated.for_each(|(_, id, _)| local(id));
+    Ok(())
 }
 
 /// What `.unblock = value` unblocks.
@@ -274,7 +335,7 @@ pub(super) fn unblock_target(sema: &mut Sema<'_, '_>, value: &Value, span: Span)
         if let Some(task) = data {
             return Ok(Unblock::Channel(task.id));
         }
-        return bound_id(sema, func, TaskKind::Local, span).map(Unblock::Task);
+        return bound_id(sema, func, true, span).map(Unblock::Task);
     }
     local_id_of(sema, value, span).map(Unblock::Task)
 }

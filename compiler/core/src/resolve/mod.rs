@@ -215,6 +215,7 @@ fn declare(cx: &mut Session<'_>, out: &mut ResolvedFile, scope: u32, items: &[It
             | ItemKind::Error => continue,
         };
         complete(cx, &kind);
+        fits(cx, &kind);
         enter(cx, out, scope, name, item.span, kind);
     }
 }
@@ -246,6 +247,33 @@ fn complete(cx: &mut Session<'_>, kind: &DeclKind) {
         }
         DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => return,
     };
+    cx.emit(Diagnostic::new(code, message, span).label("declared here").help(help));
+}
+
+/// What the words of a declaration do not allow together.
+fn fits(cx: &mut Session<'_>, kind: &DeclKind) {
+    let defined = "it is defined in another file of the program: leave this out";
+    let symbol = "leave out `inline`, or the words that ask for a symbol";
+    let (message, span, help) = match kind {
+        DeclKind::Var(var) if var.storage == Storage::Extern && var.init.is_some() => {
+            ("an `extern` declaration has no value", var.name.span, defined)
+        }
+        DeclKind::Var(var) if var.comptime && var.kind == VarKind::Var => (
+            "a `comptime var` stands inside a function or block",
+            var.name.span,
+            "write `const`: values at file scope are known at compile time",
+        ),
+        DeclKind::Fn(func) if func.storage == Storage::Extern && func.body.is_some() => {
+            ("an `extern` function has no body", func.name.span, defined)
+        }
+        DeclKind::Fn(func)
+            if func.inline && (func.linkname.is_some() || func.storage != Storage::None) =>
+        {
+            ("an `inline` function has no symbol", func.name.span, symbol)
+        }
+        DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => return,
+    };
+    let code = codes::INVALID_DECLARATION;
     cx.emit(Diagnostic::new(code, message, span).label("declared here").help(help));
 }
 

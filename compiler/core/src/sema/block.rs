@@ -194,13 +194,13 @@ impl Sema<'_, '_> {
     }
 
     /// The type that a variable has after an assignment: one declared as `comptime_struct` takes any
-    /// anonymous struct.
+    /// struct.
     fn assigned_type(&self, place: &Place, ty: TypeId, operand: &Operand) -> TypeId {
         let Place::Slot { slot, path, .. } = place else { return ty };
         let any = path.is_empty() && self.frame().any_struct.contains(slot);
         let new = self.operand_type(operand);
         match self.types.get(new) {
-            Type::Struct(info) if any && info.nominal.is_none() => new,
+            Type::Struct(_) if any => new,
             _ => ty,
         }
     }

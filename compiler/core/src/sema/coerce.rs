@@ -174,7 +174,7 @@ impl Sema<'_, '_> {
             (Type::Float(_), Type::Float(_)) if self.widens(value.ty, to) => {
                 self.convert_value(value, to, true, span)
             }
-            (Type::Struct(info), Type::ComptimeStruct) if info.nominal.is_none() => Ok(value),
+            (Type::Struct(_), Type::ComptimeStruct) => Ok(value),
             (Type::Struct(info), Type::Struct(target)) if info.nominal.is_none() => {
                 self.coerce_struct(value, info, target, to, span)
             }
@@ -183,7 +183,17 @@ impl Sema<'_, '_> {
             {
                 self.coerce_tuple(&value, info.fields.len(), *elem, to, span)
             }
-            (Type::Fn { .. }, Type::Pointer { pointee, .. }) if *pointee == value.ty => {
+            (Type::Fn { .. }, Type::Pointer { pointee, constant, .. }) if *pointee == value.ty => {
+                if !constant {
+                    let (from, to) = (self.type_name(value.ty), self.type_name(to));
+                    let message = format!("`{to}` is needed here, this is `*const {from}`");
+                    return self.fail(
+                        codes::TYPE_MISMATCH,
+                        message,
+                        span,
+                        "a function is constant",
+                    );
+                }
                 match value.data {
                     Data::Func(func) => {
                         let pointer = self.func_pointer(func, value.ty, span)?;
@@ -287,6 +297,10 @@ impl Sema<'_, '_> {
                 "taken here",
             );
         }
+        if self.func_decl(func).is_some_and(|decl| decl.inline) {
+            let message = "an `inline` function has no address: it exists where it is called";
+            return self.fail(codes::NO_ADDRESS, message, span, "taken here");
+        }
         let pointer = self.types.pointer(false, true, ty);
         let base = PointerBase::Func(func);
         Ok(Value::new(pointer, Data::Pointer(Rc::new(Pointer { base, offset: 0 }))))
@@ -375,6 +389,9 @@ impl Sema<'_, '_> {
         if let Operand::Const(value) = operand {
             return self.as_value(value, to, span).map(Operand::Const);
         }
+        if let (Type::Enum(_), Type::Enum(_)) = (self.types.get(from), self.types.get(to)) {
+            return self.between_enums(from, to, span);
+        }
         let (source, dest) = match (self.numeric(from), self.numeric(to)) {
             (Some(source), Some(dest)) => (source, dest),
             _ => return self.coerce(operand, to, span),
@@ -433,6 +450,9 @@ impl Sema<'_, '_> {
             return self.coerce_value(value, to, span);
         }
         if let Type::Enum(info) = self.types.shared(to).as_ref() {
+            if let Type::Enum(_) = self.types.get(value.ty) {
+                return self.between_enums(value.ty, to, span);
+            }
             let Some(int) = self.fix_int(&value) else { return self.mismatch(value.ty, to, span) };
             if !info.elems.iter().any(|&(_, known)| known == int) {
                 let name = self.type_name(to);
@@ -442,6 +462,18 @@ impl Sema<'_, '_> {
             return Ok(Value::int(to, int));
         }
         self.convert_value(value, to, false, span)
+    }
+
+    /// Enums become each other only by way of a number.
+    fn between_enums<T>(&mut self, from: TypeId, to: TypeId, span: Span) -> R<T> {
+        let (from, to) = (self.type_name(from), self.type_name(to));
+        let message = format!("an element of `{from}` does not become one of `{to}` by itself");
+        let text = self.source_of(span);
+        Err(self.report(
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+                .label("of another enum")
+                .help(format!("go by its number: `@as({to}, @get_int({text}))`")),
+        ))
     }
 
     /// The address of an aggregate operand, for copies and calls.

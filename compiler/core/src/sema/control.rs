@@ -44,8 +44,9 @@ impl Sema<'_, '_> {
             },
             Err(cond) => {
                 let mut branches = vec![self.branch(then, wish)?];
-                if let Some(otherwise) = otherwise {
-                    branches.push(self.branch(otherwise, wish)?);
+                match otherwise {
+                    Some(otherwise) => branches.push(self.branch(otherwise, wish)?),
+                    None => self.no_value_needed(&branches[0])?,
                 }
                 let (mut lists, result) = self.join(branches, wish, span)?;
                 let otherwise = if lists.len() > 1 { lists.remove(1) } else { Vec::new() };
@@ -54,6 +55,22 @@ impl Sema<'_, '_> {
                 Ok(result)
             }
         }
+    }
+
+    /// A branch without an `else` gives no value: the construct would have one only sometimes.
+    fn no_value_needed(&mut self, branch: &Branch) -> R<()> {
+        let Some(value) = &branch.value else { return Ok(()) };
+        let ty = self.operand_type(value);
+        if ty == self.types.common.void {
+            return Ok(());
+        }
+        let message =
+            format!("this `if` has a value of type `{}` only sometimes", self.type_name(ty));
+        Err(self.report(
+            Diagnostic::new(codes::TYPE_MISMATCH, message, branch.span)
+                .label("its value if the condition holds")
+                .help("write the other value behind `else`"),
+        ))
     }
 
     /// An expression as a run-time branch of its own.

@@ -93,6 +93,18 @@ impl Sema<'_, '_> {
                 return Err(reported);
             }
         };
+        if let (Some(result), Flow::Next) = (label.result, &flow)
+            && result.ty != self.types.common.void
+        {
+            self.close_list();
+            let message = "this block can end without the value that a `break` gives it";
+            return self.fail(
+                codes::MISSING_RETURN,
+                message,
+                span,
+                "its end is reached without one",
+            );
+        }
         if emits {
             if let (Some(result), Flow::Break(index, value)) = (label.result, &mut flow)
                 && *index == at

@@ -287,6 +287,7 @@ impl Sema<'_, '_> {
             let term = self.binary_values(BinaryOp::Mul, &affine.constant, &scale, span)?;
             offset = self.binary_values(BinaryOp::Add, &offset, &term, span)?;
         }
+        let strides = self.steps(&strides, &sizes);
         self.tensor_value(pointer, elem, offset, &strides, sizes)
     }
 
@@ -308,6 +309,21 @@ impl Sema<'_, '_> {
             ),
             _ => diagnostic.help("give one index for each dimension of the array"),
         }))
+    }
+
+    /// Distances of the induction variables as the steps that the machine makes, innermost first:
+    /// a step goes back over what the inner variables have covered.
+    fn steps(&mut self, strides: &[i128], extents: &[Value]) -> Vec<i128> {
+        let mut covered = 0i128;
+        let mut steps = Vec::with_capacity(strides.len());
+        for (at, &stride) in strides.iter().enumerate().rev() {
+            steps.push(stride.wrapping_sub(covered));
+            if at > 0 {
+                let extent = self.fix_int(&extents[at]).unwrap_or(1);
+                covered = covered.wrapping_add(extent.wrapping_sub(1).wrapping_mul(stride));
+            }
+        }
+        steps
     }
 
     fn tensor_value(

@@ -50,7 +50,18 @@ pub(crate) struct ProgramCx {
     pub(crate) without_queue: Vec<Color>,
     /// What the teardown task calls for which color.
     pub(crate) color_handlers: Vec<(Color, FuncIdx, Span)>,
+    /// Tasks that comptime blocks named before they were bound to an id, until all blocks have run.
+    pub(crate) named_early: Vec<NamedEarly>,
     pub(crate) emitter: Option<Emitter>,
+}
+
+/// A task that is named in place of its id; the id is known later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NamedEarly {
+    pub(crate) task: FuncRef,
+    /// A data task will do as well: what is unblocked.
+    pub(crate) or_data: bool,
+    pub(crate) span: Span,
 }
 
 /// A data task that takes turns with another, as asked for.
@@ -134,6 +145,7 @@ impl ProgramCx {
             turns: Vec::new(),
             without_queue: Vec::new(),
             color_handlers: Vec::new(),
+            named_early: Vec::new(),
             emitter: None,
         }
     }

@@ -239,6 +239,11 @@ impl Sema<'_, '_> {
             if let Err((code, message)) = ops::fit(&self.types, backing, value) {
                 return self.fail(code, message, span, "an element of this enum");
             }
+            if let Some(&(first, _)) = named.iter().find(|&&(_, known)| known == value) {
+                let (first, name) = (self.spell(first), self.spell(name));
+                let message = format!("`{first}` and `{name}` have the same value, {value}");
+                return self.fail(codes::DUPLICATE_CASE, message, span, "elements of one enum");
+            }
             named.push((name, value));
         }
         let info = EnumType { nominal: self.site(id), backing, elems: named };

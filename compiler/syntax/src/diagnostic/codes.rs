@@ -144,6 +144,7 @@ codes! {
     NO_ADDRESS "no-address" Error "the address of something that has no place in memory";
     INVALID_TYPE "invalid-type" Error "a type that cannot exist or cannot stand here";
     INVALID_SIGNATURE "invalid-signature" Error "a function or task whose parameters or result are not allowed";
+    INVALID_DECLARATION "invalid-declaration" Error "a declaration whose words do not go together";
     MISSING_RETURN "missing-return" Error "a function that can end without its value";
     MISSING_TYPE "missing-type" Error "a declaration with neither a type nor a value";
     MISSING_INITIALIZER "missing-initializer" Error "a constant without a value";

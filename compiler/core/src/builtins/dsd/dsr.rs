@@ -116,6 +116,10 @@ fn load(
         let message = "`.save_address` is for vectors in memory: this one has no address";
         return sema.fail(codes::INVALID_DSD, message, span, "a fabric descriptor");
     }
+    if options.asynchronous && !(ty == common.fabin_dsd || ty == common.fabout_dsd) {
+        let message = "asynchronous settings are for fabric descriptors: this is one of memory";
+        return sema.fail(codes::INVALID_DSD, message, span, "loaded here");
+    }
     if sema.is_runtime() {
         let dsd = sema.scalar_of(dsd, span)?;
         sema.emit(StmtKind::LoadDsr { dsr, dsd, options }, call.span);

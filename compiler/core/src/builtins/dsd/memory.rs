@@ -19,8 +19,6 @@ const WALK: &[&str] = &["base_address", "offset", "stride", "extent"];
 struct Walk {
     /// Of a tensor access, or of the options themselves.
     fields: Options,
-    /// Strides are plain distances, outermost first, as tensor accesses give them.
-    plain: bool,
     indexed: bool,
 }
 
@@ -28,7 +26,7 @@ fn walk(sema: &mut Sema<'_, '_>, arg: ExprId, what: &str) -> R<Walk> {
     let options = Options::read(sema, arg, FIELDS, what)?;
     let indexed = options.flag(sema, "wavelet_index_offset")?;
     let Some((value, span)) = options.value(sema, "tensor_access")? else {
-        return Ok(Walk { fields: options, plain: false, indexed });
+        return Ok(Walk { fields: options, indexed });
     };
     let given = options.fields().find(|(name, _, _)| WALK.contains(name));
     if let Some((name, span)) = given.map(|(name, _, span)| (name.to_owned(), span)) {
@@ -36,7 +34,7 @@ fn walk(sema: &mut Sema<'_, '_>, arg: ExprId, what: &str) -> R<Walk> {
         return sema.fail(codes::INVALID_DSD, message, span, "given twice");
     }
     let fields = Options::of_value(sema, &value, span, WALK, "a tensor access")?;
-    Ok(Walk { fields, plain: true, indexed })
+    Ok(Walk { fields, indexed })
 }
 
 /// A `mem1d_dsd`: a value if all parts are known.
@@ -169,7 +167,7 @@ fn shape(sema: &mut Sema<'_, '_>, walk: &Walk, span: Span) -> R<Vec<(u16, i16)>>
         let message = format!("{} extents and {} strides", extents.len(), strides.len());
         return sema.fail(codes::INVALID_DSD, message, span, "one stride per extent is needed");
     }
-    let strides = if walk.plain { strides } else { plain_strides(&extents, &strides) };
+    let strides = plain_strides(&extents, &strides);
     let mut dims = Vec::with_capacity(extents.len());
     for (&extent, &stride) in extents.iter().zip(&strides) {
         let (Ok(extent), Ok(stride)) = (u16::try_from(extent), i16::try_from(stride)) else {
@@ -181,7 +179,7 @@ fn shape(sema: &mut Sema<'_, '_>, walk: &Walk, span: Span) -> R<Vec<(u16, i16)>>
     Ok(dims)
 }
 
-/// The field form lists strides innermost first, each as the step that the hardware makes when
+/// Strides stand innermost first, each as the step that the hardware makes when
 /// that dimension advances and all inner ones start again. The plain distance is that step plus
 /// what the inner dimensions had covered.
 fn plain_strides(extents: &[i128], deltas: &[i128]) -> Vec<i128> {
