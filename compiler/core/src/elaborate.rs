@@ -407,7 +407,7 @@ fn build_inner(
     sema.program = Some(program);
     sema.layout.pe_coords = Some(coords);
     sema.run_top_level(module)?;
-    export_all(sema, module)?;
+    sema.link_symbols()?;
     sema.analyse_pending()?;
     sema.finish_queues();
     sema.check_queues();
@@ -464,27 +464,6 @@ fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Sp
             });
         }
     }
-}
-
-/// `export` declarations are part of the program even if nobody uses them.
-fn export_all(sema: &mut Sema<'_, '_>, module: ModuleId) -> R<()> {
-    use dflow_syntax::ast::Storage;
-    let own = &sema.modules[module.0 as usize];
-    let (file, scope) = (sema.files.get(own.source), own.scope);
-    for (at, decl) in file.scopes[scope as usize].decls.iter().enumerate() {
-        match &decl.kind {
-            DeclKind::Var(var) if var.storage == Storage::Export => {
-                let base = crate::sema::value::PointerBase::Global { module, decl: at as u32 };
-                sema.program_global(base, decl.span)?;
-            }
-            DeclKind::Fn(func) if func.storage == Storage::Export => {
-                let func = crate::sema::value::FuncRef { module, decl: at as u32 };
-                sema.program_func(func, decl.span)?;
-            }
-            DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => {}
-        }
-    }
-    Ok(())
 }
 
 /// Enters a finished program; its exports are checked when all are declared.

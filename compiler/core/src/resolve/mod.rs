@@ -224,6 +224,8 @@ fn declare(cx: &mut Session<'_>, out: &mut ResolvedFile, scope: u32, items: &[It
 fn complete(cx: &mut Session<'_>, kind: &DeclKind) {
     let (code, message, span, help) = match kind {
         DeclKind::Var(var) if var.storage == Storage::Extern || var.init.is_some() => return,
+        // It begins as zeros.
+        DeclKind::Var(var) if var.storage == Storage::Export && var.ty.is_some() => return,
         DeclKind::Var(var) if var.kind == VarKind::Const => (
             codes::MISSING_INITIALIZER,
             "a constant needs a value",

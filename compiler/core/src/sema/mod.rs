@@ -28,6 +28,7 @@ mod packed;
 pub(crate) mod place;
 pub(crate) mod program;
 mod store;
+mod symbols;
 mod type_expr;
 pub(crate) mod types;
 mod unroll;

@@ -9,7 +9,7 @@ use super::types::{Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Value};
 use super::{BodyKind, Cell, Frame, Operand, R, Sema};
 use crate::load::SourceIdx;
-use crate::resolve::{Body, DeclKind, ResolvedFile, nearest};
+use crate::resolve::{Body, DeclKind, nearest};
 
 /// A file or tile with its params.
 pub(crate) struct Module {
@@ -97,19 +97,6 @@ impl Sema<'_, '_> {
         self.spell(file.scopes[own.scope as usize].decls[decl as usize].name.name)
     }
 
-    /// Name of a global in symbol tables: exported ones keep their plain name.
-    pub(crate) fn global_name(&self, module: ModuleId, decl: u32) -> String {
-        let own = &self.modules[module.0 as usize];
-        let file = self.files.get(own.source);
-        let declared = &file.scopes[own.scope as usize].decls[decl as usize];
-        match &declared.kind {
-            DeclKind::Var(var) if var.storage == Storage::Export => self.spell(var.name.name),
-            DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => {
-                self.qualified(module, declared.name.name)
-            }
-        }
-    }
-
     /// Alignment, `export` and place of a global's declaration.
     pub(crate) fn global_attributes(
         &mut self,
@@ -152,63 +139,6 @@ impl Sema<'_, '_> {
             sema.arg_string(section, "the name of a section, as a string")
         })?;
         Ok(Some(name))
-    }
-
-    /// Where a declaration is defined: an `extern` one by what this program exports under its name.
-    pub(crate) fn defined(
-        &mut self,
-        module: ModuleId,
-        decl: u32,
-        span: Span,
-    ) -> R<(ModuleId, u32)> {
-        let own = &self.modules[module.0 as usize];
-        let file = self.files.get(own.source);
-        let declared = &file.scopes[own.scope as usize].decls[decl as usize];
-        let external = match &declared.kind {
-            DeclKind::Var(var) => var.storage == Storage::Extern && var.init.is_none(),
-            DeclKind::Fn(func) => func.storage == Storage::Extern && func.body.is_none(),
-            DeclKind::Tile(_) => false,
-        };
-        if !external {
-            return Ok((module, decl));
-        }
-        let symbol = self.symbol_name(&file, &declared.kind, declared.name.name);
-        let owner = own.owner;
-        for (at, other) in self.modules.iter().enumerate() {
-            if other.owner != owner {
-                continue;
-            }
-            let file = self.files.get(other.source);
-            let decls = file.scopes[other.scope as usize].decls.iter().enumerate();
-            for (idx, known) in decls.filter(|(_, known)| is_export(&known.kind)) {
-                if self.symbol_name(&file, &known.kind, known.name.name) == symbol {
-                    return Ok((ModuleId(at as u32), idx as u32));
-                }
-            }
-        }
-        Err(self.report(
-            Diagnostic::new(
-                codes::UNRESOLVED_EXTERN,
-                format!("nothing of this program exports `{symbol}`"),
-                span,
-            )
-            .label("needed here")
-            .secondary(declared.name.span, "declared here without a definition")
-            .help("define it with `export` in a file of the program"),
-        ))
-    }
-
-    /// The name of a declaration in symbol tables: its own, or what `linkname` says.
-    fn symbol_name(&self, file: &ResolvedFile, kind: &DeclKind, name: Symbol) -> String {
-        let linkname = match kind {
-            DeclKind::Var(var) => var.linkname,
-            DeclKind::Fn(func) => func.linkname,
-            DeclKind::Tile(_) => None,
-        };
-        match linkname.map(|linkname| file.file.expr(linkname)) {
-            Some(Ast::Str(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-            _ => self.spell(name),
-        }
     }
 
     /// Runs comptime work in a frame of a module.
@@ -459,6 +389,9 @@ impl Sema<'_, '_> {
             }
             None => None,
         };
+        if let (Some(ty), None, Storage::Export | Storage::Extern) = (ty, &value, var.storage) {
+            return Ok(DeclState::Var { ty, init: None });
+        }
         if var.kind != VarKind::Var {
             return match value {
                 Some(value) => Ok(DeclState::Const(value)),
@@ -590,13 +523,5 @@ impl Sema<'_, '_> {
 
     pub(crate) fn void_operand(&self) -> Operand {
         Operand::Const(self.void_value())
-    }
-}
-
-fn is_export(kind: &DeclKind) -> bool {
-    match kind {
-        DeclKind::Var(var) => var.storage == Storage::Export,
-        DeclKind::Fn(func) => func.storage == Storage::Export,
-        DeclKind::Tile(_) => false,
     }
 }

@@ -311,7 +311,7 @@ impl Sema<'_, '_> {
                 "not visible at run time here",
             );
         }
-        let name = self.global_name(module, decl);
+        let name = self.symbol_name(module, decl)?;
         let (align, exported, place) = self.global_attributes(module, decl)?;
         match self.decl(module, decl, span)? {
             DeclView::Const(value) => Ok((name, value.ty, Some(value), align, exported, place)),
