@@ -36,7 +36,7 @@ enum Address {
 
 fn read(sema: &mut Sema<'_, '_>, call: Call<'_>, checked: bool) -> R<Operand> {
     let address = address(sema, call, checked, false)?;
-    ranges(sema, call.args.get(1))?;
+    ranges(sema, &address, call.args.get(1))?;
     if sema.is_runtime() {
         let address = code_address(address, call.span);
         let read = typed(ExprKind::GetConfig(address), Ty::I16, call.span);
@@ -64,7 +64,7 @@ fn write(sema: &mut Sema<'_, '_>, call: Call<'_>, checked: bool) -> R<Operand> {
     let address = address(sema, call, checked, true)?;
     let span = sema.expr_span(call.args[1]);
     let value = word(sema, call.args[1], "a register's value")?;
-    ranges(sema, call.args.get(2))?;
+    ranges(sema, &address, call.args.get(2))?;
     if sema.is_runtime() {
         let addr = code_address(address, call.span);
         let value = sema.scalar_of(value, span)?;
@@ -141,13 +141,44 @@ fn is_word(sema: &Sema<'_, '_>, ty: TypeId) -> bool {
     matches!(sema.types.repr(ty, sema.profile()), Repr::Scalar(Ty::I16))
 }
 
-/// The ranges that a run-time address is promised to lie in: known, and of no effect here, where
-/// every address is looked at when it is used.
-fn ranges(sema: &mut Sema<'_, '_>, arg: Option<&ExprId>) -> R<()> {
-    if let Some(&arg) = arg {
-        sema.arg_value(arg, None)?;
+/// The ranges that an address is promised to lie in, as one pair or a tuple of pairs: an address that
+/// is known must; others are looked at when they are used.
+fn ranges(sema: &mut Sema<'_, '_>, address: &Address, arg: Option<&ExprId>) -> R<()> {
+    let Some(&arg) = arg else { return Ok(()) };
+    let (value, span) = sema.arg_value(arg, None)?;
+    let pairs = match value.element(0) {
+        Some(first) if first.element(0).is_some() => elements(&value),
+        Some(_) => vec![value],
+        None => Vec::new(),
+    };
+    let mut within = pairs.is_empty();
+    for pair in &pairs {
+        let [first, last] = &elements(pair)[..] else {
+            let message = "a range of registers is a first and a last address";
+            return sema.fail(codes::INVALID_ARGUMENT, message, span, "given here");
+        };
+        let (Some(first), Some(last)) = (sema.fix_int(first), sema.fix_int(last)) else {
+            let message = "a range of registers is two integers";
+            return sema.fail(codes::INVALID_ARGUMENT, message, span, "given here");
+        };
+        if first > last {
+            let message = format!("a range from {first:#06x} to {last:#06x} is empty");
+            return sema.fail(codes::INVALID_ARGUMENT, message, span, "given here");
+        }
+        within |= matches!(address, Address::Known(at) if (first..=last).contains(&(*at).into()));
+    }
+    if let Address::Known(at) = address
+        && !within
+    {
+        let message = format!("register {at:#06x} lies outside of the given ranges");
+        return sema.fail(codes::INVALID_ARGUMENT, message, span, "promised here");
     }
     Ok(())
+}
+
+/// The parts of a tuple; nobody writes more than a few.
+fn elements(tuple: &Value) -> Vec<Value> {
+    (0..64).map_while(|index| tuple.element(index)).collect()
 }
 
 fn code_address(address: Address, span: Span) -> Expr {
