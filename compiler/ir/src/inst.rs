@@ -277,7 +277,8 @@ pub struct VectorOptions {
     pub microthread: Option<u8>,
     /// Issue priority; without one the operands' or the queue's counts.
     pub priority: Option<Priority>,
-    /// `.index`: `i16` local added to indexed descriptors.
+    /// `.index`: `i16` local added to indexed descriptors; an `i64` local may hold further settings
+    /// ([`crate::dsd::late`]).
     pub index: Option<Local>,
     /// What a control wavelet on the input does to the operation.
     pub on_control: OnControl,

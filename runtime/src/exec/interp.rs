@@ -3,7 +3,7 @@
 //! Invariants: safe code only; total on validated programs; frames live in [`PeState`], so a
 //! suspended main thread leaves nothing behind here. Generated code is held to this file.
 
-use dflow_ir::dsd::Dsd;
+use dflow_ir::dsd::{Dsd, late};
 use dflow_ir::func::{Block, Func, Inst, Local};
 use dflow_ir::inst::{FlagOp, InstData, Terminator, VectorInst};
 use dflow_ir::program::FuncId;
@@ -462,10 +462,13 @@ impl<'a> Run<'a> {
             }
             InstData::Vector(vector) => return self.vector(inst, vector),
             InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr } => {
+                let word = options.index.map(|index| self.local(index));
+                let settings = late::settings(*options, word.unwrap_or(0));
+                let settings = settings.ok_or(CodeTrapKind::BadVector(vector::NO_TASK))?;
                 let loaded = Dsr {
                     dsd: Dsd(self.local(*dsd)),
-                    options: dflow_ir::inst::VectorOptions { index: None, ..*options },
-                    index: options.index.map(|index| self.local(index) as u16),
+                    options: dflow_ir::inst::VectorOptions { index: None, ..settings },
+                    index: word.and_then(late::index),
                     save_address: *save_address,
                     single_step: *single_step,
                     xdsr: *xdsr,

@@ -1,6 +1,6 @@
 //! The work of the helpers, in safe code on the same functions as the interpreter.
 
-use dflow_ir::dsd::Dsd;
+use dflow_ir::dsd::{Dsd, late};
 use dflow_ir::func::{Block, Inst};
 use dflow_ir::inst::{FlagOp, InstData, VectorOptions};
 use dflow_ir::loc::Loc;
@@ -305,10 +305,13 @@ pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, i
     let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step, xdsr } = data else {
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
+    let Some(settings) = late::settings(*options, index) else {
+        return fail(parts, CodeTrapKind::BadVector(vector::NO_TASK), loc);
+    };
     let loaded = Dsr {
         dsd: Dsd(dsd),
-        options: VectorOptions { index: None, ..*options },
-        index: options.index.map(|_| index as u16),
+        options: VectorOptions { index: None, ..settings },
+        index: options.index.and_then(|_| late::index(index)),
         save_address: *save_address,
         single_step: *single_step,
         xdsr: *xdsr,

@@ -13,13 +13,18 @@ use crate::sema::{Operand, R, Sema};
 /// The fields of an options struct, with the places of their values.
 pub(crate) struct Options {
     fields: Vec<(&'static str, Operand, Span)>,
+    /// Options that are structs themselves, written out: their fields may be known at run time only.
+    nested: Vec<(&'static str, Options)>,
     pub(crate) span: Span,
 }
+
+/// Options whose fields may be known at run time only, with their fields.
+const NESTED: (&str, &[&str]) = ("on_control", &["terminate", "activate", "unblock"]);
 
 impl Options {
     /// No options at all.
     pub(crate) fn none(span: Span) -> Options {
-        Options { fields: Vec::new(), span }
+        Options { fields: Vec::new(), nested: Vec::new(), span }
     }
 
     /// Reads an argument that is a struct; fields may be known at run time only. Unknown fields
@@ -32,12 +37,19 @@ impl Options {
     ) -> R<Options> {
         let file = Rc::clone(&sema.frame().file);
         let span = file.file.expr_span(arg);
+        let mut nested = Vec::new();
         let fields = match file.file.expr(arg) {
             Ast::StructLiteral { fields } => {
                 let mut read = Vec::with_capacity(fields.len());
                 for field in fields {
                     let value_span = file.file.expr_span(field.value);
                     let name = known_name(sema, field.name.name, allowed, what, field.name.span)?;
+                    let inner = file.file.expr(field.value);
+                    if name == NESTED.0 && matches!(inner, Ast::StructLiteral { .. }) {
+                        let what = format!("`.{name}`");
+                        nested.push((name, Options::read(sema, field.value, NESTED.1, &what)?));
+                        continue;
+                    }
                     let operand = sema.expr(field.value, None)?;
                     read.push((name, operand, value_span));
                 }
@@ -49,7 +61,13 @@ impl Options {
                 struct_fields(sema, &value, span, allowed, what)?
             }
         };
-        Ok(Options { fields, span })
+        Ok(Options { fields, nested, span })
+    }
+
+    /// Takes an option that is a struct itself.
+    pub(crate) fn take_nested(&mut self, name: &str) -> Option<Options> {
+        let at = self.nested.iter().position(|(known, _)| *known == name)?;
+        Some(self.nested.swap_remove(at).1)
     }
 
     /// Reads a known struct value.
@@ -61,7 +79,7 @@ impl Options {
         what: &str,
     ) -> R<Options> {
         let fields = struct_fields(sema, value, span, allowed, what)?;
-        Ok(Options { fields, span })
+        Ok(Options { fields, nested: Vec::new(), span })
     }
 
     /// An option's operand and place.

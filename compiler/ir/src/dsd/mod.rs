@@ -1,6 +1,7 @@
 //! Descriptors: packed values that say where a vector lives.
 
 pub mod access;
+pub mod late;
 pub mod op;
 
 use serde::{Deserialize, Serialize};

@@ -78,7 +78,8 @@ fn source(body: &Body<'_>, operand: Operand, element: Ty) -> Checked {
 /// Options of a vector operation or a register load.
 pub(super) fn options(body: &Body<'_>, options: &VectorOptions) -> Checked {
     body.limits.options(options)?;
-    options.index.map_or(Ok(()), |index| body.want(index, Ty::I16))
+    let fits = |ty| matches!(ty, Ty::I16 | Ty::I64);
+    options.index.map_or(Ok(()), |index| body.want_if(index, "i16 or i64", fits))
 }
 
 impl super::program::Limits {

@@ -11,6 +11,7 @@ mod walk;
 mod whole;
 
 pub(crate) use fast::{CHUNK, LaneKernel, Lanes};
+pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
 
 use dflow_ir::inst::VectorInst;
@@ -28,7 +29,7 @@ pub(crate) struct VectorArgs {
     pub(crate) dest: u64,
     /// Of the sources.
     pub(crate) sources: [u64; 3],
-    /// Of `.index`.
+    /// Of `.index`, with settings that are known only now.
     pub(crate) index: u64,
 }
 

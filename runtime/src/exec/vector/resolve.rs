@@ -5,7 +5,7 @@
 //! A register that holds a fabric descriptor brings its own asynchronous settings.
 
 use dflow_ir::dsd::op::RowState;
-use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
+use dflow_ir::dsd::{Dsd, DsdKind, INFINITE, late};
 use dflow_ir::inst::{OnControl, Operand, Priority, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FifoId;
@@ -32,8 +32,7 @@ pub(super) fn resolve(
     let mut cx = Resolver {
         program,
         state,
-        inst,
-        index: args.index as u16,
+        index: inst.options.index.and_then(|_| late::index(args.index)),
         settings: None,
         priority: None,
         zero: None,
@@ -51,7 +50,8 @@ pub(super) fn resolve(
     if cx.exhausted {
         return Ok(None);
     }
-    let settings = cx.settings.unwrap_or(inst.options);
+    let own = late::settings(inst.options, args.index).ok_or(CodeTrapKind::BadVector(NO_TASK))?;
+    let settings = cx.settings.unwrap_or(own);
     let length = length(&[lengths[0], lengths[1], lengths[2], dest_length]);
     let fabric = has_fabric(&dest, &streams);
     check_inputs(program, &streams)?;
@@ -100,6 +100,9 @@ pub(super) fn step_registers(state: &mut PeState, inst: &VectorInst) {
     }
 }
 
+/// Why an operation with an id given at run time has no meaning.
+pub(crate) const NO_TASK: &str = "an id given at run time is that of no task, color or queue";
+
 /// Length that an operand brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -114,8 +117,7 @@ enum Extent {
 struct Resolver<'a> {
     program: &'a LoadedProgram,
     state: &'a PeState,
-    inst: &'a VectorInst,
-    index: u16,
+    index: Option<u16>,
     settings: Option<VectorOptions>,
     /// The first priority that an operand names.
     priority: Option<Priority>,
@@ -135,7 +137,7 @@ impl Resolver<'_> {
         ty: Ty,
         is_dest: bool,
     ) -> Result<(Stream, Extent), CodeTrapKind> {
-        let index = self.inst.options.index.map(|_| self.index);
+        let index = self.index;
         match operand {
             // Nobody expects to wait here (`InstData::suspends`).
             Operand::Memory(_) if is_fabric(Dsd(value)) => {

@@ -4,7 +4,7 @@
 
 use dflow_ir::builder::FuncBuilder;
 use dflow_ir::dsd::op::DsdOp;
-use dflow_ir::dsd::{DsrFile, DsrRef, FabricDsd};
+use dflow_ir::dsd::{DsrFile, DsrRef, FabricDsd, late};
 use dflow_ir::func::{Func, Local, Signature};
 use dflow_ir::inst::{
     ClockOp, DsrField, InstData, Operand, QueueState, Terminator, VectorInst, VectorOptions,
@@ -344,7 +344,7 @@ impl<'a> Gen<'a> {
                     1 | 2 => self.ring(),
                     _ => self.dsd(),
                 };
-                let index = (self.rng.below(3) == 0).then(|| self.any(Ty::I16));
+                let index = (self.rng.below(3) == 0).then(|| self.index());
                 self.b.inst(InstData::LoadDsr {
                     dsr,
                     dsd,
@@ -363,6 +363,17 @@ impl<'a> Gen<'a> {
             }
             _ => Operand::Memory(self.dsd()),
         }
+    }
+
+    /// An index, or a word with settings too.
+    fn index(&mut self) -> Local {
+        if self.rng.below(2) == 0 {
+            return self.any(Ty::I16);
+        }
+        let ids = (self.rng.next() & 0x3f) << late::COMPLETION
+            | (self.rng.next() & 0x3f) << late::CONTROL;
+        let rest = self.rng.next() & 0x807f_0000_0000_ffff;
+        self.b.constant(Ty::I64, ids | rest)
     }
 
     fn vector(&mut self) {
@@ -387,7 +398,7 @@ impl<'a> Gen<'a> {
         if row.swapped(form) {
             sources.swap(0, 1);
         }
-        let index = (self.rng.below(3) == 0).then(|| self.any(Ty::I16));
+        let index = (self.rng.below(3) == 0).then(|| self.index());
         let result = (self.rng.below(2) == 0).then(|| self.any(Ty::I8));
         let options = VectorOptions { index, ..VectorOptions::default() };
         let inst = VectorInst { op, dest, sources, options, result };

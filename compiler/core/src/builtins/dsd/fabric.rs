@@ -1,7 +1,9 @@
 //! `@get_dsd` of vectors that come from the fabric or go there.
 
-use dflow_ir::dsd::FabricDsd;
+use dflow_ir::dsd::{Dsd, FabricDsd};
 use dflow_ir::mesh::Color;
+use dflow_ir::scalar::BinaryOp;
+use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
@@ -11,9 +13,10 @@ use crate::builtins::args::Options;
 use crate::builtins::vector::settings::{self, choice};
 use crate::builtins::{old, queue};
 use crate::dialect::QueueBinding;
+use crate::sema::address::typed;
 use crate::sema::value::DsdValue;
 use crate::sema::{Operand, R, Sema};
-use crate::typed::ExprKind;
+use crate::typed::{Expr, ExprKind};
 
 const INPUT: &[&str] = &[
     "extent",
@@ -51,11 +54,18 @@ pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span
     let ty = if input { common.fabin_dsd } else { common.fabout_dsd };
     let (extent, extent_span) = required(sema, &options, "extent", what)?;
     let extent = sema.coerce(extent, common.u16, extent_span)?;
-    let queue = queue_of(sema, &options, input, what)?;
+    let late = late_channel(sema, &options, input)?;
+    let (queue, color) = match &late {
+        Some(_) => (0, None),
+        None => {
+            let queue = queue_of(sema, &options, input, what)?;
+            (queue, color_of(sema, &options, input, queue)?)
+        }
+    };
     let desc = FabricDsd {
         input,
         queue,
-        color: color_of(sema, &options, input, queue)?,
+        color,
         control: options.flag(sema, "control")?,
         indexed: options.flag(sema, "wavelet_index_offset")?,
         advance_switch: options.flag(sema, "advance_switch")?,
@@ -64,11 +74,53 @@ pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span
         priority: settings::priority(sema, &options)?,
         zero: zero(sema, &options)?,
     };
-    if let Operand::Const(extent) = extent {
-        return Ok(known(ty, DsdValue::Fabric { desc, extent }));
+    if let (Operand::Const(extent), None) = (&extent, &late) {
+        return Ok(known(ty, DsdValue::Fabric { desc, extent: extent.clone() }));
     }
     let extent = word(sema, extent, extent_span)?;
-    Ok(computed(ty, ExprKind::Fabric { desc, extent }, span))
+    let made = computed(ty, ExprKind::Fabric { desc, extent }, span);
+    let Some(base) = late else { return Ok(made) };
+    let dsd = sema.scalar_of(made, span)?;
+    Ok(computed(ty, ExprKind::SetBase { dsd, base }, span))
+}
+
+/// Queue and color as a descriptor holds them ([`dflow_ir::dsd::Dsd`]), if one of them is known only
+/// at run time and counts: where queues are bound, theirs is the color.
+fn late_channel(sema: &mut Sema<'_, '_>, options: &Options, input: bool) -> R<Option<Expr>> {
+    let common = sema.types.common;
+    let (name, want) = match input {
+        true => ("input_queue", common.input_queue),
+        false => ("output_queue", common.output_queue),
+    };
+    let by_queue = input || sema.target.output_queue_bound;
+    let (queue, color) = (options.get(name), options.get("fabric_color"));
+    let is_late =
+        |given: &Option<(Operand, Span)>| matches!(given, Some((Operand::Scalar { .. }, _)));
+    if !is_late(&queue) && (by_queue || !is_late(&color)) {
+        return Ok(None);
+    }
+    let Some((queue, span)) = queue else { return Ok(None) };
+    let queue = sema.coerce(queue, want, span)?;
+    let queue = sema.scalar_of(queue, span)?;
+    let color = match color {
+        _ if by_queue => typed(ExprKind::Const(u64::from(Dsd::COLOR_OF_QUEUE)), Ty::I16, span),
+        Some((operand, span)) if is_late(&Some((operand.clone(), span))) => {
+            let operand = sema.coerce(operand, common.color, span)?;
+            sema.scalar_of(operand, span)?
+        }
+        Some((operand, span)) => {
+            let value = sema.need_const(operand, span)?;
+            let color = queue::color_value(sema, &value, span)?;
+            typed(ExprKind::Const(color.index().into()), Ty::I16, span)
+        }
+        None => {
+            let message = "a queue that is known only at run time needs a `.fabric_color` here";
+            return sema.fail(codes::INVALID_DSD, message, span, "this queue");
+        }
+    };
+    let eight = typed(ExprKind::Const(8), Ty::I16, span);
+    let color = typed(ExprKind::Binary(BinaryOp::Shl, color, eight), Ty::I16, span);
+    Ok(Some(typed(ExprKind::Binary(BinaryOp::Or, queue, color), Ty::I16, span)))
 }
 
 fn queue_of(sema: &mut Sema<'_, '_>, options: &Options, input: bool, what: &str) -> R<u8> {
