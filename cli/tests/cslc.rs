@@ -282,6 +282,10 @@ const CASES: &[Case] = &[
         assert!(said.out.contains("mesh      2x1 PEs at (5,2) of a fabric of 7x3"), "{}", said.out);
         assert!(said.out.contains("dialect   SDK "), "{}", said.out);
     }),
+    ("--llvm-option", |place| {
+        place.well(&["--llvm-option=--inline-threshold=256", "--llvm-option", "-O3"]);
+        assert_eq!(place.call(&["layout.csl", "--llvm-option"]).code, 2);
+    }),
     ("-g0", |place| {
         place.well(&["-g0"]);
     }),

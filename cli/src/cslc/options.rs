@@ -122,6 +122,9 @@ pub(super) const ROWS: &[Row] = &[
         g.verbose = true;
         Ok(())
     }),
+    row("--llvm-option", Value("OPTION"), "accepted: code is not made by LLVM", |_, v| {
+        text(v).map(drop)
+    }),
     row("-g0", Nothing, "accepted: places in the source are kept for reports", |_, _| Ok(())),
     row(
         "--link-section-start-address-bytes",

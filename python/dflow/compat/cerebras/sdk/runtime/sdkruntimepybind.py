@@ -1,5 +1,6 @@
 """Vendor-shaped names of ``dflow.sdk``."""
 
+from dflow.sdk.commands import Task
 from dflow.sdk.layout import (
     FP16TYPE,
     CodeRegion,
@@ -33,6 +34,7 @@ __all__ = [
     "SdkRuntime",
     "SdkTarget",
     "SimfabConfig",
+    "Task",
     "get_edge_routing",
     "get_platform",
     "get_simulator",
