@@ -62,9 +62,14 @@ pub(super) fn color_as_task(sema: &mut Sema<'_, '_>, value: &Value, span: Span) 
     let (first, last) = (sema.target.local_task_first, sema.target.local_task_last);
     let (first, last) = (i128::from(first), i128::from(last));
     let id = in_range(sema, value, first, last, "a local task id", span)?;
+    color_named_task(sema, span);
+    Ok(id as u8)
+}
+
+/// Notes that a color stands where a task id is meant.
+pub(super) fn color_named_task(sema: &mut Sema<'_, '_>, span: Span) {
     let instead = "name the task or its id: `@activate(@get_local_task_id(n))`";
     sema.cx.old_spelling("a color as a task id", TYPED_IDS, instead, span);
-    Ok(id as u8)
 }
 
 /// On wse3 colors and task ids have nothing in common.

@@ -9,6 +9,7 @@ use dflow_syntax::{Span, codes};
 
 use super::scalar::scalar_as;
 use crate::builtins::args::{Options, wrong_type};
+use crate::builtins::old;
 use crate::builtins::task::{local_id_of, unblock_target};
 use crate::sema::address::typed;
 use crate::sema::value::Value;
@@ -146,7 +147,10 @@ fn late_id(sema: &mut Sema<'_, '_>, operand: Operand, name: &str, span: Span) ->
     let ty = sema.operand_type(&operand);
     let common = sema.types.common;
     let channel = if sema.target.data_task_by_queue { common.input_queue } else { common.color };
-    let doing = if name == "activate" && ty == common.local_task_id {
+    // Older programs name a task by a color, where both are one set of numbers.
+    let by_color = ty == common.color && name == "activate" && !sema.target.data_task_by_queue;
+    let named = ty == common.local_task_id || by_color;
+    let doing = if name == "activate" && named {
         Doing::Activate
     } else if name == "unblock" && ty == common.local_task_id {
         Doing::UnblockTask
@@ -161,6 +165,9 @@ fn late_id(sema: &mut Sema<'_, '_>, operand: Operand, name: &str, span: Span) ->
         let message = format!("`.{name}` is {wanted}, this is `{}`", sema.type_name(ty));
         return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
     };
+    if by_color {
+        old::color_named_task(sema, span);
+    }
     Ok(Done::Late(doing, sema.scalar_of(operand, span)?))
 }
 
