@@ -32,7 +32,12 @@ pub enum BankKind {
     Filter,
     /// A character written here is text for the user.
     Console,
+    /// The color of an output queue, where queues belong to colors. Index: the queue.
+    Output,
 }
+
+/// Lowest bit of the color in a register of [`BankKind::Output`].
+pub const OUTPUT_COLOR_SHIFT: u16 = 4;
 
 /// A run of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +92,10 @@ const WSE2: &[Bank] = &[
     CONSOLE,
 ];
 
+const OUTPUT: Bank = bank(BankKind::Output, "an output queue's color", (0x7b80, 8), true, true);
+
 const WSE3: &[Bank] = &[
+    OUTPUT,
     bank(BankKind::Color, "a color's route and switch", (0x7d00, 192), true, true),
     FILTER,
     TEARDOWN,

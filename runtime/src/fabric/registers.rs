@@ -111,6 +111,7 @@ fn color_word(kind: BankKind, index: u16) -> Option<(u8, u16)> {
         BankKind::Teardown
         | BankKind::Console
         | BankKind::Input
+        | BankKind::Output
         | BankKind::Clock
         | BankKind::ClockControl => None,
     }

@@ -163,9 +163,9 @@ impl<C: Code> Region<C> {
                 }
                 ActKind::Flag { op, id } => core.flag(program, op, id, t),
                 ActKind::Write { address, value } => {
-                    match core.write_own(plan, t, address, value) {
-                        true => Ok(()),
-                        false => self.write_register(plan, pe, t, address, value),
+                    match core.write_own(plan, program, address, value, t) {
+                        Some(done) => done,
+                        None => self.write_register(plan, pe, t, address, value),
                     }
                 }
             };
@@ -403,9 +403,10 @@ fn run_segment<C: Code>(
     router: Option<&Router>,
     (next, t): (Next, u64),
 ) {
-    let Core { at, state, segment, task, registers, clock, .. } = core;
+    let Core { at, state, segment, task, registers, clock, bound, .. } = core;
     let number = at.number as usize;
-    let view = View { plan, number, router, core: registers, clock: (*clock, t) };
+    let clock = (*clock, t);
+    let view = View { plan, number, router, core: registers, clock, program, bound };
     segment.acts.clear();
     segment.cycles = 0;
     match next {

@@ -11,8 +11,10 @@ use std::collections::VecDeque;
 use dflow_ir::inst::Priority;
 use dflow_ir::registers::{self, BankKind};
 
+use super::bind::Bindings;
 use super::code::Code;
 use super::core::{Clock, Core};
+use super::plan::PePlan;
 use crate::exec::{CodeTrapKind, Registers};
 use crate::fabric::registers as router;
 use crate::fabric::router::Router;
@@ -78,6 +80,8 @@ pub(crate) struct View<'a> {
     pub(crate) core: &'a CoreRegisters,
     /// The cycle counter, and the cycle in which it is read.
     pub(crate) clock: (Clock, u64),
+    pub(crate) program: &'a PePlan,
+    pub(crate) bound: &'a Bindings,
 }
 
 impl View<'_> {
@@ -93,6 +97,14 @@ impl View<'_> {
             BankKind::Input => Some(u16::from(self.core.medium >> index & 1) << MEDIUM),
             BankKind::Clock => Some((self.clock.0.counted(self.clock.1) >> (16 * index)) as u16),
             BankKind::ClockControl => Some(if self.clock.0.since.is_some() { RUNS } else { 0 }),
+            BankKind::Output => {
+                let color = self.bound.output(self.program, index.into())?.color;
+                Some(
+                    color.map_or(0, |color| {
+                        u16::from(color.index()) << registers::OUTPUT_COLOR_SHIFT
+                    }),
+                )
+            }
         }
     }
 }
@@ -129,6 +141,8 @@ impl<C: Code> Region<C> {
                 self.wakes.router(pe, t + 1);
                 Ok(())
             }
+            // Before the start nothing knows of cores yet; afterwards they take it themselves.
+            BankKind::Output => Err(fail("is bound by `@initialize_queue` before the start")),
             BankKind::Teardown => Err(fail("can only be read")),
             // The core's own: see `Core::write_own`.
             BankKind::Input | BankKind::Clock | BankKind::ClockControl => {
@@ -168,21 +182,32 @@ impl<C: Code> Region<C> {
 }
 
 impl<C: Code> Core<C> {
-    /// Writes a register of the core itself in cycle `t`; whether the address is one.
-    pub(crate) fn write_own(&mut self, plan: &Plan, t: u64, address: u16, value: u16) -> bool {
-        let Some((bank, index)) = registers::find(plan.target, address) else { return false };
+    /// Writes a register of the core itself in cycle `t`; none if the address is of no such one.
+    pub(crate) fn write_own(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        address: u16,
+        value: u16,
+        t: u64,
+    ) -> Option<Result<(), TrapKind>> {
+        let (bank, index) = registers::find(plan.target, address)?;
         match bank.kind {
             BankKind::Input => self.write_input(index, value),
             BankKind::Clock => self.clock.write(t, index, value),
             BankKind::ClockControl => self.clock.switch(t, value != 0),
+            BankKind::Output => {
+                let color = value >> registers::OUTPUT_COLOR_SHIFT & 0x1f;
+                return Some(self.bind_output(program, index | color << 8, t));
+            }
             BankKind::Route
             | BankKind::Switch
             | BankKind::Color
             | BankKind::Filter
             | BankKind::Console
-            | BankKind::Teardown => return false,
+            | BankKind::Teardown => return None,
         }
-        true
+        Some(Ok(()))
     }
 
     /// The priority of the operation that reads a queue.
@@ -205,5 +230,7 @@ pub(crate) fn view<'a, C: Code>(
     t: u64,
 ) -> View<'a> {
     let clock = (core.clock, t);
-    View { plan, number: core.at.number as usize, router, core: &core.registers, clock }
+    let program = &plan.programs[usize::from(core.at.program)];
+    let number = core.at.number as usize;
+    View { plan, number, router, core: &core.registers, clock, program, bound: &core.bound }
 }
