@@ -235,8 +235,15 @@ const CASES: &[Case] = &[
         assert!(said.err.contains("more than 9 calls"), "{}", said.err);
     }),
     ("--fp16-format", |place| {
-        assert!(place.refused(&["--fp16-format=bf16"]).contains("not supported"));
+        assert!(place.refused(&["--fp16-format=cb16"]).contains("not supported"));
         assert!(place.refused(&["--fp16-format=x"]).contains("is f16, cb16 or bf16"));
+        let with_bf16 =
+            LAYOUT.replace("layout {", "layout {\n  @comptime_assert(@fp16() == bf16);");
+        place.file("layout.csl", &with_bf16);
+        let said = place.call(&["--fp16-format", "f16", "layout.csl"]);
+        assert_eq!(said.code, 1, "{}", said.err);
+        place.well(&["--fp16-format=bf16"]);
+        place.file("layout.csl", LAYOUT);
         place.well(&["--fp16-format", "f16"]);
     }),
     ("--max-parallelism", |place| {

@@ -135,5 +135,5 @@ class Layout:
         self, region: int, name: str, element: int, data: bytes, columns: int, rows: int
     ) -> None: ...
     def compile(
-        self, folder: PathLike[str], import_paths: list[str] = []
+        self, folder: PathLike[str], import_paths: list[str] = [], half: str = "f16"
     ) -> tuple[list[int], str]: ...

@@ -178,10 +178,14 @@ class Layout:
         self,
         folder: Union[str, os.PathLike[str]],
         import_paths: Sequence[Union[str, os.PathLike[str]]] = (),
+        half: str = "f16",
     ) -> Program:
-        """Compile, and write the folder that ``Program.load`` and ``SdkRuntime`` take."""
+        """Compile, and write the folder that ``Program.load`` and ``SdkRuntime`` take.
+
+        ``half`` is the 16-bit float that PEs compute in, ``"f16"`` or ``"bf16"``.
+        """
         paths = [os.fspath(path) for path in import_paths]
-        self._numbers, report = self._native.compile(Path(folder), paths)
+        self._numbers, report = self._native.compile(Path(folder), paths, half)
         if report:
             print(report, file=sys.stderr, end="")
         return Program.load(folder)

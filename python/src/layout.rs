@@ -14,6 +14,7 @@ use dflow_compiler::builder::{
 };
 use dflow_ir::mesh::{PortSet, Rect};
 use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
 use pyo3::prelude::*;
 
 use crate::attend::attend;
@@ -337,16 +338,19 @@ impl Layout {
 
     /// Compiles the layout and writes its folder; gives the numbers of all colors, and what was
     /// warned of.
-    #[pyo3(signature = (folder, import_paths=Vec::new()))]
+    #[pyo3(signature = (folder, import_paths=Vec::new(), half="f16"))]
     fn compile(
         &self,
         py: Python<'_>,
         folder: PathBuf,
         import_paths: Vec<String>,
+        half: &str,
     ) -> PyResult<(Vec<u8>, String)> {
         let (builder, colors) =
             self.with(py, |inner| Ok((inner.builder.clone(), inner.colors.clone())))?;
-        let options = Options { import_paths, ..Options::default() };
+        let half = Ty::from_name(half).filter(|ty| matches!(ty, Ty::F16 | Ty::Bf16));
+        let half = half.ok_or_else(|| errors::host(py, "16-bit floats are f16 or bf16"))?;
+        let options = Options { import_paths, half, ..Options::default() };
         let never = AtomicBool::new(false);
         let built = attend(py, &never, || dflow_cli::layout::compile(&builder, options))?;
         let built = built.map_err(|message| errors::host(py, &message))?;

@@ -196,7 +196,7 @@ def test_the_clean_names(tmp_path: Path) -> None:
         (lambda layout, r: r.set_symbol_all("t", np.zeros(3, np.int16), 2, 1), "given 3 elements"),
         (lambda layout, r: r.set_symbol_all("t", np.zeros(3, np.int16), 3, 1), "multiple"),
         (lambda layout, r: layout.hstack([]), "at least one"),
-        (lambda layout, r: layout.compile("x", f16_type=FP16TYPE.BF16), "FP16TYPE.F16"),
+        (lambda layout, r: layout.compile("x", f16_type=FP16TYPE.CB16), "FP16TYPE.BF16"),
         (lambda layout, r: SdkLayout(3), "a platform, a target"),
         (lambda layout, r: SdkLayout("nowhere.json"), "no fabric file"),
         (lambda layout, r: SdkLayout(SdkTarget.WSE3, msg_level="LOUD"), "msg_level is one of"),

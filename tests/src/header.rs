@@ -1,6 +1,7 @@
 //! The first lines of an input: what to do with it.
 
 use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
 
 /// How a run is expected to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct Header {
     pub max_cycles: u64,
     /// What is odd is a trap.
     pub strict: bool,
+    /// The 16-bit float that PEs compute in.
+    pub half: Ty,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
     /// The mistake that it shows, in half a sentence, for the index of mistakes.
@@ -68,6 +71,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
         end: End::Ok,
         max_cycles: MAX_CYCLES,
         strict: false,
+        half: Ty::F16,
         errors: Vec::new(),
         mistake: None,
     };
@@ -99,6 +103,11 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
                 value.parse().map_err(|_| format!("max-cycles `{value}` is no number"))?;
         }
         "strict" => header.strict = value == "yes",
+        "half" => {
+            header.half = Ty::from_name(value)
+                .filter(|ty| matches!(ty, Ty::F16 | Ty::Bf16))
+                .ok_or_else(|| format!("half `{value}` is no 16-bit float"))?;
+        }
         "errors" => header.errors = words(value),
         "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),
@@ -147,7 +156,6 @@ impl Input {
     /// # Errors
     /// The type or a value is not understood.
     pub fn bytes(&self) -> Result<(dflow_ir::ty::Ty, Vec<u8>), String> {
-        use dflow_ir::ty::Ty;
         let (ty, float) = match self.ty.as_str() {
             "f32" => (Ty::F32, true),
             "f64" => (Ty::F64, true),

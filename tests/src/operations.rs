@@ -29,16 +29,25 @@ pub fn check(op: DsdOp) -> Result<(), String> {
         let source = program(row, form);
         let verdict = match row.state {
             RowState::Full | RowState::Assumed(_) => check_form(row, form, &source),
-            RowState::NotYet(_) => check_refused(&source),
+            RowState::NotYet(_) => check_refused(row, &source),
         };
         verdict.map_err(|fault| format!("form {form:?}: {fault}\nof this program:\n{source}"))?;
+    }
+    if op.on(Ty::Bf16) != op {
+        return check(op.on(Ty::Bf16)).map_err(|fault| format!("on bf16: {fault}"));
     }
     Ok(())
 }
 
-fn check_refused(source: &str) -> Result<(), String> {
+/// Options with which a row is what its builtin means.
+fn options(row: &OpRow) -> Options {
+    let on_bf16 = row.dest == Ty::Bf16 || row.sources.contains(&Ty::Bf16);
+    Options { half: if on_bf16 { Ty::Bf16 } else { Ty::F16 }, ..Options::default() }
+}
+
+fn check_refused(row: &OpRow, source: &str) -> Result<(), String> {
     let world = MemoryWorld::new().with("operation.dfl", source);
-    let compiled = dflow_compiler::compile(&world, "operation.dfl", Options::default());
+    let compiled = dflow_compiler::compile(&world, "operation.dfl", options(row));
     let refused =
         compiled.diagnostics.iter().any(|d| d.code() == dflow_syntax::codes::NOT_SUPPORTED);
     match (refused, compiled.image) {
@@ -50,7 +59,7 @@ fn check_refused(source: &str) -> Result<(), String> {
 
 fn check_form(row: &OpRow, form: Form, source: &str) -> Result<(), String> {
     let world = MemoryWorld::new().with("operation.dfl", source);
-    let compiled = dflow_compiler::compile(&world, "operation.dfl", Options::default());
+    let compiled = dflow_compiler::compile(&world, "operation.dfl", options(row));
     let Some(image) = compiled.image else {
         let lines = compiled.diagnostics.iter().map(|d| render::short(&compiled.sources, d));
         return Err(lines.collect::<Vec<_>>().join("\n"));
@@ -117,6 +126,7 @@ fn value(ty: Ty, at: usize, seed: &mut u32) -> u32 {
     *seed ^= *seed << 5;
     let edge = at % 12;
     let raw = match ty {
+        Ty::Bf16 => SINGLES.get(edge).copied().unwrap_or(0x3e00_0000 + *seed % 0x0400_0000) >> 16,
         Ty::F16 => HALVES.get(edge).copied().unwrap_or(0x3000 + *seed % 0x1c00),
         Ty::F32 => SINGLES.get(edge).copied().unwrap_or(0x3e00_0000 + *seed % 0x0400_0000),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64 => WORDS.get(edge).copied().unwrap_or(*seed),

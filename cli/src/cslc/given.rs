@@ -1,6 +1,7 @@
 //! What a command line of `cslc` says.
 
 use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
 
 /// The options as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(super) struct Given {
     pub(super) max_inlined: Option<u32>,
     /// `--comptime-func-depth-limit`
     pub(super) comptime_depth: Option<u32>,
+    /// `--fp16-format`.
+    pub(super) half: Ty,
     /// `--link-section-start-address-bytes`
     pub(super) sections: Vec<(String, u32)>,
     /// `--lomem-reservation-end`
@@ -66,6 +69,7 @@ impl Default for Given {
             import_paths: Vec::new(),
             max_inlined: None,
             comptime_depth: None,
+            half: Ty::F16,
             sections: Vec::new(),
             first_address: 0,
             warnings_as_errors: false,

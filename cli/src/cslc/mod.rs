@@ -90,6 +90,7 @@ fn compile_options(given: &Given) -> Result<Options, Failure> {
         params_from: ParamsFrom::Params,
         import_paths: import_paths(given),
         max_inlined: given.max_inlined,
+        half: given.half,
         comptime_depth: given.comptime_depth.unwrap_or(Options::default().comptime_depth),
         sections: given.sections.clone(),
         first_address: given.first_address,

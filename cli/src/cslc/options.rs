@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
 
 use super::given::Given;
 
@@ -89,9 +90,16 @@ pub(super) const ROWS: &[Row] = &[
         "--fp16-format",
         Value("FORMAT"),
         "format of 16-bit floats [default: f16]",
-        |_, v| match v {
-            "f16" => Ok(()),
-            "bf16" | "cb16" => Err(format!("{v} is not supported: only f16 is")),
+        |g, v| match v {
+            "f16" => {
+                g.half = Ty::F16;
+                Ok(())
+            }
+            "bf16" => {
+                g.half = Ty::Bf16;
+                Ok(())
+            }
+            "cb16" => Err("cb16 is not supported: its infinities and NaNs are not public".into()),
             other => Err(format!("is f16, cb16 or bf16, not `{other}`")),
         },
     ),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dflow_ir::target::TargetId;
+use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, FileId, Interner, Reported, Sink, SourceMap, Span};
 
 use crate::dialect::{Dialect, Mark, Origin, SdkVersion};
@@ -79,6 +80,9 @@ pub struct Options {
     pub comptime_steps: u64,
     /// Calls that may be nested at comptime.
     pub comptime_depth: u32,
+    /// The 16-bit float that machine code computes in, `F16` or `Bf16`; the other one is for
+    /// comptime alone.
+    pub half: Ty,
     /// Also compile test blocks.
     pub tests: bool,
     /// Release of the SDK whose meanings hold, and who named it; marks in the sources decide otherwise.
@@ -100,6 +104,7 @@ impl Default for Options {
             max_inlined: None,
             comptime_steps: 100_000_000,
             comptime_depth: 512,
+            half: Ty::F16,
             tests: false,
             sdk_version: None,
             marks: Vec::new(),

@@ -152,7 +152,9 @@ pub fn binary(op: BinaryOp, ty: Ty, lhs: u64, rhs: u64) -> Result<u64, ScalarErr
 #[inline]
 pub fn fma(ty: Ty, a: u64, b: u64, c: u64) -> u64 {
     match ty {
-        Ty::F16 | Ty::F32 | Ty::F64 => float::fma(ty, ty.mask(a), ty.mask(b), ty.mask(c)),
+        Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16 => {
+            float::fma(ty, ty.mask(a), ty.mask(b), ty.mask(c))
+        }
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => ty.mask(a.wrapping_mul(b).wrapping_add(c)),
     }
 }
@@ -162,7 +164,7 @@ pub fn fma(ty: Ty, a: u64, b: u64, c: u64) -> u64 {
 #[inline]
 pub fn scale(ty: Ty, src: u64, exponent: i16) -> u64 {
     match ty {
-        Ty::F16 | Ty::F32 | Ty::F64 => float::scale(ty, ty.mask(src), exponent),
+        Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16 => float::scale(ty, ty.mask(src), exponent),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
             let count = u64::from(exponent.unsigned_abs());
             let op = if exponent < 0 { BinaryOp::ShrS } else { BinaryOp::Shl };

@@ -19,17 +19,20 @@ pub enum Ty {
     F32,
     /// IEEE double.
     F64,
+    /// The upper half of an IEEE single; takes the place of `F16` in programs that ask for it.
+    Bf16,
 }
 
 impl Ty {
     /// All types, in declaration order.
-    pub const ALL: [Ty; 7] = [Ty::I8, Ty::I16, Ty::I32, Ty::I64, Ty::F16, Ty::F32, Ty::F64];
+    pub const ALL: [Ty; 8] =
+        [Ty::I8, Ty::I16, Ty::I32, Ty::I64, Ty::F16, Ty::F32, Ty::F64, Ty::Bf16];
 
     /// Size in bytes.
     pub fn bytes(self) -> u32 {
         match self {
             Ty::I8 => 1,
-            Ty::I16 | Ty::F16 => 2,
+            Ty::I16 | Ty::F16 | Ty::Bf16 => 2,
             Ty::I32 | Ty::F32 => 4,
             Ty::I64 | Ty::F64 => 8,
         }
@@ -42,7 +45,7 @@ impl Ty {
 
     /// Whether values are floats.
     pub fn is_float(self) -> bool {
-        matches!(self, Ty::F16 | Ty::F32 | Ty::F64)
+        matches!(self, Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16)
     }
 
     /// The name in the text form.
@@ -55,6 +58,7 @@ impl Ty {
             Ty::F16 => "f16",
             Ty::F32 => "f32",
             Ty::F64 => "f64",
+            Ty::Bf16 => "bf16",
         }
     }
 

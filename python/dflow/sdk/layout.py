@@ -46,6 +46,10 @@ class FP16TYPE(enum.Enum):
     CB16 = 2
 
 
+#: Formats that PEs compute in, and their names in the language.
+HALVES = {FP16TYPE.F16: "f16", FP16TYPE.BF16: "bf16"}
+
+
 class Color:
     """A color by its name, with or without a number; the layout gives it one when it compiles."""
 
@@ -330,11 +334,13 @@ class SdkLayout:
         The streams always stand in ``<out_prefix>/<name>_port_map.json``.
         """
         del save_port_map
-        if f16_type is not FP16TYPE.F16:
-            raise HostError(f"16-bit floats of layouts are FP16TYPE.F16, found {f16_type}")
+        if f16_type not in HALVES:
+            raise HostError(
+                f"16-bit floats of layouts are FP16TYPE.F16 or FP16TYPE.BF16, found {f16_type}"
+            )
         if cslc_prefix and self._level <= LEVELS.index("INFO"):
             print(f"dflow: its own compiler is used, not the one at {cslc_prefix}", file=sys.stderr)
-        self._layout.compile(out_prefix, libs)
+        self._layout.compile(out_prefix, libs, HALVES[f16_type])
         for color in self._colors:
             color._number = self._layout.number_of(color._built())
         return SdkCompileArtifacts(out_prefix)

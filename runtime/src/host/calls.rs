@@ -195,6 +195,7 @@ fn parse(text: &str, ty: Ty, signed: bool) -> Option<u64> {
     match ty {
         Ty::F64 => text.parse::<f64>().ok().map(f64::to_bits),
         Ty::F32 => text.parse::<f32>().ok().map(|value| value.to_bits().into()),
+        Ty::Bf16 => text.parse::<f64>().ok().map(|value| dflow_ir::scalar::float::round(ty, value)),
         Ty::F16 => text.parse::<f64>().ok().map(|value| f16::from_f64(value).to_bits().into()),
         Ty::I8 if text == "true" => Some(1),
         Ty::I8 if text == "false" => Some(0),

@@ -38,6 +38,7 @@ fn scalar(kind: HostArg, ty: Ty, raw: u64) -> String {
         HostArg::Unsigned | HostArg::Text => ty.mask(raw).to_string(),
         HostArg::Bool => (ty.mask(raw) != 0).to_string(),
         HostArg::Float => match ty {
+            Ty::Bf16 => half::bf16::from_bits(raw as u16).to_f32().to_string(),
             Ty::F16 | Ty::I16 | Ty::I8 => half::f16::from_bits(raw as u16).to_f32().to_string(),
             Ty::F32 | Ty::I32 => f32::from_bits(raw as u32).to_string(),
             Ty::F64 | Ty::I64 => f64::from_bits(raw).to_string(),

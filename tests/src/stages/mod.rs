@@ -47,6 +47,7 @@ fn options(case: &Case, target: TargetId) -> Options {
     Options {
         target,
         params: case.header.args.clone(),
+        half: case.header.half,
         comptime_steps: STEPS,
         tests: true,
         ..Options::default()

@@ -86,7 +86,7 @@ fn values(ty: Ty, bytes: &[u8]) -> String {
         match ty {
             Ty::F32 => f32::from_bits(raw as u32).to_string(),
             Ty::F64 => f64::from_bits(raw).to_string(),
-            Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F16 => format!("{raw:#x}"),
+            Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F16 | Ty::Bf16 => format!("{raw:#x}"),
         }
     });
     let count = bytes.len() / size;

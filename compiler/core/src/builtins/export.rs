@@ -502,7 +502,9 @@ fn argument(
     Ok(match machine {
         Ty::I8 if param == sema.types.common.bool => convert(Convert::Bool, word, Ty::I8),
         Ty::I8 | Ty::I16 => convert(Convert::Truncate, word, machine),
-        Ty::F16 => convert(Convert::Bitcast, convert(Convert::Truncate, word, Ty::I16), Ty::F16),
+        Ty::F16 | Ty::Bf16 => {
+            convert(Convert::Bitcast, convert(Convert::Truncate, word, Ty::I16), machine)
+        }
         Ty::F32 => convert(Convert::Bitcast, word, Ty::F32),
         Ty::I32 => word,
         Ty::I64 | Ty::F64 => {

@@ -67,7 +67,7 @@ fn look_up(sema: &mut Sema<'_, '_>, name: Symbol) -> Builtin {
     }
     let text = sema.cx.names.resolve(name);
     let found = match (DsdOp::by_name(text), ROWS.binary_search_by(|row| row.name.cmp(text))) {
-        (Some(op), _) => Builtin::Vector(op),
+        (Some(op), _) => Builtin::Vector(op.on(sema.cx.options.half)),
         (None, Ok(at)) => Builtin::Row(&ROWS[at]),
         (None, Err(_)) => Builtin::Unknown,
     };

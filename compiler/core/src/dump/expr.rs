@@ -276,6 +276,9 @@ fn constant(ty: Option<Ty>, bits: u64) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = match ty {
+        Some(ty @ Ty::Bf16) => {
+            write!(text, "{}:{ty}", half::bf16::from_bits(bits as u16))
+        }
         Some(ty @ Ty::F16) => {
             write!(text, "{}:{ty}", half::f16::from_bits(bits as u16))
         }

@@ -273,6 +273,14 @@ impl<'a, 'w> Sema<'a, 'w> {
         self.cx.dialect.packing && !self.cx.in_library(span)
     }
 
+    /// The 16-bit float type that a PE computes in.
+    pub(crate) fn half(&self) -> TypeId {
+        match self.cx.options.half {
+            dflow_ir::ty::Ty::Bf16 => self.types.common.bf16,
+            _ => self.types.common.f16,
+        }
+    }
+
     /// Whether host code is being analysed.
     pub(crate) fn is_host(&self) -> bool {
         self.profile() == Profile::Host

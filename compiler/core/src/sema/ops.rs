@@ -148,6 +148,7 @@ fn float_binary(
 pub(crate) fn float_ty(types: &TypePool, ty: TypeId) -> Ty {
     match types.get(ty) {
         Type::Float(Float::F16) => Ty::F16,
+        Type::Float(Float::Bf16) => Ty::Bf16,
         Type::Float(Float::F32) => Ty::F32,
         _ => Ty::F64,
     }
@@ -183,6 +184,7 @@ const F64_FRACTION: u64 = (1 << F64_FRACTION_BITS) - 1;
 fn fraction_bits(ty: Ty) -> u32 {
     match ty {
         Ty::F16 => 10,
+        Ty::Bf16 => 7,
         Ty::F32 => 23,
         Ty::F64 | Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => F64_FRACTION_BITS,
     }

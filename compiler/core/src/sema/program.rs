@@ -399,6 +399,19 @@ impl Sema<'_, '_> {
                 .help("use `f32`"),
             ));
         }
+        if matches!(machine, Ty::F16 | Ty::Bf16)
+            && machine != self.cx.options.half
+            && !self.is_host()
+        {
+            let (name, other) = (self.type_name(ty), self.cx.options.half.name());
+            let message =
+                format!("`{name}` values exist only while compiling: PEs compute in `{other}`");
+            return Err(self.report(
+                Diagnostic::new(codes::INVALID_TYPE, message, span)
+                    .label("needed on a PE here")
+                    .help("`@fp16()` is the type that was chosen; `cslc --fp16-format` chooses another"),
+            ));
+        }
         Ok(machine)
     }
 

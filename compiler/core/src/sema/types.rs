@@ -99,12 +99,14 @@ pub(crate) enum Float {
     F16,
     F32,
     F64,
+    Bf16,
 }
 
 impl Float {
     pub(crate) fn ty(self) -> Ty {
         match self {
             Float::F16 => Ty::F16,
+            Float::Bf16 => Ty::Bf16,
             Float::F32 => Ty::F32,
             Float::F64 => Ty::F64,
         }
@@ -213,6 +215,7 @@ common_types! {
     u32 = Type::Int { signed: false, bits: 32 }, Some("u32");
     u64 = Type::Int { signed: false, bits: 64 }, Some("u64");
     f16 = Type::Float(Float::F16), Some("f16");
+    bf16 = Type::Float(Float::Bf16), Some("bf16");
     f32 = Type::Float(Float::F32), Some("f32");
     f64 = Type::Float(Float::F64), Some("f64");
     comptime_int = Type::ComptimeInt, Some("comptime_int");

@@ -19,6 +19,7 @@ pub(super) fn plain_float(ty: Ty, number: u32) -> u64 {
     let value = (f64::from(number) - 500.0) / 8.0;
     match ty {
         Ty::F16 => u64::from(half::f16::from_f64(value).to_bits()),
+        Ty::Bf16 => u64::from(half::bf16::from_f64(value).to_bits()),
         Ty::F32 => u64::from((value as f32).to_bits()),
         Ty::F64 => value.to_bits(),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => u64::from(number),
@@ -77,7 +78,7 @@ impl Body<'_, '_> {
     }
 
     fn float_ty(&mut self) -> Ty {
-        self.choices.one(&[Ty::F32, Ty::F16, Ty::F64])
+        self.choices.one(&[Ty::F32, Ty::F16, Ty::F64, Ty::Bf16])
     }
 
     fn statements(&mut self, depth: u32) {

@@ -205,6 +205,7 @@ fn watched(ty: Ty) -> bool {
 fn is_signaling(ty: Ty, raw: u64) -> bool {
     let quiet = match ty {
         Ty::F16 => 0x0200,
+        Ty::Bf16 => 0x0040,
         Ty::F32 => 0x0040_0000,
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64 => return false,
     };
@@ -219,7 +220,7 @@ fn signaling_of(operands: &[(u64, Ty)]) -> u8 {
 fn least_normal(ty: Ty) -> f64 {
     match ty {
         Ty::F16 => 6.103515625e-5,
-        Ty::F32 => f64::from(f32::MIN_POSITIVE),
+        Ty::F32 | Ty::Bf16 => f64::from(f32::MIN_POSITIVE),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64 => 0.0,
     }
 }

@@ -3,7 +3,9 @@
 //!
 //! Half precision is computed in doubles and rounded once. That is exact: sums and products of
 //! halves are exact in a double, and a quotient or square root of halves is either a midpoint of
-//! two halves exactly or further from it (relative 2^-23) than a double's rounding moves it.
+//! two halves exactly or further from it (relative 2^-23) than a double's rounding moves it. Of the
+//! wider range of `bf16` sums may be rounded in doubles: a double has more than twice as many bits, so
+//! the second rounding gives what one would.
 
 use half::f16;
 
@@ -15,6 +17,7 @@ use crate::ty::Ty;
 pub fn canonical_nan(ty: Ty) -> u64 {
     match ty {
         Ty::F16 => 0x7e00,
+        Ty::Bf16 => 0x7fc0,
         Ty::F32 => 0x7fc0_0000,
         Ty::F64 => 0x7ff8_0000_0000_0000,
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
@@ -32,6 +35,7 @@ pub fn f32_bits(value: f32) -> u32 {
 pub fn to_f64(ty: Ty, raw: u64) -> f64 {
     match ty {
         Ty::F16 => f16::from_bits(raw as u16).to_f64(),
+        Ty::Bf16 => f64::from(f32::from_bits((raw as u32 & 0xffff) << 16)),
         Ty::F32 => f64::from(f32::from_bits(raw as u32)),
         Ty::F64 => f64::from_bits(raw),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0.0,
@@ -46,6 +50,7 @@ pub fn round(ty: Ty, value: f64) -> u64 {
     }
     match ty {
         Ty::F16 => u64::from(f16_from_f64(value)),
+        Ty::Bf16 => u64::from(narrowed(value, 7, 127)),
         Ty::F32 => u64::from((value as f32).to_bits()),
         Ty::F64 => value.to_bits(),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
@@ -55,25 +60,33 @@ pub fn round(ty: Ty, value: f64) -> u64 {
 /// The half nearest to a double, ties to even. (The `half` crate goes through a single and may
 /// round twice.)
 pub fn f16_from_f64(value: f64) -> u16 {
+    narrowed(value, 10, 15)
+}
+
+/// The float of 16 bits nearest to a double, ties to even: so many bits behind the point, and the
+/// exponent's bias.
+fn narrowed(value: f64, fraction: i32, bias: i32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 48) as u16 & 0x8000;
     let exponent = (bits >> 52 & 0x7ff) as i32 - 1023;
+    let infinity = ((2 * bias + 1) as u16) << fraction;
     if value.is_nan() {
-        return 0x7e00;
+        return infinity | 1 << (fraction - 1);
     }
-    if exponent > 15 {
-        return sign | 0x7c00;
+    if exponent > bias {
+        return sign | infinity;
     }
-    if exponent < -25 {
+    let least = 1 - bias;
+    if exponent < least - fraction - 1 {
         return sign;
     }
-    // Units of the result's last place: 2^-24 for subnormals, 2^(exponent - 10) else. Adding the
-    // rounded significand to the exponent field lets a carry move into the next binade.
+    // Units of the result's last place: those of the least normal number for subnormals. Adding
+    // the rounded significand to the exponent field lets a carry move into the next binade.
     let significand = bits & ((1 << 52) - 1) | 1 << 52;
-    let normal = exponent >= -14;
-    let dropped = if normal { 42 } else { 28 - exponent };
+    let normal = exponent >= least;
+    let dropped = 52 - fraction + if normal { 0 } else { least - exponent };
     let kept = round_half_even(significand, dropped as u32);
-    let base = if normal { ((exponent + 14) as u16) << 10 } else { 0 };
+    let base = if normal { ((exponent - least) as u16) << fraction } else { 0 };
     sign | (base + kept as u16)
 }
 
@@ -91,7 +104,7 @@ pub(super) fn from_signed(to: Ty, value: i64) -> u64 {
     match to {
         Ty::F32 => u64::from((value as f32).to_bits()),
         // Integers that a double cannot hold are far beyond the largest half.
-        Ty::F16 | Ty::F64 => round(to, value as f64),
+        Ty::F16 | Ty::F64 | Ty::Bf16 => round(to, value as f64),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
     }
 }
@@ -101,7 +114,7 @@ pub(super) fn from_signed(to: Ty, value: i64) -> u64 {
 pub(super) fn from_unsigned(to: Ty, value: u64) -> u64 {
     match to {
         Ty::F32 => u64::from((value as f32).to_bits()),
-        Ty::F16 | Ty::F64 => round(to, value as f64),
+        Ty::F16 | Ty::F64 | Ty::Bf16 => round(to, value as f64),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
     }
 }
@@ -174,7 +187,7 @@ fn larger(a: f64, b: f64) -> f64 {
 #[inline]
 pub(super) fn fma(ty: Ty, a: u64, b: u64, c: u64) -> u64 {
     match ty {
-        Ty::F16 => round(ty, odd_sum(to_f64(ty, a) * to_f64(ty, b), to_f64(ty, c))),
+        Ty::F16 | Ty::Bf16 => round(ty, odd_sum(to_f64(ty, a) * to_f64(ty, b), to_f64(ty, c))),
         Ty::F32 => {
             let [a, b, c] = [a, b, c].map(|raw| f32::from_bits(raw as u32));
             u64::from(f32_bits(a.mul_add(b, c)))

@@ -9,7 +9,7 @@ use super::float::{canonical_nan, f16_from_f64, to_f64};
 use super::*;
 
 const INTEGERS: [Ty; 4] = [Ty::I8, Ty::I16, Ty::I32, Ty::I64];
-const FLOATS: [Ty; 3] = [Ty::F16, Ty::F32, Ty::F64];
+const FLOATS: [Ty; 4] = [Ty::F16, Ty::F32, Ty::F64, Ty::Bf16];
 
 /// Raw bits with the interesting ones frequent.
 fn raw() -> impl Strategy<Value = u64> {
@@ -213,6 +213,33 @@ proptest! {
         prop_assert_eq!(unary(UnaryOp::Neg, Ty::F16, raw), raw ^ 0x8000);
         prop_assert_eq!(unary(UnaryOp::Abs, Ty::F16, raw), raw & 0x7fff);
         prop_assert_eq!(convert(Convert::Bitcast, Ty::F16, Ty::I16, raw), raw);
+    }
+
+    /// The upper half of a single, rounded by its lower half.
+    #[test]
+    fn bf16_is_the_nearest_upper_half_of_a_single(bits: u32) {
+        let value = f32::from_bits(bits);
+        let got = convert(Convert::FloatFromFloat, Ty::F32, Ty::Bf16, u64::from(bits)) as u32;
+        if value.is_nan() {
+            prop_assert_eq!(got, 0x7fc0);
+        } else {
+            prop_assert_eq!(got, (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        }
+        prop_assert_eq!(convert(Convert::FloatFromFloat, Ty::Bf16, Ty::F32, u64::from(got)), u64::from(got << 16));
+    }
+
+    /// Sums and fused products of numbers within 2^40 of each other are exact in integers.
+    #[test]
+    fn bf16_arithmetic_is_rounded_once(a in -255i64..256, b in -255i64..256, c in -255i64..256, shift in 0u32..40) {
+        let float = |value: i64, shift: u32| float::round(Ty::Bf16, value as f64 * 2f64.powi(shift as i32));
+        let nearest = |exact: i128| float::from_signed(Ty::F64, exact as i64);
+        let (small, wide) = (float(a, 0), float(b, shift));
+        let sum = i128::from(a) + (i128::from(b) << shift);
+        prop_assert_eq!(binary(BinaryOp::Add, Ty::Bf16, small, wide),
+            Ok(float::round(Ty::Bf16, f64::from_bits(nearest(sum)))));
+        let fused = i128::from(a) * i128::from(c) + (i128::from(b) << shift.min(30));
+        prop_assert_eq!(fma(Ty::Bf16, small, float(c, 0), float(b, shift.min(30))),
+            float::round(Ty::Bf16, f64::from_bits(nearest(fused))));
     }
 
     #[test]

@@ -413,7 +413,7 @@ fn operand(line: &mut Line) -> Parsed<Operand> {
 }
 
 fn vector(line: &mut Line, result: Option<Local>) -> Parsed<InstData> {
-    let op = line.value("a vector operation", DsdOp::by_name)?;
+    let op = line.value("a vector operation", DsdOp::from_text)?;
     let dest = operand(line)?;
     let mut sources = Vec::new();
     while line.eat_sign(',') {

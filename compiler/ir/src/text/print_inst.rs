@@ -34,7 +34,8 @@ fn constant(ty: Option<Ty>, bits: u64) -> String {
             ((bits << shift).cast_signed() >> shift).to_string()
         }
         Some(Ty::I64) if bits < 1 << 32 => bits.to_string(),
-        Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F16 | Ty::F32 | Ty::F64) | None => {
+        Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F16 | Ty::F32 | Ty::F64 | Ty::Bf16)
+        | None => {
             format!("{bits:#x}")
         }
     }
@@ -45,6 +46,7 @@ pub(super) fn comment(func: &Func, inst: &InstData) -> String {
     let InstData::Const { dst, bits } = inst else { return String::new() };
     match func.locals.get(*dst) {
         Some(Ty::F16) => format!(" ; {:?}", half::f16::from_bits(*bits as u16)),
+        Some(Ty::Bf16) => format!(" ; {:?}", half::bf16::from_bits(*bits as u16)),
         Some(Ty::F32) => format!(" ; {:?}", f32::from_bits(*bits as u32)),
         Some(Ty::F64) => format!(" ; {:?}", f64::from_bits(*bits)),
         Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64) | None => String::new(),
@@ -209,7 +211,7 @@ fn operand(operand: Operand) -> String {
 fn vector(inst: &VectorInst) -> String {
     let VectorInst { op, dest, sources, options, result } = inst;
     let operands = std::iter::once(dest).chain(sources).map(|&each| operand(each));
-    let name = op.get().map_or_else(|| format!("op{}", op.0), |row| row.name.to_owned());
+    let name = op.get().map_or_else(|| format!("op{}", op.0), |_| op.to_string());
     format!("{}vector {name} {}{}", assign(*result), list(operands), self::options(options))
 }
 

@@ -425,7 +425,7 @@ fn payload(signature: &Signature, what: &str) -> Checked {
     let fits = match params[..] {
         [] => true,
         [one] => match one {
-            Ty::I16 | Ty::F16 | Ty::I32 | Ty::F32 => true,
+            Ty::I16 | Ty::F16 | Ty::Bf16 | Ty::I32 | Ty::F32 => true,
             Ty::I8 | Ty::I64 | Ty::F64 => false,
         },
         [low, high] => low.bits() == 16 && high.bits() == 16,

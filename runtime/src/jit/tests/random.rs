@@ -55,7 +55,7 @@ struct Gen<'a> {
     rng: &'a mut Rng,
     program: &'a Program,
     b: FuncBuilder,
-    locals: [Vec<Local>; 7],
+    locals: [Vec<Local>; 8],
     ret: Option<Ty>,
     dsds: Vec<Local>,
 }
@@ -65,7 +65,7 @@ impl<'a> Gen<'a> {
         let params: Vec<Ty> = (0..rng.below(4)).map(|_| rng.pick(&Ty::ALL)).collect();
         let ret = (rng.below(2) == 0).then(|| rng.pick(&Ty::ALL));
         let mut b = FuncBuilder::new("f".to_owned(), &params, ret, Loc::default());
-        let mut locals: [Vec<Local>; 7] = Default::default();
+        let mut locals: [Vec<Local>; 8] = Default::default();
         for (at, ty) in params.iter().enumerate() {
             locals[*ty as usize].push(b.param(at));
         }
@@ -181,7 +181,7 @@ impl<'a> Gen<'a> {
             });
             return;
         }
-        let ty = self.rng.pick(&[Ty::I16, Ty::I32, Ty::F16, Ty::F32, Ty::I8]);
+        let ty = self.rng.pick(&[Ty::I16, Ty::I32, Ty::F16, Ty::Bf16, Ty::F32, Ty::I8]);
         let value = self.any(ty);
         let offset = self.rng.below(5) as i32;
         let addr = self.b.constant(Ty::I16, 2 * word - 4);

@@ -109,7 +109,7 @@ fn declare(module: &mut JITModule, program: &LoadedProgram) -> Result<Symbols> {
 fn clif(ty: Ty) -> Type {
     match ty {
         Ty::I8 => types::I8,
-        Ty::I16 | Ty::F16 => types::I16,
+        Ty::I16 | Ty::F16 | Ty::Bf16 => types::I16,
         Ty::I32 => types::I32,
         Ty::I64 => types::I64,
         Ty::F32 => types::F32,
@@ -179,7 +179,7 @@ fn from_raw(b: &mut FunctionBuilder<'_>, raw: Value, ty: Ty) -> Value {
             let bits = b.ins().ireduce(types::I32, raw);
             b.ins().bitcast(types::F32, MemFlagsData::new(), bits)
         }
-        Ty::I8 | Ty::I16 | Ty::F16 | Ty::I32 => b.ins().ireduce(clif(ty), raw),
+        Ty::I8 | Ty::I16 | Ty::F16 | Ty::Bf16 | Ty::I32 => b.ins().ireduce(clif(ty), raw),
     }
 }
 
@@ -192,7 +192,7 @@ fn to_raw(b: &mut FunctionBuilder<'_>, value: Value, ty: Ty) -> Value {
             let bits = b.ins().bitcast(types::I32, MemFlagsData::new(), value);
             b.ins().uextend(types::I64, bits)
         }
-        Ty::I8 | Ty::I16 | Ty::F16 | Ty::I32 => b.ins().uextend(types::I64, value),
+        Ty::I8 | Ty::I16 | Ty::F16 | Ty::Bf16 | Ty::I32 => b.ins().uextend(types::I64, value),
     }
 }
 
@@ -488,7 +488,7 @@ impl<'a> Translator<'a> {
         match ty {
             Ty::F32 => self.b.ins().f32const(Ieee32::with_bits(bits as u32)),
             Ty::F64 => self.b.ins().f64const(Ieee64::with_bits(bits)),
-            Ty::I8 | Ty::I16 | Ty::F16 | Ty::I32 | Ty::I64 => {
+            Ty::I8 | Ty::I16 | Ty::F16 | Ty::Bf16 | Ty::I32 | Ty::I64 => {
                 self.b.ins().iconst(clif(ty), bits as i64)
             }
         }

@@ -78,7 +78,7 @@ fn dsd_of(operand: &Operand) -> Option<DsdValue> {
 /// Bytes of an element that memory descriptors, FIFOs and `@map` can walk over.
 pub(super) fn element_bytes(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<i64> {
     let common = sema.types.common;
-    if [common.i16, common.u16, common.f16].contains(&ty) {
+    if [common.i16, common.u16, sema.half()].contains(&ty) {
         return Ok(2);
     }
     if [common.i32, common.u32, common.f32].contains(&ty) {

@@ -204,6 +204,7 @@ fn type_of(sema: &mut Sema<'_, '_>, element: ElementType) -> TypeId {
     let common = sema.types.common;
     match element.ty {
         Ty::F16 => common.f16,
+        Ty::Bf16 => common.bf16,
         Ty::F32 => common.f32,
         Ty::F64 => common.f64,
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {

@@ -505,12 +505,12 @@ fn move_of(sema: &mut Sema<'_, '_>, ty: Ty, span: Span) -> R<DsdOp> {
     let name = match ty {
         Ty::I16 => "mov16",
         Ty::I32 => "mov32",
-        Ty::F16 => "fmovh",
+        Ty::F16 | Ty::Bf16 => "fmovh",
         Ty::F32 => "fmovs",
         Ty::I8 | Ty::I64 | Ty::F64 => "",
     };
     match DsdOp::by_name(name) {
-        Some(op) => Ok(op),
+        Some(op) => Ok(op.on(ty)),
         None => {
             let message = format!("elements of type `{}` do not travel", ty.name());
             sema.fail(codes::INVALID_TYPE, message, span, "used here")

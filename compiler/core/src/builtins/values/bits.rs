@@ -105,7 +105,7 @@ fn sized(sema: &mut Sema<'_, '_>, operand: Operand, dest: Ty, span: Span) -> R<O
     }
     if from == common.comptime_float {
         let ty = match bits {
-            16 => common.f16,
+            16 => sema.half(),
             32 => common.f32,
             _ => common.f64,
         };

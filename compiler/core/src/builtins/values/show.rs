@@ -15,7 +15,7 @@ pub(crate) fn show(sema: &Sema<'_, '_>, value: &Value) -> String {
         Data::Void => "{}".to_owned(),
         Data::Int(int) => integer(sema, value, *int),
         Data::Float(float) => match sema.types.get(value.ty) {
-            Type::Float(Float::F16 | Float::F32) => (*float as f32).to_string(),
+            Type::Float(Float::F16 | Float::Bf16 | Float::F32) => (*float as f32).to_string(),
             _ => float.to_string(),
         },
         Data::Str(bytes) => String::from_utf8_lossy(bytes).into_owned(),

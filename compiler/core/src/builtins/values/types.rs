@@ -85,7 +85,7 @@ pub(crate) fn is_same_type(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
 
 /// `@fp16()`.
 pub(crate) fn fp16(sema: &mut Sema<'_, '_>, _: Call<'_>) -> R<Operand> {
-    Ok(type_value(sema, sema.types.common.f16))
+    Ok(type_value(sema, sema.half()))
 }
 
 /// `@is_arch(name)`.

@@ -92,6 +92,7 @@ fn check_place(sema: &mut Sema<'_, '_>, row: &'static OpRow, span: Span) -> R<()
 fn hint(sema: &Sema<'_, '_>, row: &'static OpRow) -> Option<crate::sema::types::TypeId> {
     match row.source_types().last() {
         Some(Ty::F16) => Some(sema.types.common.f16),
+        Some(Ty::Bf16) => Some(sema.types.common.bf16),
         Some(Ty::F32) => Some(sema.types.common.f32),
         Some(Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F64) | None => None,
     }

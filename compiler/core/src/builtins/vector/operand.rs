@@ -307,6 +307,7 @@ fn element_name(ty: Ty) -> &'static str {
         Ty::I32 => "`i32` or `u32`",
         Ty::I64 => "`i64` or `u64`",
         Ty::F16 => "`f16`",
+        Ty::Bf16 => "`bf16`",
         Ty::F32 => "`f32`",
         Ty::F64 => "`f64`",
     }

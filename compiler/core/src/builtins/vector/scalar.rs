@@ -42,6 +42,7 @@ fn element_type(sema: &Sema<'_, '_>, operand: &Operand, want: Ty) -> TypeId {
         Ty::I32 => (common.i32, common.u32),
         Ty::I64 => (common.i64, common.u64),
         Ty::F16 => return common.f16,
+        Ty::Bf16 => return common.bf16,
         Ty::F32 => return common.f32,
         Ty::F64 => return common.f64,
     };
@@ -60,7 +61,7 @@ fn element_type(sema: &Sema<'_, '_>, operand: &Operand, want: Ty) -> TypeId {
 pub(super) fn float_of(sema: &Sema<'_, '_>, bits: u32) -> TypeId {
     let common = sema.types.common;
     match bits {
-        16 => common.f16,
+        16 => sema.half(),
         32 => common.f32,
         _ => common.f64,
     }

@@ -33,7 +33,7 @@ fn convert(kind: Convert, from: Ty, to: Ty, [a, _, _]: [u32; 3]) -> u32 {
 
 macro_rules! kernels {
     ($($name:ident = $call:ident($($arg:expr),*);)*) => {
-        $(pub(super) fn $name(src: [u32; 3], _: &mut u32) -> u32 {
+        $(pub(in crate::dsd::op) fn $name(src: [u32; 3], _: &mut u32) -> u32 {
             $call($($arg,)* src)
         })*
     };
@@ -73,8 +73,30 @@ kernels! {
     fs2xp16 = nearest_integer(Ty::F32);
     fscaleh = scale(Ty::F16);
     fscales = scale(Ty::F32);
-    faddhs = add_mixed();
-    fmachs = mul_add_mixed();
+    faddhs = add_mixed(Ty::F16);
+    fmachs = mul_add_mixed(Ty::F16);
+}
+
+/// Kernels on `bf16` in the place of `f16`.
+pub(super) mod bf16 {
+    use super::*;
+
+    kernels! {
+        faddh = binary(BinaryOp::Add, Ty::Bf16);
+        fsubh = binary(BinaryOp::Sub, Ty::Bf16);
+        fmulh = binary(BinaryOp::Mul, Ty::Bf16);
+        fmaxh = binary(BinaryOp::Max, Ty::Bf16);
+        fabsh = unary(UnaryOp::Abs, Ty::Bf16);
+        fnegh = unary(UnaryOp::Neg, Ty::Bf16);
+        fmach = mul_add(Ty::Bf16);
+        fh2s = convert(Convert::FloatFromFloat, Ty::Bf16, Ty::F32);
+        fs2h = convert(Convert::FloatFromFloat, Ty::F32, Ty::Bf16);
+        xp162fh = convert(Convert::FloatFromSigned, Ty::I16, Ty::Bf16);
+        fh2xp16 = nearest_integer(Ty::Bf16);
+        fscaleh = scale(Ty::Bf16);
+        faddhs = add_mixed(Ty::Bf16);
+        fmachs = mul_add_mixed(Ty::Bf16);
+    }
 }
 
 /// Sum with the carry out of the element before.
@@ -92,14 +114,14 @@ fn mul_add(ty: Ty, src: [u32; 3]) -> u32 {
 }
 
 /// Single plus half.
-fn add_mixed([wide, narrow, _]: [u32; 3]) -> u32 {
-    let narrow = float::to_f64(Ty::F16, u64::from(narrow)) as f32;
+fn add_mixed(half: Ty, [wide, narrow, _]: [u32; 3]) -> u32 {
+    let narrow = float::to_f64(half, u64::from(narrow)) as f32;
     float::f32_bits(f32::from_bits(wide) + narrow)
 }
 
 /// Single plus the product of two halves, which is exact in a single.
-fn mul_add_mixed([wide, b, k]: [u32; 3]) -> u32 {
-    let product = [b, k].map(|raw| float::to_f64(Ty::F16, u64::from(raw)) as f32);
+fn mul_add_mixed(half: Ty, [wide, b, k]: [u32; 3]) -> u32 {
+    let product = [b, k].map(|raw| float::to_f64(half, u64::from(raw)) as f32);
     float::f32_bits(f32::from_bits(wide) + product[0] * product[1])
 }
 

@@ -22,6 +22,7 @@ for all its elements.
 - Floats follow IEEE 754, to nearest, ties to even. Assumed, since nothing public says it: subnormals
   are kept; a NaN result is the positive quiet NaN with no payload (`7e00`, `7fc00000`), except that
   moves, `fabs` and `fneg` keep the bits.
+- A program that computes in `bf16` has it in the place of `f16` in all of them (its NaN is `7fc0`).
 - In `(d,k,s)` of `faddhs` the scalar is the half and the vector the single; in `(p,k,s)` the
   accumulator is the single.
 - Width is the number of elements per issue slot on wse2 / wse3. It is bounded by the memory ports:

@@ -12,14 +12,14 @@ mod table;
 mod tests;
 
 pub use manual::manual;
-pub use table::TABLE;
+pub use table::{BF16_TABLE, TABLE};
 
 use serde::{Deserialize, Serialize};
 
 use crate::target::Target;
 use crate::ty::Ty;
 
-/// Index of a row of [`TABLE`].
+/// Index of a row of [`TABLE`], or behind it of [`BF16_TABLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DsdOp(pub u8);
 
@@ -122,26 +122,63 @@ impl DsdOp {
         (0..TABLE.len()).map(|index| DsdOp(index as u8))
     }
 
+    /// The operations on `bf16`, in the order of their table.
+    pub fn all_on_bf16() -> impl Iterator<Item = DsdOp> {
+        (0..BF16_TABLE.len()).map(|index| DsdOp((TABLE.len() + index) as u8))
+    }
+
     /// The operation of a builtin's name (without `@`).
     pub fn by_name(name: &str) -> Option<DsdOp> {
         let index = TABLE.binary_search_by(|row| row.name.cmp(name)).ok()?;
         Some(DsdOp(index as u8))
     }
 
+    /// The inverse of [`DsdOp::to_string`].
+    pub fn from_text(text: &str) -> Option<DsdOp> {
+        match text.strip_suffix(ON_BF16) {
+            Some(name) => Some(DsdOp::by_name(name)?.on(Ty::Bf16)),
+            None => DsdOp::by_name(text),
+        }
+    }
+
+    /// The same operation where 16-bit floats are of the given type.
+    pub fn on(self, half: Ty) -> DsdOp {
+        let name = self.row().name;
+        let found = BF16_TABLE.binary_search_by(|row| row.name.cmp(name));
+        match (half, found) {
+            (Ty::Bf16, Ok(index)) => DsdOp((TABLE.len() + index) as u8),
+            (_, Ok(_) | Err(_)) => DsdOp::by_name(name).unwrap_or(self),
+        }
+    }
+
+    fn is_on_bf16(self) -> bool {
+        usize::from(self.0) >= TABLE.len()
+    }
+
     /// The row, if the index is one (images come from disk).
     pub fn get(self) -> Option<&'static OpRow> {
-        TABLE.get(usize::from(self.0))
+        let index = usize::from(self.0);
+        TABLE.get(index).or_else(|| BF16_TABLE.get(index - TABLE.len()))
     }
 
     /// The row. Validated programs hold indices of rows only; any other counts as the last row.
+    #[inline]
     pub fn row(self) -> &'static OpRow {
-        &TABLE[usize::from(self.0).min(TABLE.len() - 1)]
+        let index = usize::from(self.0);
+        match TABLE.get(index) {
+            Some(row) => row,
+            None => &BF16_TABLE[(index - TABLE.len()).min(BF16_TABLE.len() - 1)],
+        }
     }
 }
 
+/// What the text form adds to the name of an operation on `bf16`.
+const ON_BF16: &str = ".bf16";
+
 impl std::fmt::Display for DsdOp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.row().name)
+        f.write_str(self.row().name)?;
+        f.write_str(if self.is_on_bf16() { ON_BF16 } else { "" })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::scalar::exception::{binary, convert, mixed_sum, mul_add, nearest_i16, scale};
 use crate::scalar::{BinaryOp, Convert};
-use crate::ty::Ty::{F16, F32, I16};
+use crate::ty::Ty::{Bf16, F16, F32, I16};
 
 /// Operations that raise nothing.
 pub(super) fn nothing(_: [u32; 3]) -> u8 {
@@ -13,7 +13,7 @@ pub(super) fn nothing(_: [u32; 3]) -> u8 {
 
 macro_rules! raised {
     ($($name:ident = |$a:ident, $b:ident, $k:ident| $bits:expr;)*) => {
-        $(pub(super) fn $name(sources: [u32; 3]) -> u8 {
+        $(pub(in crate::dsd::op) fn $name(sources: [u32; 3]) -> u8 {
             let [$a, $b, $k] = sources.map(u64::from);
             $bits
         })*
@@ -41,4 +41,24 @@ raised! {
     xp162fs = |a, _b, _k| convert(Convert::FloatFromSigned, I16, F32, a);
     fscaleh = |a, b, _k| scale(F16, F16.mask(a), b as u16 as i16);
     fscales = |a, b, _k| scale(F32, a, b as u16 as i16);
+}
+
+/// Of operations on `bf16` in the place of `f16`.
+pub(super) mod bf16 {
+    use super::*;
+
+    raised! {
+        faddh = |a, b, _k| binary(BinaryOp::Add, Bf16, a, b);
+        faddhs = |a, b, _k| mixed_sum(F32, (a, F32), (Bf16.mask(b), Bf16));
+        fsubh = |a, b, _k| binary(BinaryOp::Sub, Bf16, a, b);
+        fmulh = |a, b, _k| binary(BinaryOp::Mul, Bf16, a, b);
+        fmaxh = |a, b, _k| binary(BinaryOp::Max, Bf16, a, b);
+        fmach = |a, b, k| mul_add(Bf16, Bf16, Bf16.mask(a), Bf16.mask(b), Bf16.mask(k));
+        fmachs = |a, b, k| mul_add(F32, Bf16, a, Bf16.mask(b), Bf16.mask(k));
+        fh2s = |a, _b, _k| convert(Convert::FloatFromFloat, Bf16, F32, a);
+        fs2h = |a, _b, _k| convert(Convert::FloatFromFloat, F32, Bf16, a);
+        fh2xp16 = |a, _b, _k| nearest_i16(Bf16, Bf16.mask(a));
+        xp162fh = |a, _b, _k| convert(Convert::FloatFromSigned, I16, Bf16, a);
+        fscaleh = |a, b, _k| scale(Bf16, Bf16.mask(a), b as u16 as i16);
+    }
 }

@@ -8,7 +8,7 @@ use super::OpShape::{
 };
 use super::kernels as k;
 use super::{Form, OpRow, RowState, raised};
-use crate::ty::Ty::{self, F16, F32, I16, I32};
+use crate::ty::Ty::{self, Bf16, F16, F32, I16, I32};
 
 const BINARY: &[Form] = &[Form::Dss, Form::Dks, Form::Dsk];
 const REDUCE: &[Form] = &[Form::Dss, Form::Dks, Form::Dsk, Form::Pks];
@@ -70,8 +70,8 @@ impl OpRow {
     }
 }
 
-/// All operations, sorted by name.
-pub static TABLE: &[OpRow] = &[
+/// The rows themselves.
+const ROWS: &[OpRow] = &[
     row("add16", Binary, BINARY, I16, [4, 8], k::add16, "dest[i] = a[i] + b[i], wrapping"),
     row(
         "addc16",
@@ -235,4 +235,51 @@ pub static TABLE: &[OpRow] = &[
     .raising(raised::xp162fs)
     .from([I16, I16, I16])
     .state(FROM_INTEGER),
+];
+
+/// All operations, sorted by name.
+pub static TABLE: &[OpRow] = ROWS;
+
+/// A row of [`TABLE`] on `bf16` in the place of `f16`, with its kernel.
+const fn on_bf16(name: &str, kernel: Kernel, raised: fn([u32; 3]) -> u8) -> OpRow {
+    const fn other(ty: Ty) -> Ty {
+        if matches!(ty, F16) { Bf16 } else { ty }
+    }
+    let mut at = 0;
+    while !same(ROWS[at].name, name) {
+        at += 1;
+    }
+    let row = ROWS[at];
+    let [a, b, c] = row.sources;
+    OpRow { dest: other(row.dest), sources: [other(a), other(b), other(c)], kernel, raised, ..row }
+}
+
+/// Whether two names are the same.
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// The operations on `f16` of [`TABLE`], on `bf16`, sorted by name.
+pub static BF16_TABLE: &[OpRow] = &[
+    on_bf16("fabsh", k::bf16::fabsh, raised::nothing),
+    on_bf16("faddh", k::bf16::faddh, raised::bf16::faddh),
+    on_bf16("faddhs", k::bf16::faddhs, raised::bf16::faddhs),
+    on_bf16("fh2s", k::bf16::fh2s, raised::bf16::fh2s),
+    on_bf16("fh2xp16", k::bf16::fh2xp16, raised::bf16::fh2xp16),
+    on_bf16("fmach", k::bf16::fmach, raised::bf16::fmach),
+    on_bf16("fmachs", k::bf16::fmachs, raised::bf16::fmachs),
+    on_bf16("fmaxh", k::bf16::fmaxh, raised::bf16::fmaxh),
+    on_bf16("fmovh", k::word, raised::nothing),
+    on_bf16("fmulh", k::bf16::fmulh, raised::bf16::fmulh),
+    on_bf16("fnegh", k::bf16::fnegh, raised::nothing),
+    on_bf16("fnormh", k::word, raised::nothing),
+    on_bf16("fs2h", k::bf16::fs2h, raised::bf16::fs2h),
+    on_bf16("fscaleh", k::bf16::fscaleh, raised::bf16::fscaleh),
+    on_bf16("fsubh", k::bf16::fsubh, raised::bf16::fsubh),
+    on_bf16("xp162fh", k::bf16::xp162fh, raised::bf16::xp162fh),
 ];
