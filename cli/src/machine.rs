@@ -147,6 +147,7 @@ pub(crate) fn run<'a>(
         code: args.code.into(),
         threads: usize::from(args.threads),
         strict: args.strict,
+        track: args.track_uninitialised,
         ..Config::default()
     };
     let start = Instant::now();

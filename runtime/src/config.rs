@@ -46,6 +46,8 @@ pub struct Config {
     pub record: bool,
     /// What is legal and odd is a trap.
     pub strict: bool,
+    /// Reads of variables that nothing has written are odd. The interpreter runs the code.
+    pub track: bool,
 }
 
 /// Default side of a region.
@@ -60,6 +62,7 @@ impl Default for Config {
             region: REGION,
             record: false,
             strict: false,
+            track: false,
         }
     }
 }

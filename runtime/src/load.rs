@@ -77,6 +77,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         rooms: Vec::new(),
         record: config.record,
         strict: config.strict,
+        track: config.track,
         router_of,
         program_of,
     };
@@ -90,6 +91,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
     for (id, program) in &image.programs {
         plan.programs.push(PePlan::new(program, target, &timing, ramp)?);
         let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
+        let loaded = loaded.tracked(config.track);
         let engine = compile(&loaded, config)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
@@ -105,6 +107,8 @@ pub(crate) fn compile(
     config: &Config,
 ) -> Result<Arc<dyn CodeEngine>, LoadError> {
     match config.code {
+        // Only the interpreter tells of reads of what nothing has written.
+        CodeKind::Jit if program.is_tracked() => Ok(Arc::new(Interpreter)),
         CodeKind::Interpreter => Ok(Arc::new(Interpreter)),
         CodeKind::Jit => match Jit::compile(program) {
             Ok(code) => Ok(Arc::new(code)),

@@ -49,6 +49,8 @@ pub struct Header {
     pub strict: bool,
     /// The 16-bit float that PEs compute in.
     pub half: Ty,
+    /// Reads of what nothing has written are told.
+    pub track: bool,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
     /// The mistake that it shows, in half a sentence, for the index of mistakes.
@@ -72,6 +74,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
         max_cycles: MAX_CYCLES,
         strict: false,
         half: Ty::F16,
+        track: false,
         errors: Vec::new(),
         mistake: None,
     };
@@ -108,6 +111,7 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
                 .filter(|ty| matches!(ty, Ty::F16 | Ty::Bf16))
                 .ok_or_else(|| format!("half `{value}` is no 16-bit float"))?;
         }
+        "track" => header.track = value == "yes",
         "errors" => header.errors = words(value),
         "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),

@@ -46,6 +46,8 @@ pub struct Given {
     pub max_cycles: u64,
     /// What is odd is a trap.
     pub strict: bool,
+    /// Reads of what nothing has written are told.
+    pub track: bool,
 }
 
 impl Given {
@@ -63,6 +65,7 @@ impl Given {
             settings: header.args.clone(),
             max_cycles: header.max_cycles,
             strict: header.strict,
+            track: header.track,
         })
     }
 }
@@ -91,7 +94,7 @@ fn ways() -> Vec<(String, Config)> {
 pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, String> {
     let mut reference: Option<(String, Record)> = None;
     for (name, config) in ways() {
-        let config = Config { strict: given.strict, ..config };
+        let config = Config { strict: given.strict, track: given.track, ..config };
         let record = run_once(image, program, given, &config);
         match &reference {
             None => reference = Some((name, record)),

@@ -68,6 +68,7 @@ fn check_form(row: &OpRow, form: Form, source: &str) -> Result<(), String> {
     let operands = operands(row, form);
     let given = Given {
         strict: false,
+        track: false,
         inputs: operands.iter().map(Operand::input).collect(),
         settings: Vec::new(),
         max_cycles: 1_000_000,

@@ -139,7 +139,8 @@ pub struct Global {
     pub size: u32,
     /// Alignment in bytes, a power of two.
     pub align: u32,
-    /// Initial bytes; shorter than `size` means zeros follow.
+    /// Initial bytes; shorter than `size` means zeros follow. Without any the variable has no
+    /// initial value: it is zero, and reading it before it is written is odd.
     pub init: Vec<u8>,
     /// Addresses to be added into `init` when the program is linked.
     pub relocs: Vec<Reloc>,

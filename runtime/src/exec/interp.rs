@@ -220,12 +220,27 @@ impl<'a> Run<'a> {
                 }
                 None => self.end().map_err(|kind| (kind, self.func.blocks[self.at.block].loc)),
             };
+            if self.state.memory.is_tracked() {
+                self.tell_unwritten();
+            }
             match done {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Stop(stop)) => return stop,
                 Err((kind, loc)) => return Stop::Trap(CodeTrap { kind, loc }),
             }
         }
+    }
+
+    /// Records that an instruction has read what nothing has written.
+    fn tell_unwritten(&mut self) {
+        let Some(byte) = self.state.memory.take_unwritten() else { return };
+        let Some(odd) = self.program.odd_read(byte) else { return };
+        let inst = self.at.next.checked_sub(1);
+        let insts = &self.func.blocks[self.at.block].insts;
+        let inst = inst.and_then(|at| insts.get(at as usize));
+        let loc = inst.map_or(self.func.loc, |&inst| self.func.locs[inst]);
+        let slot = self.out.cycles.saturating_sub(1);
+        self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
     }
 
     /// The slot that an instruction belongs to, its cost being counted already.

@@ -10,6 +10,55 @@ use super::CodeTrapKind;
 pub struct Memory {
     bytes: Vec<u8>,
     limit: u64,
+    /// Bytes that nothing has written, where that is tracked.
+    unwritten: Option<Box<Unwritten>>,
+}
+
+/// Bytes of variables without initial value that nothing has written yet, as bits, and the first
+/// of them that was read since somebody asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwritten {
+    bits: Vec<u64>,
+    read: Option<u32>,
+}
+
+impl Unwritten {
+    /// Nothing has written these bytes.
+    pub(crate) fn add(&mut self, start: u32, end: u32) {
+        let words = (end as usize).div_ceil(64);
+        if self.bits.len() < words {
+            self.bits.resize(words, 0);
+        }
+        (start..end).for_each(|byte| self.bits[byte as usize / 64] |= 1 << (byte % 64));
+    }
+
+    fn has(&self, byte: u64) -> bool {
+        let word = usize::try_from(byte / 64).ok().and_then(|word| self.bits.get(word));
+        word.is_some_and(|word| word >> (byte % 64) & 1 != 0)
+    }
+
+    fn write(&mut self, start: u64, bytes: u64) {
+        for byte in start..start + bytes {
+            if self.has(byte) {
+                self.bits[byte as usize / 64] &= !(1 << (byte % 64));
+            }
+        }
+    }
+
+    fn read(&mut self, start: u64, bytes: u64) {
+        if self.read.is_none() {
+            self.read = (start..start + bytes).find(|&byte| self.has(byte)).map(|byte| byte as u32);
+        }
+    }
+
+    /// What is copied unwritten stays so.
+    fn copy(&mut self, dst: u64, src: u64, bytes: u64) {
+        let bits: Vec<bool> = (src..src + bytes).map(|byte| self.has(byte)).collect();
+        self.write(dst, bytes);
+        for (byte, _) in (dst as u32..).zip(bits).filter(|(_, unwritten)| *unwritten) {
+            self.add(byte, byte + 1);
+        }
+    }
 }
 
 impl Memory {
@@ -18,7 +67,7 @@ impl Memory {
 
     /// Memory of `limit` bytes at most (at least [`Memory::LEAST`]); nothing is allocated yet.
     pub fn new(limit: u64) -> Memory {
-        Memory { bytes: Vec::new(), limit: limit.max(Memory::LEAST as u64) }
+        Memory { bytes: Vec::new(), limit: limit.max(Memory::LEAST as u64), unwritten: None }
     }
 
     /// The allocated slab.
@@ -34,6 +83,21 @@ impl Memory {
     /// Size in bytes that the slab may grow to.
     pub fn limit(&self) -> u64 {
         self.limit
+    }
+
+    /// Tracks which bytes nothing has written.
+    pub(crate) fn track(&mut self, unwritten: Unwritten) {
+        self.unwritten = Some(Box::new(unwritten));
+    }
+
+    /// Whether it does.
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.unwritten.is_some()
+    }
+
+    /// The first byte that was read and that nothing has written, since the last call.
+    pub(crate) fn take_unwritten(&mut self) -> Option<u32> {
+        self.unwritten.as_mut()?.read.take()
     }
 
     /// Takes `image` as the slab's first bytes and makes it `len` bytes long (at most the limit).
@@ -77,6 +141,9 @@ impl Memory {
     pub fn load(&mut self, addr: u64, bytes: u32) -> Result<u64, CodeTrapKind> {
         let mut raw = [0; 8];
         raw[..bytes as usize].copy_from_slice(self.range(addr, u64::from(bytes))?);
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.read(addr, bytes.into());
+        }
         Ok(u64::from_le_bytes(raw))
     }
 
@@ -87,6 +154,9 @@ impl Memory {
     pub fn store(&mut self, addr: u64, bytes: u32, value: u64) -> Result<(), CodeTrapKind> {
         let range = self.range(addr, u64::from(bytes))?;
         range.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.write(addr, bytes.into());
+        }
         Ok(())
     }
 
@@ -101,6 +171,9 @@ impl Memory {
         self.ensure(src, bytes)?;
         self.ensure(dst, bytes)?;
         self.bytes.copy_within(src as usize..(src + bytes) as usize, dst as usize);
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.copy(dst, src, bytes);
+        }
         Ok(())
     }
 
@@ -122,6 +195,9 @@ impl Memory {
         let range = self.range(dst, u64::from(size) * u64::from(count))?;
         for chunk in range.chunks_exact_mut(size as usize) {
             chunk.copy_from_slice(&raw[..size as usize]);
+        }
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.write(dst, u64::from(size) * u64::from(count));
         }
         Ok(())
     }

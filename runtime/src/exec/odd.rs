@@ -1,7 +1,6 @@
 //! What is legal and odd: told once per place, a trap under [`crate::config::Config::strict`].
 
 use dflow_ir::dsd::{Dsd, DsdKind};
-use dflow_ir::inst::OnControl;
 use dflow_ir::mesh::{Color, Port};
 use dflow_ir::program::{GlobalId, Program};
 
@@ -14,6 +13,8 @@ pub enum Odd {
     /// A vector operation walks over bytes `from..to` of a variable, some of which it does not
     /// have. The variable is the one that the descriptor's base lies in.
     LeftArray { global: GlobalId, from: i32, to: i32 },
+    /// A byte of a variable is read, and nothing has written it.
+    Unwritten { global: GlobalId, byte: u32 },
     /// A control wavelet ended at a core: no switch has moved for it, no task is bound to its
     /// entry point and no operation waited for it.
     Unheard { color: Color, entry: Option<u8> },
@@ -25,7 +26,7 @@ impl Odd {
     /// The color that is concerned.
     pub(crate) fn color(self) -> Option<Color> {
         match self {
-            Odd::LeftArray { .. } => None,
+            Odd::LeftArray { .. } | Odd::Unwritten { .. } => None,
             Odd::Unheard { color, .. } | Odd::LeftMesh { color, .. } => Some(color),
         }
     }
@@ -34,6 +35,7 @@ impl Odd {
     pub(crate) fn kind(self) -> Odd {
         match self {
             Odd::LeftArray { global, .. } => Odd::LeftArray { global, from: 0, to: 0 },
+            Odd::Unwritten { global, .. } => Odd::Unwritten { global, byte: 0 },
             Odd::Unheard { .. } | Odd::LeftMesh { .. } => self,
         }
     }
@@ -69,22 +71,18 @@ impl Owners {
     }
 
     #[inline]
-    fn find(&self, address: u16) -> Option<(GlobalId, i32, i32)> {
+    pub(super) fn find(&self, address: u16) -> Option<(GlobalId, i32, i32)> {
         let number = *self.of.get(usize::from(address) / 2)?;
         let (start, end) = *self.extents.get(usize::from(number))?;
         Some((GlobalId::from_u32(number.into()), start, end))
     }
 }
 
-/// The first operand that leaves the variable which its base lies in. Nothing is said of an
-/// operation that a control wavelet or a FIFO may end before its length is done.
+/// The first operand that leaves the variable which its base lies in if all elements are done. Of
+/// an operation that others can see each element is looked at then: a control wavelet or a FIFO
+/// may end it before.
 #[inline]
 pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd> {
-    let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
-    let may_end = start.on_control != OnControl::Ignore;
-    if may_end || is_fifo(&start.dest) || start.sources.iter().any(is_fifo) {
-        return None;
-    }
     let length = start.length.filter(|&length| length > 0)?;
     let [first, second, third] = &start.sources;
     for stream in [&start.dest, first, second, third] {
@@ -95,6 +93,15 @@ pub(super) fn leaves(program: &LoadedProgram, start: &VectorStart) -> Option<Odd
         }
     }
     None
+}
+
+/// Whether an element of an operand lies outside of the variable that its base lies in.
+pub(super) fn is_outside(program: &LoadedProgram, memory: &MemoryStream, address: u16) -> bool {
+    let found = program.owners().find(memory.dsd.base());
+    found.is_some_and(|(_, first, end)| {
+        let address = i32::from(address);
+        address < first || address + i32::from(memory.element) > end
+    })
 }
 
 #[inline]

@@ -17,7 +17,8 @@ use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use indexmap::IndexSet;
 
-use super::odd::Owners;
+use super::memory::Unwritten;
+use super::odd::{Odd, Owners};
 use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
@@ -73,6 +74,8 @@ pub struct LoadedProgram {
     call_signatures: PrimaryMap<SigId, u32>,
     globals: PrimaryMap<GlobalId, u32>,
     owners: Owners,
+    /// Reads of what nothing has written are told.
+    tracked: bool,
     image: Vec<u8>,
     slot_patches: Vec<(u32, u32, SlotId)>,
     stack: (u64, u64),
@@ -158,6 +161,7 @@ impl LoadedProgram {
             call_signatures,
             globals,
             owners,
+            tracked: false,
             memory_limit,
         }
     }
@@ -202,6 +206,41 @@ impl LoadedProgram {
     /// Byte address of a global.
     pub fn address(&self, global: GlobalId) -> u32 {
         self.globals[global]
+    }
+
+    /// The same program, which tells of reads of variables that nothing has written. Only the
+    /// interpreter does.
+    #[must_use]
+    pub fn tracked(mut self, tracked: bool) -> LoadedProgram {
+        self.tracked = tracked;
+        self
+    }
+
+    /// Whether it does.
+    pub(crate) fn is_tracked(&self) -> bool {
+        self.tracked
+    }
+
+    /// Bytes that nothing has written at the start, if that is told.
+    pub(crate) fn unwritten(&self) -> Option<Unwritten> {
+        if !self.tracked {
+            return None;
+        }
+        let mut unwritten = Unwritten::default();
+        for (id, global) in &self.program.globals {
+            // An initial value has a byte at least.
+            let is_open = global.init.is_empty() && global.slots.is_empty();
+            if is_open && global.relocs.is_empty() {
+                unwritten.add(self.globals[id], self.globals[id] + global.size);
+            }
+        }
+        Some(unwritten)
+    }
+
+    /// What a read of a byte that nothing has written is to be told as.
+    pub(crate) fn odd_read(&self, byte: u32) -> Option<Odd> {
+        let (global, start, _) = self.owners.find(byte as u16)?;
+        Some(Odd::Unwritten { global, byte: byte.saturating_sub(start as u32) })
     }
 
     /// Which variable an address belongs to.

@@ -90,6 +90,9 @@ impl PeState {
         }
         self.ready = true;
         self.memory.start(program.image(), program.slab_bytes());
+        if let Some(unwritten) = program.unwritten() {
+            self.memory.track(unwritten);
+        }
         for &(address, bytes, slot) in program.slot_patches() {
             let raw = slots[slot.as_u32() as usize].to_le_bytes();
             let at = address as usize;

@@ -1,5 +1,6 @@
 //! What the scheduler asks of whatever runs code.
 
+use crate::exec::odd::Odd;
 use crate::exec::{CodeTrapKind, Entry, Registers, Segment, VectorStart};
 
 /// Names a PE to the code engine.
@@ -49,6 +50,9 @@ pub(crate) trait Code: Sync {
     /// The FIFO that does not let it go on now, and whether that is full.
     fn fifo_wait(&self, pe: Pe, state: &Self::State, op: &Self::Op) -> Option<(u16, bool)>;
 
+    /// What was odd about the last element of an operation; `left`: it left its variable.
+    fn odd(&self, pe: Pe, state: &mut Self::State, op: &Self::Op, left: bool) -> Option<Odd>;
+
     /// Does one element with the words of its fabric inputs, in the order of the sources.
     fn element(
         &self,
@@ -92,4 +96,6 @@ pub(crate) struct Element {
     pub(crate) output: Option<u32>,
     /// Local tasks that its FIFOs activate.
     pub(crate) activate: [Option<u8>; 2],
+    /// An operand has left the variable that it began in.
+    pub(crate) left: bool,
 }

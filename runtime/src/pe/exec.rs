@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::code::{Code, Element, Fifo, Pe};
+use crate::exec::odd::Odd;
 use crate::exec::{
     CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
     VectorStart, VectorState,
@@ -71,6 +72,14 @@ impl Code for Programs {
         op.is_done()
     }
 
+    fn odd(&self, pe: Pe, state: &mut PeState, op: &VectorState, left: bool) -> Option<Odd> {
+        if left {
+            return op.odd(self.program(pe));
+        }
+        let byte = state.memory_mut().take_unwritten()?;
+        self.program(pe).odd_read(byte)
+    }
+
     fn progress(&self, op: &VectorState) -> (u32, Option<u32>) {
         (op.done(), op.start().length)
     }
@@ -87,7 +96,7 @@ impl Code for Programs {
         inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind> {
         let stepped = op.step(self.program(pe), state, inputs)?;
-        Ok(Element { output: stepped.output, activate: stepped.activate })
+        Ok(Element { output: stepped.output, activate: stepped.activate, left: stepped.left })
     }
 
     fn finish(

@@ -245,6 +245,11 @@ impl<C: Code> Region<C> {
         let done = code
             .element(core.at, &mut core.state, &mut op.code, words)
             .map_err(|kind| fault(TrapKind::Code(kind)))?;
+        if (done.left || plan.track)
+            && let Some(odd) = code.odd(core.at, &mut core.state, &op.code, done.left)
+        {
+            self.odd(plan, (core.at.number, task), odd, loc, t)?;
+        }
         for id in done.activate.into_iter().flatten() {
             core.flag(program, dflow_ir::inst::FlagOp::Activate, id.into(), t).map_err(fault)?;
         }

@@ -65,6 +65,11 @@ fn place(plan: &Plan, (program, task, loc, odd): OddPlace) -> Place<'_> {
             let nobody = Odd::LeftArray { global: GlobalId::from_u32(0), from: 0, to: 0 };
             (global.map(|(name, _)| name.as_str()), nobody)
         }
+        Odd::Unwritten { global, .. } => {
+            let global = program.and_then(|it| it.globals.get(global.as_u32() as usize));
+            let nobody = Odd::Unwritten { global: GlobalId::from_u32(0), byte: 0 };
+            (global.map(|(name, _)| name.as_str()), nobody)
+        }
         Odd::Unheard { .. } | Odd::LeftMesh { .. } => (None, odd),
     };
     (loc, program.map(|it| it.name.as_str()), task.map(|it| it.name.as_str()), variable, odd)
@@ -101,6 +106,11 @@ pub(crate) fn text(program: Option<&PePlan>, odd: Odd) -> String {
             color.index(),
             port.name()
         ),
+        Odd::Unwritten { global, byte } => {
+            let global = program.and_then(|it| it.globals.get(global.as_u32() as usize));
+            let name = global.map_or("?", |(name, _)| name.as_str());
+            format!("`{name}` is read at byte {byte}, and nothing has written it: it is zero")
+        }
         Odd::Unheard { color, entry } => {
             let color = color.index();
             let why = match entry {

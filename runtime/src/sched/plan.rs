@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) record: bool,
     /// Whether what is odd is a trap.
     pub(crate) strict: bool,
+    /// Whether reads of what nothing has written are odd.
+    pub(crate) track: bool,
 }
 
 /// Latencies and capacities (spec/time.md, section 1).

@@ -288,7 +288,8 @@ impl Sema<'_, '_> {
         if let Some(value) = value {
             let image = self.image_of(&value, ty, span)?;
             let global = &mut self.program_mut().typed.globals[idx.0 as usize];
-            global.init = image.bytes;
+            // Empty says that there is no initial value.
+            global.init = if image.bytes.is_empty() { vec![0] } else { image.bytes };
             global.relocs = image.relocs;
             global.slots = image.slots;
         }

@@ -78,15 +78,16 @@ pub(crate) fn issue(
     let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
         return Ok((Issued::Done { slots: 0, complete: false }, None));
     };
-    let odd = odd::leaves(program, &start);
     resolve::step_registers(state, inst);
     let waits = |stream: &Stream| match stream {
         Stream::Input { .. } | Stream::Output { .. } | Stream::Fifo { .. } => true,
         Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => false,
     };
     if start.asynchronous || waits(&start.dest) || start.sources.iter().any(waits) {
-        return Ok((Issued::Starts(Box::new(start)), odd));
+        // It is odd when an element gets there.
+        return Ok((Issued::Starts(Box::new(start)), None));
     }
+    let odd = odd::leaves(program, &start);
     let slots = whole::run(program, state, &start)?;
     Ok((Issued::Done { slots, complete: true }, odd))
 }

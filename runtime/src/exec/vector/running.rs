@@ -11,6 +11,7 @@ use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
 use super::walk::Walk;
+use crate::exec::odd::{self, Odd};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{CodeTrapKind, MemoryStream, Stream, VectorStart};
@@ -36,6 +37,8 @@ pub struct Stepped {
     pub output: Option<u32>,
     /// Local tasks that FIFOs activate (pop, push).
     pub activate: [Option<u8>; 2],
+    /// An operand has left the variable that it began in, for the first time.
+    pub left: bool,
 }
 
 /// A running vector operation.
@@ -49,6 +52,8 @@ pub struct VectorState {
     /// Last value, or the accumulator of a reduction.
     value: u32,
     reduces: bool,
+    /// An operand would leave its variable if all elements were done, and has not yet.
+    may_leave: bool,
 }
 
 impl VectorState {
@@ -69,7 +74,8 @@ impl VectorState {
             Some(seed) => (seed, true),
             None => (0, false),
         };
-        VectorState { start, walks, done: 0, carry: 0, value, reduces }
+        let may_leave = odd::leaves(program, &start).is_some();
+        VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave }
     }
 
     /// What was started.
@@ -233,6 +239,25 @@ impl VectorState {
         Ok(stepped)
     }
 
+    /// What it is if an operand leaves its variable.
+    pub(crate) fn odd(&self, program: &LoadedProgram) -> Option<Odd> {
+        odd::leaves(program, &self.start)
+    }
+
+    /// Whether the next element of an operand lies outside of the variable that it began in.
+    fn has_left(&self, program: &LoadedProgram) -> bool {
+        let streams = std::iter::once(&self.start.dest).chain(&self.start.sources);
+        streams.zip(&self.walks).any(|(stream, walk)| match stream {
+            Stream::Memory(memory) => odd::is_outside(program, memory, walk.address()),
+            Stream::None
+            | Stream::Input { .. }
+            | Stream::Output { .. }
+            | Stream::Fifo { .. }
+            | Stream::Scalar(_)
+            | Stream::Pointer { .. } => false,
+        })
+    }
+
     /// Does one element.
     fn element(
         &mut self,
@@ -241,6 +266,9 @@ impl VectorState {
         inputs: [u32; 2],
         stepped: &mut Stepped,
     ) -> Result<(), CodeTrapKind> {
+        if self.may_leave && self.has_left(program) {
+            (self.may_leave, stepped.left) = (false, true);
+        }
         let row = self.start.op.row();
         let mut values = [0; 3];
         let mut input = 0;

@@ -20,7 +20,8 @@ pub(super) fn run(
     start: &VectorStart,
 ) -> Result<u32, CodeTrapKind> {
     let mut plan = Plan::new(program, start);
-    if state.unmasked == 0 && plan.may_chunk(state.memory.bytes().len()) {
+    let plain = state.unmasked == 0 && !state.memory.is_tracked();
+    if plain && plan.may_chunk(state.memory.bytes().len()) {
         chunked(state, &mut plan);
     } else {
         naive(state, &mut plan)?;

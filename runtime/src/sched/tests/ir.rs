@@ -211,7 +211,7 @@ fn machines_from_images_agree() {
             threads,
             region,
             record: true,
-            strict: false,
+            ..Config::default()
         };
         let Some(step) =
             run(&machine, &image, &config(EngineKind::Step, CodeKind::Interpreter, 1, 0))

@@ -19,7 +19,7 @@ fn configs() -> Vec<Config> {
         for (engine, threads, region) in
             [(EngineKind::Step, 1, 0), (EngineKind::Exact, 1, 0), (EngineKind::Exact, 3, 2)]
         {
-            all.push(Config { engine, code, threads, region, record: true, strict: false });
+            all.push(Config { engine, code, threads, region, record: true, ..Config::default() });
         }
     }
     all

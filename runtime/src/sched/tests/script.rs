@@ -11,6 +11,7 @@ use dflow_ir::program::{FuncId, Profile, Program};
 use dflow_ir::target::{Target, TargetId};
 
 use crate::config::{Config, EngineKind};
+use crate::exec::odd::Odd;
 use crate::exec::{
     ActKind, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SlotAct, Stop, Stream,
     VectorStart,
@@ -107,6 +108,7 @@ impl Spec {
             links,
             record: true,
             strict: false,
+            track: false,
         };
         Engine::new(plan, Script { acts: self.acts.clone() }, &config)
     }
@@ -215,6 +217,10 @@ impl Code for Script {
 
     fn fifo(&self, _: Pe, _: &mut State, _: &Op) -> Fifo {
         Fifo::Ready
+    }
+
+    fn odd(&self, _: Pe, _: &mut State, _: &Op, _: bool) -> Option<Odd> {
+        None
     }
 
     fn progress(&self, op: &Op) -> (u32, Option<u32>) {
