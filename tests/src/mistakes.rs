@@ -149,11 +149,13 @@ fn line_of(compiled: &Compiled, diagnostic: &Diagnostic) -> String {
 /// How a run ends, from its snapshot, and the line that it names first.
 fn of_run(path: &str, text: &str) -> Entry {
     let snapshot = read(&format!("{path}.run.snap"));
-    let Some((_, end)) = snapshot.split_once("\nend: ") else {
+    let Some((before, end)) = snapshot.split_once("\nend: ") else {
         panic!("{path}: no snapshot of the run: cargo xtask bless {path}")
     };
     let end = end.trim_end();
-    let message = end.split_once('\n').map_or(end, |(_, message)| message);
+    // A run that ends well has warnings and notes, which come first.
+    let said = before.rsplit_once("---\n").map_or("", |(_, said)| said);
+    let message = end.split_once('\n').map_or(said, |(_, message)| message);
     let named = format!("{path}:");
     let number = message.split(named.as_str()).skip(1).find_map(|rest| {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;

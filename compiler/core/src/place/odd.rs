@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use cranelift_entity::PrimaryMap;
 use dflow_ir::image::ProgramId;
 use dflow_ir::inst::{FlagOp, Unblock};
+use dflow_ir::program::TaskKind;
 use dflow_ir::target::Target;
 use dflow_syntax::{Diagnostic, Span, codes};
 
@@ -26,6 +27,7 @@ pub(super) fn check(
     for tile in tiles.values() {
         let mut odd = Odd { cx, tile, target, locals: BTreeSet::new(), seen: BTreeSet::new() };
         odd.initial();
+        odd.shared_words();
         for func in &tile.typed.funcs {
             odd.locals.clear();
             odd.list(&func.body);
@@ -58,6 +60,55 @@ impl Odd<'_, '_, '_> {
             if op == FlagOp::Activate {
                 self.activated(id, span);
             }
+        }
+    }
+
+    /// Data tasks that are never held back, of colors that operations receive from too.
+    fn shared_words(&mut self) {
+        let by_queue = self.target.data_task_by_queue;
+        let tile = self.tile;
+        let blocks = |op: FlagOp| matches!(op, FlagOp::BlockChannel);
+        let mut held = tile.typed.initial_flags.iter().any(|&(op, _, _)| blocks(op));
+        let mut receives = Vec::new();
+        for func in &tile.typed.funcs {
+            each(&func.body, &mut |stmt| {
+                held |= matches!(&stmt.kind, StmtKind::Flag { op, .. } if blocks(*op));
+                let value = match &stmt.kind {
+                    StmtKind::Expr(value) | StmtKind::Set(_, value) => value,
+                    _ => return,
+                };
+                let ExprKind::Vector(vector) = value.kind.as_ref() else { return };
+                receives.extend(vector.sources.iter().filter_map(|source| {
+                    let Operand::Fabric(dsd) = source else { return None };
+                    let ExprKind::Fabric { desc, .. } = dsd.kind.as_ref() else { return None };
+                    let bound = tile.typed.queues.iter();
+                    let of_queue = bound.filter(|it| it.input && it.queue == desc.queue);
+                    let color = desc.color.or(of_queue.map(|it| it.color).next())?;
+                    let channel = if by_queue { desc.queue } else { color.index() };
+                    Some((channel, value.span))
+                }));
+            });
+        }
+        if held {
+            return;
+        }
+        for (channel, span) in receives {
+            let mut tasks = tile.typed.tasks.iter();
+            let task = tasks.find(|task| task.kind == TaskKind::Data && task.id == channel);
+            let Some(task) = task else { continue };
+            let what = if by_queue { "input queue" } else { "color" };
+            let func = tile.typed.funcs.get(task.func.0 as usize);
+            let name = func.map_or("", |func| func.name.as_str());
+            let message = format!(
+                "words of {what} {channel} start the data task `{name}`, and this operation receives them too"
+            );
+            let diagnostic = Diagnostic::new(codes::SHARED_WORDS, message, span)
+                .label("whichever comes first takes a word")
+                .secondary(task.span, "the data task is bound here")
+                .help(format!(
+                    "receive in one way, or `@block` the {what} while the operation receives"
+                ));
+            self.tell(span, diagnostic);
         }
     }
 
@@ -212,6 +263,45 @@ impl Odd<'_, '_, '_> {
             .label("this goes on while the function does")
             .help("declare the variable outside of functions, or leave out `.async`");
         self.tell(span, diagnostic);
+    }
+}
+
+/// All statements of a list, inner ones too.
+fn each(stmts: &[Stmt], look: &mut impl FnMut(&Stmt)) {
+    for stmt in stmts {
+        look(stmt);
+        match &stmt.kind {
+            StmtKind::If { then, otherwise, .. } => {
+                each(then, look);
+                each(otherwise, look);
+            }
+            StmtKind::While { step, body, .. } => {
+                each(body, look);
+                each(step, look);
+            }
+            StmtKind::Block { body, .. } => each(body, look),
+            StmtKind::Switch { cases, otherwise, .. } => {
+                cases.iter().for_each(|(_, body)| each(body, look));
+                each(otherwise, look);
+            }
+            StmtKind::Expr(_)
+            | StmtKind::Set(..)
+            | StmtKind::Store { .. }
+            | StmtKind::Copy { .. }
+            | StmtKind::Fill { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Continue(_)
+            | StmtKind::Return(_)
+            | StmtKind::Flag { .. }
+            | StmtKind::LoadDsr { .. }
+            | StmtKind::SetDsr { .. }
+            | StmtKind::SetRandom(_)
+            | StmtKind::SetFifoLength { .. }
+            | StmtKind::Clock(_)
+            | StmtKind::SetConfig { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Host { .. } => {}
+        }
     }
 }
 

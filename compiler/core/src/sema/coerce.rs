@@ -351,7 +351,8 @@ impl Sema<'_, '_> {
         let wider = [("u16", 16, false), ("i16", 15, true), ("u32", 32, false), ("i32", 31, true)];
         let holds = |&&(_, bits, signed): &&(&str, u32, bool)| {
             let least = if signed { -(1_i128 << bits) } else { 0 };
-            (signed || low == 0) && value >= least && value < 1_i128 << bits
+            let near = (1_i128 << bits) > high / 2;
+            near && (signed || low == 0) && value >= least && value < 1_i128 << bits
         };
         if let Some((wider, _, _)) = wider.iter().find(holds).filter(|_| high > 1) {
             diagnostic = diagnostic.help(format!("`{wider}` holds it"));

@@ -179,6 +179,7 @@ codes! {
     INVALID_DSD "invalid-dsd" Error "a descriptor that cannot be made or used this way";
     ASYNC_RESULT "async-result" Warning "the result of an asynchronous operation, read before it is there";
     ASYNC_LOCAL "async-local" Warning "an asynchronous operation on a variable that is gone before it ends";
+    SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
     SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";
