@@ -99,6 +99,8 @@ const WSE3: &[Bank] = &[
     bank(BankKind::Color, "a color's route and switch", (0x7d00, 192), true, true),
     FILTER,
     TEARDOWN,
+    CLOCK_CONTROL,
+    CLOCK,
     CONSOLE,
 ];
 

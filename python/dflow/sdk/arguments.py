@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,9 +105,15 @@ class Transfer:
         return tensor.to_mesh(self.check(src, shape, "src"), shape, self.order)
 
     def check_element(self, symbol: Symbol) -> None:
-        """Refuse a data type that is not the size of the symbol's elements."""
+        """Refuse a data type that is not the size of the symbol's elements, or of two of them."""
         bits = 8 * symbol.dtype.itemsize
-        if bits != self.bits:
+        if bits == 16 and self.bits == 32:
+            warnings.warn(
+                f"{self.what}: `{symbol.name}` points to elements of type {symbol.types[0]}, and "
+                "an item of MEMCPY_32BIT is two of them (MEMCPY_16BIT copies one by one)",
+                stacklevel=tensor.caller_depth(),
+            )
+        elif bits != self.bits:
             wanted = f"MEMCPY_{bits}BIT" if bits in (16, 32) else "elements of 16 or 32 bits"
             raise HostError(
                 f"{self.what}: `{symbol.name}` points to elements of type {symbol.types[0]}: "

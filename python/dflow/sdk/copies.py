@@ -63,7 +63,8 @@ class Copies(Commands):
         region = self._region(request)
 
         def take(data: bytes) -> None:
-            tensor.to_host(data, array, request.shape, bits, request.order)
+            # Two elements of 16 bits are an item of 32, the first in its low half.
+            tensor.to_host(data, array, request.shape, max(bits, request.bits), request.order)
 
         if request.streaming:
             bits, color = 32, color_number(src, "src")
@@ -71,10 +72,11 @@ class Copies(Commands):
             return self._request(f"stream from color {color}", number, request.nonblock, take)
         symbol = self._pointer(request, src, "src")
         bits = 8 * symbol.dtype.itemsize
-        excess = self._native.excess(symbol.id, region, request.count)
+        count = request.count * request.bits // bits
+        excess = self._native.excess(symbol.id, region, count)
         if excess is not None:
             self._say("WARNING", f"{excess}: the rest is what lies behind it")
-        number = self._native.copy_out(symbol.id, region, request.count)
+        number = self._native.copy_out(symbol.id, region, count)
         what = f"copy of `{symbol.name}` to the host"
         return self._request(what, number, request.nonblock, take)
 
@@ -87,7 +89,7 @@ class Copies(Commands):
             number = self._native.stream_in(color, region, 32, spread, data)
             return self._request(f"stream to color {color}", number, request.nonblock)
         symbol = self._pointer(request, dest, "dest")
-        data = tensor.elements(words, 8 * symbol.dtype.itemsize)
+        data = tensor.elements(words, request.bits)
         number = self._native.copy_in(symbol.id, region, spread, data)
         return self._request(f"copy to `{symbol.name}`", number, request.nonblock)
 

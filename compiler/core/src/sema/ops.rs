@@ -21,6 +21,11 @@ pub(crate) fn binary(
 ) -> Result<Scalar, Fault> {
     match (lhs, rhs) {
         (Scalar::Int(a), Scalar::Int(b)) => {
+            if op == BinaryOp::Shl
+                && let Some(kept) = shift_within(types, ty, a, b)
+            {
+                return Ok(Scalar::Int(kept));
+            }
             let result = int_binary(op, a, b)?;
             if op.is_comparison() {
                 return Ok(Scalar::Int(result));
@@ -72,6 +77,16 @@ fn shift_left(a: i128, count: i128) -> Option<i128> {
     let count = u32::try_from(count).ok().filter(|&count| count < 127)?;
     let shifted = a << count;
     (shifted >> count == a).then_some(shifted)
+}
+
+/// A shift to the left within a sized type: bits fall out at its end, as at run time.
+fn shift_within(types: &TypePool, ty: TypeId, a: i128, count: i128) -> Option<i128> {
+    let (low, high) = int_range(types, ty)?;
+    let count = u32::try_from(count).ok()?;
+    // A range's size is a power of two.
+    let size = high - low + 1;
+    let kept = if count < 64 { (a << count) & (size - 1) } else { 0 };
+    Some(if kept > high { kept - size } else { kept })
 }
 
 /// The value if the integer type can hold it.
