@@ -115,9 +115,8 @@ fn deadlocks_name_who_waits_and_the_host() {
     let forgotten = program("fn go() void {}");
     let wanted = [
         "deadlock: ",
-        "PE (0, 0) of `t`",
-        "`memcpy.on_command`",
-        "is blocked",
+        "launch of `go` (p.dfl:5)",
+        "PE (0, 0) never called unblock_cmd_stream",
         "the host waits at p.dfl:13",
     ];
     ends(&forgotten, &[], 3, &wanted);

@@ -526,7 +526,7 @@ fn config(threads: usize, engine: &str, code: &str) -> Result<Config, String> {
 fn deadline(seconds: Option<f64>) -> Result<Option<Instant>, String> {
     let Some(seconds) = seconds else { return Ok(None) };
     let limit = Duration::try_from_secs_f64(seconds);
-    let limit = limit.map_err(|_| format!("{seconds:?} is no number of seconds"))?;
+    let limit = limit.map_err(|_| format!("{seconds} is no number of seconds"))?;
     Ok(Instant::now().checked_add(limit))
 }
 

@@ -40,7 +40,7 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!(
         "collectives_2d/pe",
-        "collectives_2d/pe.csl",
+        "collectives_2d/pe.dfl",
         "collective operations along rows and columns"
     ),
     source!("complex", "complex.csl", "complex numbers of two floats"),

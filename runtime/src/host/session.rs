@@ -157,7 +157,7 @@ impl<M: Mesh> Session<M> {
         }
     }
 
-    /// Lets the mesh come to rest, in [`SETTLE`] cycles at most; whether it still works then.
+    /// Lets the mesh come to rest, in 10,000 cycles at most; whether it still works then.
     ///
     /// # Errors
     /// A trap, or a limit other than that of cycles.

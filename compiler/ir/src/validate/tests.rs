@@ -108,7 +108,7 @@ fn declarations_keep_to_the_target() {
     in_program("queue input 9 = color1", "input queue: input queue: 9, allowed is 0 to 7");
     in_program("queue input 1 = color1\nqueue input 1 = color1", "input queue: bound twice");
     in_program("queue output 1 = color1\nqueue output 1 = color2", "output queue: bound twice");
-    in_program("task local 8 = fn0", "local task 8: the function takes and gives nothing");
+    in_program("task local 8 = fn0", "local task 8: the function gives nothing");
     in_program("shape shape0:", "shape0: a shape has 1 to 4 dimensions");
     in_program("host_link RAMP color3 to_host", "host link of color3: the ramp leads to no host");
     in_program("entry fn0", "entry: PE programs start by tasks");

@@ -133,7 +133,7 @@ impl DsdOp {
         Some(DsdOp(index as u8))
     }
 
-    /// The inverse of [`DsdOp::to_string`].
+    /// The operation whose text form (`Display`) is `text`.
     pub fn from_text(text: &str) -> Option<DsdOp> {
         match text.strip_suffix(ON_BF16) {
             Some(name) => Some(DsdOp::by_name(name)?.on(Ty::Bf16)),
