@@ -64,7 +64,11 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         (u32::from(image.placement.rect.width), u32::from(image.placement.rect.height));
     let program_of =
         grid(width, height, &image.placement.programs, |id| id.as_u32() as u16, u16::MAX);
-    let router_of = grid(width, height, &image.placement.router_map, |&index| index, u32::MAX);
+    // A router that the image says nothing of has a plan without colors, the last one.
+    let mut routers = routers(image)?;
+    let empty = routers.len() as u32;
+    routers.push(RouterPlan::without_colors());
+    let router_of = grid(width, height, &image.placement.router_map, |&index| index, empty);
     let mut plan = Plan {
         width,
         height,
@@ -72,7 +76,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         side: Engine::<Programs>::side(config, width, height),
         timing,
         programs: Vec::new(),
-        routers: routers(image)?,
+        routers,
         links: links(image, &program_of, width)?,
         rooms: Vec::new(),
         record: config.record,

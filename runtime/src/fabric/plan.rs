@@ -99,10 +99,14 @@ impl Entry {
 }
 
 impl RouterPlan {
+    /// A configuration of no color.
+    pub(crate) fn without_colors() -> RouterPlan {
+        RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false }
+    }
+
     /// Reads a configuration; `at` is a PE that has it, for the error.
     pub(crate) fn new(config: &RouterConfig, at: Coord) -> Result<RouterPlan, LoadError> {
-        let mut plan =
-            RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false };
+        let mut plan = RouterPlan::without_colors();
         for (color, config, _) in &config.colors {
             let row = ColorPlan::new(*color, config);
             if row.initial >= row.positions {

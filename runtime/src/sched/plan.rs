@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     /// Program of each PE; `u16::MAX` for none.
     pub(crate) program_of: Vec<u16>,
     pub(crate) routers: Vec<RouterPlan>,
-    /// Router plan of each PE; `u32::MAX` for none.
+    /// Router plan of each PE.
     pub(crate) router_of: Vec<u32>,
     /// Links to the host, ordered by (PE, color, port).
     pub(crate) links: Vec<HostLinkInfo>,

@@ -5,17 +5,22 @@ mod program;
 mod session;
 
 use cranelift_entity::PrimaryMap;
-use dflow_ir::image::{ElementType, Export, ExportKind, Image, Placement, ProgramId, RouterConfig};
+use dflow_ir::image::{
+    ElementType, Export, ExportKind, Image, MemoryMap, Placement, ProgramId, RouterConfig,
+};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{
-    Color, ColorConfig, Port, PortSet, Rect, RectMap, Route, Switch, SwitchEntry,
+    Color, ColorConfig, Port, PortSet, Rect, RectMap, Route, Switch, SwitchEntry, Wavelet,
 };
-use dflow_ir::program::{ExportBinding, FuncId, Profile, Program, Symbol};
+use dflow_ir::program::{ExportBinding, FuncId, HostLink, Profile, Program, Symbol};
 use dflow_ir::target::TargetId;
 use dflow_ir::ty::Ty;
 
 use super::Session;
-use crate::config::Limits;
+use crate::config::{Config, Limits};
+use crate::machine::{LinkId, Machine};
+use crate::outcome::RunEnd;
+use crate::trap::TrapKind;
 use model::{Echo, Model, STREAM_IN, STREAM_OUT};
 
 fn color(number: u8) -> Color {
@@ -98,4 +103,23 @@ fn image(width: u16, height: u16) -> Image {
 fn session(width: u16, height: u16, echo: Echo) -> Session<Model> {
     let mesh = Model::new(width, height, echo);
     Session::new(mesh, &image(width, height), Limits::default())
+}
+
+#[test]
+fn a_router_that_the_image_says_nothing_of_has_no_routes() {
+    let mut image = image(1, 1);
+    image.exports.clear();
+    image.placement.routers.clear();
+    image.placement.router_map.entries.clear();
+    for program in image.programs.values_mut() {
+        program.exports.clear();
+        program.host_links.push(HostLink { port: Port::West, color: color(3), to_mesh: true });
+        image.memory.push(MemoryMap::default());
+        image.placement.slots.push(Vec::new());
+    }
+    let machine = Machine::load(&image, &Config::default()).expect("the image is valid");
+    let mut machine = machine.start();
+    assert!(machine.send(LinkId(0), 0, [Wavelet { payload: 1, control: false }]));
+    let RunEnd::Trap(trap) = machine.run(&[], &Limits::default()) else { panic!("no trap") };
+    assert_eq!(trap.kind, TrapKind::NoRoute { from: Port::West });
 }
