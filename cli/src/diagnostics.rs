@@ -6,18 +6,25 @@ use serde_json::Value;
 
 use crate::term;
 
-/// After so many errors the rest is only counted.
+/// After so many diagnostics the rest is only counted; errors are shown before warnings then.
 const MAX_SHOWN: usize = 100;
 
 /// Shows diagnostics on standard error, with a line of totals if there are errors.
 pub(crate) fn show(sources: &SourceMap, diagnostics: &[Diagnostic]) {
     let color = term::color();
-    for diagnostic in diagnostics.iter().take(MAX_SHOWN) {
+    let errors = count(diagnostics, Severity::Error);
+    let warnings = count(diagnostics, Severity::Warning);
+    let room = MAX_SHOWN.saturating_sub(errors);
+    let is_error = |diagnostic: &Diagnostic| diagnostic.severity() == Severity::Error;
+    let mut others = 0;
+    let shown = diagnostics.iter().filter(|diagnostic| {
+        others += usize::from(!is_error(diagnostic));
+        is_error(diagnostic) || others <= room
+    });
+    for diagnostic in shown.take(MAX_SHOWN) {
         term::complain(render::human(sources, diagnostic, color).trim_end_matches('\n'));
         term::complain("");
     }
-    let errors = count(diagnostics, Severity::Error);
-    let warnings = count(diagnostics, Severity::Warning);
     if diagnostics.len() > MAX_SHOWN {
         term::complain(&format!("... {} more are not shown", diagnostics.len() - MAX_SHOWN));
     }

@@ -71,6 +71,37 @@ fn hostile_sources_are_refused_quickly() {
 }
 
 #[test]
+fn of_many_misspelt_names_the_first_hundred_get_a_suggestion() {
+    let there = folder();
+    let mut text = String::from("layout { @set_rectangle(1, 1);\nconst valve = 0;\n");
+    for i in 0..150 {
+        text.push_str(&format!("const value_{i} = valve_{i};\n"));
+    }
+    text.push_str("}\n");
+    let path = file(&there, "many.dfl", text.as_bytes());
+    let output = dflowc(&["check", "--json", &path]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.matches("is not declared").count(), 150);
+    assert_eq!(said.matches("did you mean").count(), 100);
+}
+
+#[test]
+fn an_error_is_shown_however_many_warnings_there_are() {
+    let there = folder();
+    let mut text = String::new();
+    for i in 0..150 {
+        text.push_str(&format!("const value_{i}: u16 = missing_{i};\n"));
+    }
+    text.push_str("layout { @set_rectangle(1, 1); }\n");
+    let path = file(&there, "many.csl", text.as_bytes());
+    let (code, said) = verdict(&["check", &path]);
+    assert_eq!(code, 1);
+    assert!(said.contains("error[tile-missing]"), "{said}");
+    assert_eq!(said.matches("warning[").count(), 99);
+    assert!(said.ends_with("... 51 more are not shown\n1 error and 150 warnings\n"), "{said}");
+}
+
+#[test]
 fn bad_images_are_refused() {
     let there = folder();
     for (name, bytes, word) in [

@@ -10,6 +10,9 @@ use super::near::nearest;
 use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile};
 use crate::session::Session;
 
+/// So many misspelt names of a file are compared with those that there are; nobody reads more.
+const ADVISED: usize = 100;
+
 /// One walk over a file.
 pub(super) struct Walker<'a, 'w> {
     cx: &'a mut Session<'w>,
@@ -489,8 +492,12 @@ impl<'a, 'w> Walker<'a, 'w> {
         Res::None
     }
 
-    /// The visible name nearest to a misspelled one, at most two edits away.
+    /// The visible name nearest to a misspelled one, at most two edits away. Only the first
+    /// [`ADVISED`] names of a file get one: each is compared with all that there are.
     fn similar(&self, text: &str) -> Option<String> {
+        if self.out.undeclared.len() >= ADVISED {
+            return None;
+        }
         let scopes = [self.scope, 0];
         let decls = scopes.iter().flat_map(|&s| self.out.scopes[s as usize].decls.iter());
         let locals = self.locals.iter().map(|&(name, _, _)| name);
