@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +15,24 @@ COMPAT = Path(__file__).resolve().parent / "compat"
 
 def dflowc() -> int:
     """Run the command line ``dflowc``."""
+    end_at_interrupt()
     return _native.dflowc(["dflowc", *sys.argv[1:]])
 
 
 def cslc() -> int:
     """Run the command line ``cslc``."""
+    end_at_interrupt()
     return _native.cslc(["cslc", *sys.argv[1:]])
+
+
+def end_at_interrupt() -> None:
+    """Let Ctrl-C end this process at once, as it ends the native tools.
+
+    Python's own handler would wait until the compiler returns. What the caller ignores
+    stays ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def cs_python() -> int:

@@ -92,6 +92,41 @@ def test_an_interrupt_ends_the_run(many_folder: Path) -> None:
     assert process.returncode == 0
 
 
+ENDLESS = """
+param n: u32;
+layout { @set_rectangle(1, 1); var i: u32 = 0; while (true) { i = n; } }
+"""
+
+# As a console script that a terminal starts.
+COMPILE = """
+import signal
+import sys
+from dflow.tools import cslc
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv = ["cslc", sys.argv[1], "--params=n:1", "-o", sys.argv[2]]
+print("ready", flush=True)
+sys.exit(cslc())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
+def test_an_interrupt_ends_the_compiler(tmp_path: Path) -> None:
+    source, folder = tmp_path / "endless.csl", tmp_path / "out"
+    source.write_text(ENDLESS)
+    command = [sys.executable, "-c", COMPILE, str(source), str(folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.2)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert time.monotonic() - sent < 5
+    assert process.returncode == -signal.SIGINT
+    assert not folder.exists()
+
+
 def test_the_time_limit_of_the_environment(
     many_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
