@@ -545,7 +545,8 @@ fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
             result = Err(sema.report(
                 Diagnostic::new(codes::EXPORT_MISMATCH, message, bound.span)
                     .label("exported here")
-                    .secondary(declared.span, "declared here"),
+                    .secondary(declared.span, "declared here")
+                    .help("declare it with `var`, or give `@export_name` `false`"),
             ));
         }
     }
