@@ -118,6 +118,7 @@ fn deadlocks_name_who_waits_and_the_host() {
         "launch of `go` (p.dfl:5)",
         "PE (0, 0) never called unblock_cmd_stream",
         "the host waits at p.dfl:13",
+        "launch of `go` (p.dfl:5) has not been answered: PE (0, 0) never called unblock_cmd_stream",
     ];
     ends(&forgotten, &[], 3, &wanted);
     let waiting = program(
@@ -207,4 +208,17 @@ fn the_account_is_told_if_asked_for() {
     assert!(!quiet.contains("note:") && !quiet.contains("  sent"), "{quiet}");
     let told = String::from_utf8_lossy(&dflowc(&source, &["--account"]).stderr).into_owned();
     assert!(told.contains("wavelets\n  sent      1 by PEs, 2 by the host"), "{told}");
+}
+
+#[test]
+fn lines_printed_after_the_hosts_last_word_are_shown() {
+    let code = "const out = @import_module(\"<simprint>\"); var n: u16 = 0; \
+        task late() void { n += 1; out.print_string(\"late\\n\"); \
+        if (n < 6) @activate(@get_local_task_id(9)); } \
+        comptime { @bind_local_task(late, @get_local_task_id(9)); } \
+        fn go() void { @activate(@get_local_task_id(9)); sys.unblock_cmd_stream(); }";
+    let output = dflowc(&program(code), &[]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(printed.matches("late").count(), 6, "{printed}{said}");
 }

@@ -57,13 +57,12 @@ pub fn run_image(
     let outcome = outcome.map_err(|failure| failed(&session, failure))?;
     let cycles = session.cycles();
     let stats = session.mesh().stats();
+    let rested = session.come_to_rest();
+    session.printed().iter().for_each(|line| env.printed(line));
     let busy = match &outcome {
-        HostOutcome::Done => {
-            let busy = session.come_to_rest();
-            busy.map_err(|failure| failed(&session, failure))?
-        }
+        HostOutcome::Done => rested.map_err(|failure| failed(&session, failure))?,
         // What comes after a failure is told only as far as it goes.
-        HostOutcome::Failed { .. } => session.come_to_rest().unwrap_or(true),
+        HostOutcome::Failed { .. } => rested.unwrap_or(true),
     };
     let account = Account { busy, ..session.mesh().account() };
     Ok(Run { outcome, cycles, stats, account })
