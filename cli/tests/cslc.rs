@@ -37,6 +37,20 @@ comptime {
 }
 ";
 
+/// A program in a spelling that our library uses too.
+const OLD: &str = "\
+const memcpy = @import_module(\"<memcpy/get_params>\", .{ .width = 1, .height = 1 });
+layout {
+  @set_rectangle(1, 1);
+  @set_tile_code(0, 0, \"old_pe.csl\", .{ .memcpy_params = memcpy.get_params(0) });
+}
+";
+
+const OLD_PE: &str = "\
+param memcpy_params: comptime_struct;
+const sys = @import_module(\"<memcpy/memcpy>\", memcpy_params);
+";
+
 /// A folder with a program.
 struct Place(TempDir);
 
@@ -281,6 +295,12 @@ const CASES: &[Case] = &[
         let said = place.call_with(&["layout.csl", "-o", "e"], &[("DFLOW_SDK_VERSION", "2.10")]);
         assert_eq!(said.code, 0, "{}", said.err);
         assert_eq!(place.json("e/out.json")["dflow"]["dialect"], "2.10");
+        place.file("old.csl", OLD);
+        place.file("old_pe.csl", OLD_PE);
+        let said = place.call(&["--sdk-version=2.10", "old.csl", "-o", "f"]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.err.contains("`comptime_struct` is an old spelling"), "{}", said.err);
+        assert!(said.err.contains("old_pe.csl:1") && !said.err.contains("stdlib"), "{}", said.err);
         let said = place.call(&["--sdk-version=new", "layout.csl"]);
         assert!(said.code == 2 && said.err.contains("no version of the SDK"), "{}", said.err);
     }),

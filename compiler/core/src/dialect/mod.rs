@@ -237,7 +237,7 @@ fn span_in(sources: &SourceMap, path: &str, start: u32, end: u32) -> Option<Span
 
 impl Session<'_> {
     /// Tells of a spelling that a release replaced, once: by default of those that 1.4 no longer had, and of
-    /// later ones if a version is named that has them no longer.
+    /// later ones if a version is named that has them no longer. Of those in our library nobody is told.
     pub(crate) fn old_spelling(
         &mut self,
         what: &'static str,
@@ -259,7 +259,7 @@ impl Session<'_> {
         span: Span,
     ) {
         let known = self.dialect.named.unwrap_or(SdkVersion::OLD);
-        if known < replaced || !self.old_spellings.insert(what) {
+        if known < replaced || self.in_library(span) || !self.old_spellings.insert(what) {
             return;
         }
         self.emit(
