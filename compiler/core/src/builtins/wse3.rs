@@ -1,6 +1,7 @@
 //! What queues and control tasks of wse3 can do beyond those of wse2.
 
 use dflow_ir::inst::{FlagOp, QueueState};
+use dflow_ir::mesh::Color;
 use dflow_ir::program::{ControlTable, Rotation, TaskKind};
 use dflow_ir::scalar::BinaryOp;
 use dflow_ir::target::TEARDOWN_TASK;
@@ -8,7 +9,7 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
-use super::args::{Options, wrong_type};
+use super::args::{Options, in_range, wrong_type};
 use super::task;
 use crate::sema::address::typed;
 use crate::sema::program::Turn;
@@ -179,12 +180,16 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
 /// A flag that is in force when the program starts.
 fn before_start(sema: &mut Sema<'_, '_>, op: FlagOp, operand: Operand, span: Span) -> R<Operand> {
     let value = sema.need_const(operand, span)?;
-    let id = sema.fix_int(&value).unwrap_or(0);
-    match op {
+    let most = match op {
         FlagOp::BindInput | FlagOp::BindOutput | FlagOp::EndFlushInput | FlagOp::EndFlushOutput => {
             let message = "queues are bound by `@initialize_queue` before the start, and empty";
             return sema.fail(codes::BUILTIN_CONTEXT, message, span, "asked for at comptime");
         }
+        FlagOp::RaiseChannel | FlagOp::LowerChannel if sema.target.data_task_by_queue => {
+            sema.target.input_queues.len() as u8 - 1
+        }
+        FlagOp::RaiseChannel | FlagOp::LowerChannel => Color::COUNT as u8 - 1,
+        FlagOp::MainPriority => 3,
         FlagOp::Activate
         | FlagOp::BlockTask
         | FlagOp::UnblockTask
@@ -194,14 +199,12 @@ fn before_start(sema: &mut Sema<'_, '_>, op: FlagOp, operand: Operand, span: Spa
         | FlagOp::UnblockMicrothread
         | FlagOp::RaiseTask
         | FlagOp::LowerTask
-        | FlagOp::RaiseChannel
-        | FlagOp::LowerChannel
-        | FlagOp::MainPriority
         | FlagOp::FlushInput
         | FlagOp::FlushOutput
-        | FlagOp::TransformMask
-        | FlagOp::Exceptions => {}
-    }
+        | FlagOp::TransformMask => 63,
+        FlagOp::Exceptions => u8::MAX,
+    };
+    let id = in_range(sema, &value, 0, most.into(), "the number of a flag", span)?;
     sema.program_mut().typed.initial_flags.push((op, id as u8, span));
     Ok(sema.void_operand())
 }
