@@ -156,7 +156,8 @@ fn faults() -> Texts {
 
 fn list(name: &str) -> Vec<(String, Vec<String>)> {
     let path = repository().join("tests/checklist").join(name);
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = std::fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     let mut rows = Vec::new();
     for line in lines {

@@ -91,6 +91,13 @@ pub fn parse(text: &str) -> Result<Header, String> {
     Ok(header)
 }
 
+fn is_yes(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        _ => Err(format!("{key} `{value}` is not `yes`")),
+    }
+}
+
 fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
     match key {
         "stages" => header.stages = words(value),
@@ -105,13 +112,13 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             header.max_cycles =
                 value.parse().map_err(|_| format!("max-cycles `{value}` is no number"))?;
         }
-        "strict" => header.strict = value == "yes",
+        "strict" => header.strict = is_yes(key, value)?,
         "half" => {
             header.half = Ty::from_name(value)
                 .filter(|ty| matches!(ty, Ty::F16 | Ty::Bf16))
                 .ok_or_else(|| format!("half `{value}` is no 16-bit float"))?;
         }
-        "track" => header.track = value == "yes",
+        "track" => header.track = is_yes(key, value)?,
         "errors" => header.errors = words(value),
         "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),
