@@ -113,9 +113,14 @@ impl Default for Options {
 }
 
 impl Session<'_> {
+    /// Whether a file is one of the standard library.
+    pub(crate) fn is_library(&self, file: FileId) -> bool {
+        self.libraries.contains_key(&file)
+    }
+
     /// Whether a place is in a library.
     pub(crate) fn in_library(&self, span: Span) -> bool {
-        self.libraries.contains_key(&span.file)
+        self.is_library(span.file)
     }
 
     /// A file as reports name it: a library by what imports it, any other by its path.

@@ -361,13 +361,14 @@ impl FuncPlan {
     }
 }
 
-/// Globals with their relocations applied; slot fields hold zero.
+/// Whether anything sets which exceptions stop the PE.
 fn raises(program: &Program) -> bool {
     let sets = |inst: &InstData| matches!(inst, InstData::Flag { op: FlagOp::Exceptions, .. });
     program.initial_flags.iter().any(|flag| flag.op == FlagOp::Exceptions)
         || program.funcs.values().any(|func| func.insts.values().any(sets))
 }
 
+/// Globals with their relocations applied; slot fields hold zero.
 fn initial_image(program: &Program, globals: &PrimaryMap<GlobalId, u32>, data_end: u32) -> Vec<u8> {
     let mut image = vec![0; data_end as usize];
     let pointer = program.profile.pointer().bytes() as usize;

@@ -18,8 +18,11 @@ pub(crate) struct Options {
     pub(crate) span: Span,
 }
 
+/// Fields of `.on_control`.
+pub(crate) const OF_CONTROL: &[&str] = &["terminate", "activate", "unblock"];
+
 /// Options whose fields may be known at run time only, with their fields.
-const NESTED: (&str, &[&str]) = ("on_control", &["terminate", "activate", "unblock"]);
+const NESTED: (&str, &[&str]) = ("on_control", OF_CONTROL);
 
 impl Options {
     /// No options at all.

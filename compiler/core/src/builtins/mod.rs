@@ -164,6 +164,6 @@ fn check_count(sema: &mut Sema<'_, '_>, row: &Row, count: usize, span: Span) -> 
 }
 
 /// `1 argument`, `2 arguments`.
-fn counted(count: usize) -> String {
+pub(crate) fn counted(count: usize) -> String {
     format!("{count} argument{}", if count == 1 { "" } else { "s" })
 }

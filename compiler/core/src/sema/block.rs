@@ -42,7 +42,7 @@ impl Sema<'_, '_> {
     /// in libraries, which say first what they need.
     fn goes_on(&self) -> bool {
         let frame = self.frame();
-        if self.cx.libraries.contains_key(&frame.file.file.id) {
+        if self.cx.is_library(frame.file.file.id) {
             return false;
         }
         match frame.kind {

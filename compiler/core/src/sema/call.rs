@@ -137,7 +137,7 @@ impl Sema<'_, '_> {
         if want == got {
             return Ok(());
         }
-        let message = format!("{}, {got} given", counted(want));
+        let message = format!("{}, {got} given", crate::builtins::counted(want));
         self.fail(codes::WRONG_ARGUMENT_COUNT, message, span, "this call")
     }
 
@@ -146,7 +146,7 @@ impl Sema<'_, '_> {
         if want == got {
             return Ok(());
         }
-        let message = format!("`{name}` takes {}, {got} given", counted(want));
+        let message = format!("`{name}` takes {}, {got} given", crate::builtins::counted(want));
         let diagnostic = Diagnostic::new(codes::WRONG_ARGUMENT_COUNT, message, span)
             .label("this call")
             .secondary(decl.name.span, "declared here");
@@ -525,8 +525,4 @@ impl Sema<'_, '_> {
     pub(crate) fn key_text(&self, value: &Value) -> String {
         format!("{:?}", (value.ty, &value.data))
     }
-}
-
-fn counted(n: usize) -> String {
-    format!("{n} argument{}", if n == 1 { "" } else { "s" })
 }

@@ -63,7 +63,7 @@ fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen
     };
     let received = links.map(|link| counts(&mut engine, link)).collect();
     let account = engine.account();
-    // A word that leaves the rectangle is told by the trap.
+    // A trap ends the run in the middle of a cycle.
     let lost = ends.iter().any(|end| matches!(end, RunEnd::Trap(_)));
     assert!(lost || account.is_balanced(), "{account:?}");
     Seen {

@@ -8,7 +8,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Span, codes};
 
 use super::scalar::scalar_as;
-use crate::builtins::args::{Options, wrong_type};
+use crate::builtins::args::{OF_CONTROL, Options, wrong_type};
 use crate::builtins::old;
 use crate::builtins::task::{local_id_of, unblock_target};
 use crate::sema::address::typed;
@@ -199,8 +199,7 @@ fn on_control(sema: &mut Sema<'_, '_>, options: &mut Options) -> R<Control> {
     let fields = match (options.take_nested("on_control"), options.value(sema, "on_control")?) {
         (Some(fields), _) => fields,
         (None, Some((value, span))) => {
-            let names = ["terminate", "activate", "unblock"];
-            Options::of_value(sema, &value, span, &names, "`.on_control`")?
+            Options::of_value(sema, &value, span, OF_CONTROL, "`.on_control`")?
         }
         (None, None) => return Ok(Control::Now(OnControl::default())),
     };
