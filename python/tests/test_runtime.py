@@ -479,6 +479,20 @@ def test_printed_lines_are_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "simfab_traces").is_dir()
 
 
+def test_a_log_that_cannot_be_written_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    folder = cslc("trace", tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sim.log").mkdir()
+    runtime = SdkRuntime(folder)
+    runtime.load()
+    runtime.run()
+    runtime.launch("record", nonblock=False)
+    runtime.stop()
+    assert "sim.log cannot be written" in capsys.readouterr().err
+
+
 def test_the_environment_decides(
     many_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

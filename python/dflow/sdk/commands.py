@@ -117,9 +117,13 @@ class Commands:
     def _log(self) -> None:
         """Write what PEs have printed to the simulator's log, the cycle before each line."""
         lines = [] if self._machine is None else self._machine.printed()
-        if lines:
+        if not lines:
+            return
+        try:
             with open(SIM_LOG, "a", encoding="utf-8") as log:
                 log.writelines(f"@{cycle} {text}\n" for cycle, _, _, text in lines)
+        except OSError as fault:
+            self._say("WARNING", f"{SIM_LOG} cannot be written: {fault}")
 
     @property
     def _native(self) -> _native.Machine:

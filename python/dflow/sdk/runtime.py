@@ -126,13 +126,14 @@ class SdkRuntime(Copies, Ports):
                 self._native.stop()
             finally:
                 self._log()
-        account.tell(self._native, 2)
         if self._level <= LEVELS.index("INFO"):
             self._say("INFO", f"at the end {self._native.waiting()}")
         self._keep_state()
         for path in self._cores:
             self._write_core(path)
         settings.append_stats(self._native.cycles, time.monotonic() - self._began, self._program)
+        # Last: a warning may be made an exception.
+        account.tell(self._native, 2)
 
     # -- names --------------------------------------------------------------------------------
 
