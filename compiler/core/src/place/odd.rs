@@ -119,13 +119,13 @@ impl Odd<'_, '_, '_> {
         }
     }
 
-    /// The last ids are the system's: their tasks are made elsewhere.
+    /// Only local tasks are activated, whatever else has the id.
     fn activated(&mut self, id: u8, span: Span) {
-        let system = id > self.target.local_task_last.saturating_sub(2);
-        if system || self.tile.typed.tasks.iter().any(|task| task.id == id) {
+        let mut tasks = self.tile.typed.tasks.iter();
+        if tasks.any(|task| task.kind == TaskKind::Local && task.id == id) {
             return;
         }
-        let message = format!("task id {id} is activated, and no task is bound to it");
+        let message = format!("task id {id} is activated, and no local task is bound to it");
         let diagnostic = Diagnostic::new(codes::UNBOUND_TASK, message, span)
             .label("this ends the run when it is executed")
             .help(format!("bind a task: `@bind_local_task(task, @get_local_task_id({id}));`"));
@@ -135,8 +135,8 @@ impl Odd<'_, '_, '_> {
     fn list(&mut self, stmts: &[Stmt]) {
         let mut awaited: Vec<Awaited> = Vec::new();
         for stmt in stmts {
-            if stays(stmt) {
-                if let Some((early, read)) = early_read(&awaited, stmt) {
+            if let Some(values) = values_of(stmt) {
+                if let Some((early, read)) = early_read(&awaited, &values) {
                     self.read_early(early, read);
                     awaited.retain(|known| known.global != early.global);
                 }
@@ -252,7 +252,24 @@ impl Odd<'_, '_, '_> {
             | ExprKind::SetExtent { dsd, .. }
             | ExprKind::SetStride { dsd, .. } => self.is_local(dsd),
             ExprKind::Local(local) => self.locals.contains(local),
-            _ => false,
+            ExprKind::Const(_)
+            | ExprKind::Slot(_)
+            | ExprKind::GlobalAddress { .. }
+            | ExprKind::LocalAddress { .. }
+            | ExprKind::FuncAddress(_)
+            | ExprKind::Load { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Convert(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Vector(_)
+            | ExprKind::Call { .. }
+            | ExprKind::CallIndirect { .. }
+            | ExprKind::Fabric { .. }
+            | ExprKind::Ring { .. }
+            | ExprKind::Random
+            | ExprKind::ClockRead
+            | ExprKind::GetConfig(_)
+            | ExprKind::Queues(_) => false,
         }
     }
 
@@ -317,13 +334,12 @@ fn extent(dsd: &Expr, bytes: u32) -> Option<(GlobalIdx, i64, i64)> {
     Some((*global, first, first + *extent as i64 * i64::from(bytes)))
 }
 
-/// Whether a statement surely ends before any time to speak of has passed.
-fn stays(stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Set(_, value) => plain(value),
-        StmtKind::Store { address, value, .. } => plain(address) && plain(value),
-        StmtKind::Expr(value) => plain(value),
-        StmtKind::Flag { .. } => true,
+/// What a statement computes, if it surely ends before any time to speak of has passed.
+fn values_of(stmt: &Stmt) -> Option<Vec<&Expr>> {
+    let values = match &stmt.kind {
+        StmtKind::Set(_, value) | StmtKind::Expr(value) => vec![value],
+        StmtKind::Store { address, value, .. } => vec![address, value],
+        StmtKind::Flag { .. } => Vec::new(),
         StmtKind::Copy { .. }
         | StmtKind::Fill { .. }
         | StmtKind::If { .. }
@@ -340,8 +356,9 @@ fn stays(stmt: &Stmt) -> bool {
         | StmtKind::Clock(_)
         | StmtKind::SetConfig { .. }
         | StmtKind::Assert { .. }
-        | StmtKind::Host { .. } => false,
-    }
+        | StmtKind::Host { .. } => return None,
+    };
+    values.iter().all(|value| plain(value)).then_some(values)
 }
 
 /// An expression without calls and without operations that can wait.
@@ -381,17 +398,10 @@ fn plain(expr: &Expr) -> bool {
     }
 }
 
-/// The first awaited bytes that a plain statement reads, and where.
-fn early_read(awaited: &[Awaited], stmt: &Stmt) -> Option<(Awaited, Span)> {
+/// The first awaited bytes that plain expressions read, and where.
+fn early_read(awaited: &[Awaited], values: &[&Expr]) -> Option<(Awaited, Span)> {
     let mut reads = Vec::new();
-    match &stmt.kind {
-        StmtKind::Set(_, value) | StmtKind::Expr(value) => reads_of(value, &mut reads),
-        StmtKind::Store { address, value, .. } => {
-            reads_of(address, &mut reads);
-            reads_of(value, &mut reads);
-        }
-        _ => {}
-    }
+    values.iter().for_each(|value| reads_of(value, &mut reads));
     reads.into_iter().find_map(|(global, first, end, span)| {
         let meets =
             |known: &&Awaited| known.global == global && first < known.end && end > known.first;
@@ -427,6 +437,26 @@ fn reads_of(expr: &Expr, reads: &mut Vec<(GlobalIdx, i64, i64, Span)>) {
                 }
             }
         }
-        _ => {}
+        ExprKind::Const(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Local(_)
+        | ExprKind::GlobalAddress { .. }
+        | ExprKind::LocalAddress { .. }
+        | ExprKind::FuncAddress(_)
+        | ExprKind::Vector(_)
+        | ExprKind::Call { .. }
+        | ExprKind::CallIndirect { .. }
+        | ExprKind::Mem1d { .. }
+        | ExprKind::Mem4d { .. }
+        | ExprKind::Fabric { .. }
+        | ExprKind::Ring { .. }
+        | ExprKind::MoveBase { .. }
+        | ExprKind::SetBase { .. }
+        | ExprKind::SetExtent { .. }
+        | ExprKind::SetStride { .. }
+        | ExprKind::Random
+        | ExprKind::ClockRead
+        | ExprKind::GetConfig(_)
+        | ExprKind::Queues(_) => {}
     }
 }

@@ -65,6 +65,10 @@ fn check_task_id(cx: &mut Session<'_>, tile: &Tile<'_>, task: &TaskBinding, targ
     );
 }
 
+/// Ids that reports suggest: those below 8 exist on wse2 only, those above 26 are used by memcpy
+/// and teardown.
+const SUGGESTED: std::ops::RangeInclusive<u8> = 8..=26;
+
 fn task_clash(
     cx: &mut Session<'_>,
     tile: &Tile<'_>,
@@ -91,8 +95,8 @@ fn task_clash(
             diagnostic.help("data, local and control tasks share one table: use another id");
     }
     if mine.kind == TaskKind::Local {
-        // The last ids are the system's.
-        let ids = target.local_task_first.max(8)..=target.local_task_last.min(26);
+        let (first, last) = (SUGGESTED.start(), SUGGESTED.end());
+        let ids = target.local_task_first.max(*first)..=target.local_task_last.min(*last);
         let used = |id: &u8| tile.typed.tasks.iter().any(|task| task.id == *id);
         let free: Vec<String> =
             ids.filter(|id| !used(id)).take(4).map(|id| id.to_string()).collect();
