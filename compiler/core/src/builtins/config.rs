@@ -6,8 +6,9 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
+use super::args::wrong_type;
 use crate::sema::address::typed;
-use crate::sema::types::{Repr, TypeId};
+use crate::sema::types::{Repr, Type, TypeId};
 use crate::sema::value::{Data, Value};
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind, StmtKind};
@@ -149,7 +150,8 @@ fn ranges(sema: &mut Sema<'_, '_>, address: &Address, arg: Option<&ExprId>) -> R
     let pairs = match value.element(0) {
         Some(first) if first.element(0).is_some() => elements(&value),
         Some(_) => vec![value],
-        None => Vec::new(),
+        None if matches!(sema.types.get(value.ty), Type::Struct(_)) => Vec::new(),
+        None => return wrong_type(sema, &value, "a range of registers", span),
     };
     let mut within = pairs.is_empty();
     for pair in &pairs {

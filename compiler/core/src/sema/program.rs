@@ -288,8 +288,9 @@ impl Sema<'_, '_> {
         if let Some(value) = value {
             let image = self.image_of(&value, ty, span)?;
             let global = &mut self.program_mut().typed.globals[idx.0 as usize];
-            // Empty says that there is no initial value.
-            global.init = if image.bytes.is_empty() { vec![0] } else { image.bytes };
+            // Empty says that there is no initial value; what has no bytes needs none.
+            let is_zero = image.bytes.is_empty() && global.size > 0;
+            global.init = if is_zero { vec![0] } else { image.bytes };
             global.relocs = image.relocs;
             global.slots = image.slots;
         }
