@@ -9,7 +9,7 @@ use super::place::DIRECTIONS;
 use super::types::{Type, TypeId};
 use super::value::{Data, ModuleId, Value};
 use super::{R, Sema};
-use crate::resolve::{DeclKind, Res, nearest};
+use crate::resolve::{Decl, DeclKind, Res, ResolvedFile, nearest};
 
 /// Members that a report lists: a library has few, a program may have hundreds.
 const LISTED: usize = 12;
@@ -78,7 +78,7 @@ impl Sema<'_, '_> {
                 };
                 (what, Some(declared.name.span), help)
             }
-            Res::Local(_) => match local_declaration(&file.file, name, span) {
+            Res::Local(_) => match local_declaration(&file, name, span) {
                 Some((true, declared)) => {
                     let help = "assign to the element itself: `array[i] = …`".to_owned();
                     ("is the loop's copy of an element", Some(declared), help)
@@ -206,9 +206,14 @@ fn root_of(file: &File, mut id: ExprId) -> ExprId {
     id
 }
 
-/// The last declaration of a local name in front of a place, and whether it is the capture of a
-/// loop; none for a parameter.
-fn local_declaration(file: &File, name: Symbol, before: Span) -> Option<(bool, Span)> {
+/// The last declaration of a local name in front of a place in its function, and whether it is the
+/// capture of a loop; none for a parameter.
+fn local_declaration(resolved: &ResolvedFile, name: Symbol, before: Span) -> Option<(bool, Span)> {
+    let decls = resolved.scopes.iter().flat_map(|scope| &scope.decls);
+    let is_around =
+        |decl: &&Decl| matches!(decl.kind, DeclKind::Fn(_)) && decl.span.contains(before);
+    let from = decls.filter(is_around).map(|decl| decl.span.start).max().unwrap_or(0);
+    let file = &resolved.file;
     let mut found = None;
     for at in 0..file.stmt_count() {
         let declared = match file.stmt(StmtId(at as u32)) {
@@ -232,7 +237,7 @@ fn local_declaration(file: &File, name: Symbol, before: Span) -> Option<(bool, S
             continue;
         };
         let nearer = found.is_none_or(|(_, span): (bool, Span)| span.start < ident.span.start);
-        if ident.span.start < before.start && nearer {
+        if (from..before.start).contains(&ident.span.start) && nearer {
             found = Some((capture, ident.span));
         }
     }
