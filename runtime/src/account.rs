@@ -99,9 +99,7 @@ impl Account {
             )
         });
         notes.extend(outside);
-        // An operation without end waits for more by its nature.
-        let ends = |it: &&Waiter| !matches!(it.wait, Wait::Receive { length: None, .. });
-        let waiters: Vec<&Waiter> = self.waiters.iter().filter(ends).collect();
+        let waiters: Vec<&Waiter> = self.waiters.iter().filter(|it| !rests(&it.wait)).collect();
         notes
             .extend(waiters.iter().take(LINES).map(|it| format!("at the end, {}", it.text(files))));
         if waiters.len() > LINES {
@@ -150,6 +148,15 @@ impl Account {
         );
         lines.join("\n")
     }
+}
+
+/// Whether a wait is what a program comes to rest in: an operation without end waits for more by
+/// its nature, and one that has had whole batches waits for the next.
+fn rests(wait: &Wait) -> bool {
+    matches!(
+        wait,
+        Wait::Receive { length: None, .. } | Wait::Receive { done: 0, last: Some(_), .. }
+    )
 }
 
 fn more(notes: &mut Vec<String>, count: usize, what: &str) {
