@@ -6,6 +6,8 @@
 //! reached code or data. A further PE whose params have the same shape evaluates guards and
 //! slots, nothing else; only if a guard fails is a further program made.
 
+mod host;
+
 use std::collections::HashMap;
 
 use dflow_ir::mesh::Coord;
@@ -13,13 +15,14 @@ use dflow_ir::program::Profile;
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 use indexmap::IndexMap;
 
+use self::host::host_program;
 use crate::dialect;
 use crate::load::SourceIdx;
 use crate::params;
 use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
-use crate::resolve::{Body, DeclKind, nearest};
+use crate::resolve::{DeclKind, nearest};
 use crate::sema::ops;
-use crate::sema::program::{Emitter, ProgramCx};
+use crate::sema::program::ProgramCx;
 use crate::sema::types::{Repr, Type};
 use crate::sema::value::{Data, ModuleId, Node, Provenance, Scalar, Value};
 use crate::sema::{BodyKind, R, Sema, TraceStep};
@@ -551,52 +554,4 @@ fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
         }
     }
     result
-}
-
-/// Makes the program of a host or test block.
-fn host_program(
-    sema: &mut Sema<'_, '_>,
-    module: ModuleId,
-    name: &str,
-    body: &Body,
-) -> R<typed::Program> {
-    sema.layout.owners += 1;
-    let outer = std::mem::replace(&mut sema.layout.current_owner, sema.layout.owners);
-    let mut program = ProgramCx::new(name.to_owned(), Profile::Host);
-    program.emitter = Some(Emitter::default());
-    program.typed.entry = Some(typed::FuncIdx(0));
-    program.typed.funcs.push(typed::Func {
-        name: name.to_owned(),
-        params: 0,
-        ret: None,
-        locals: Vec::new(),
-        labels: 0,
-        body: Vec::new(),
-        span: body.block.span,
-    });
-    sema.program = Some(program);
-    let result = host_body(sema, module, body);
-    sema.layout.current_owner = outer;
-    let built = sema.program.take();
-    result?;
-    match built {
-        Some(built) => Ok(built.typed),
-        None => unreachable!("the program was put in place"),
-    }
-}
-
-fn host_body(sema: &mut Sema<'_, '_>, module: ModuleId, body: &Body) -> R<()> {
-    sema.open_list();
-    sema.push_frame(module, body.frame, false, BodyKind::Code { result: None })?;
-    sema.frame_mut().ret = Some(sema.types.common.void);
-    let flow = sema.block(&body.block);
-    sema.frames.pop();
-    let stmts = sema.close_list();
-    let emitter = sema.program_mut().emitter.take().unwrap_or_default();
-    flow?;
-    let func = &mut sema.program_mut().typed.funcs[0];
-    func.locals = emitter.locals;
-    func.labels = emitter.labels;
-    func.body = stmts;
-    sema.analyse_pending()
 }
