@@ -291,6 +291,37 @@ pub(crate) enum StmtKind {
     Host { op: HostOp, dests: Vec<LocalIdx>, args: Vec<Expr> },
 }
 
+impl Stmt {
+    /// The lists of statements within it, in the order in which they run.
+    pub(crate) fn bodies(&self) -> Vec<&[Stmt]> {
+        match &self.kind {
+            StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+            StmtKind::While { step, body, .. } => vec![body, step],
+            StmtKind::Block { body, .. } => vec![body],
+            StmtKind::Switch { cases, otherwise, .. } => {
+                cases.iter().map(|(_, body)| body).chain([otherwise]).map(Vec::as_slice).collect()
+            }
+            StmtKind::Expr(_)
+            | StmtKind::Set(..)
+            | StmtKind::Store { .. }
+            | StmtKind::Copy { .. }
+            | StmtKind::Fill { .. }
+            | StmtKind::Break(_)
+            | StmtKind::Continue(_)
+            | StmtKind::Return(_)
+            | StmtKind::Flag { .. }
+            | StmtKind::LoadDsr { .. }
+            | StmtKind::SetDsr { .. }
+            | StmtKind::SetRandom(_)
+            | StmtKind::SetFifoLength { .. }
+            | StmtKind::Clock(_)
+            | StmtKind::SetConfig { .. }
+            | StmtKind::Assert { .. }
+            | StmtKind::Host { .. } => Vec::new(),
+        }
+    }
+}
+
 /// An expression: always scalar (or without value, for calls).
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {

@@ -133,6 +133,7 @@ mod tests {
     #[test]
     fn banks_lie_apart_and_above_the_memory() {
         for id in TargetId::ALL {
+            assert!(address(id, BankKind::Teardown, 1).is_some());
             let end = |bank: &Bank| u32::from(bank.first) + u32::from(bank.count);
             for pair in banks(id).windows(2) {
                 assert!(end(&pair[0]) <= u32::from(pair[1].first), "{pair:?}");

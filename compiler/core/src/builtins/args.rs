@@ -5,10 +5,12 @@ use std::rc::Rc;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
+use super::Call;
 use crate::resolve::nearest;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, Value};
 use crate::sema::{Operand, R, Sema};
+use crate::typed::FuncIdx;
 
 /// The fields of an options struct, with the places of their values.
 pub(crate) struct Options {
@@ -288,4 +290,21 @@ impl Sema<'_, '_> {
     pub(crate) fn symbol(&mut self, text: &str) -> Symbol {
         self.cx.names.intern(text)
     }
+}
+
+/// The first argument as a handler: a function without parameters and result.
+pub(super) fn handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<FuncIdx> {
+    let (value, span) = sema.arg_value(call.args[0], None)?;
+    let Data::Func(func) = value.data else {
+        return wrong_type(sema, &value, "a function", span);
+    };
+    let void = sema.types.common.void;
+    match sema.types.get(value.ty) {
+        Type::Fn { is_task: false, params, ret } if params.is_empty() && *ret == void => {}
+        _ => {
+            let message = "a handler is a function without parameters and result: `fn () void`";
+            return sema.fail(codes::INVALID_SIGNATURE, message, span, "this handler");
+        }
+    }
+    sema.program_func(func, span)
 }

@@ -6,17 +6,15 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
-use super::args::wrong_type;
+use super::args::handler;
 use super::queue::color_value;
 use crate::sema::address::typed;
-use crate::sema::types::Type;
-use crate::sema::value::Data;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind, FuncIdx, Stmt, StmtKind};
 
 /// `@set_teardown_handler(function, color)`.
 pub(super) fn set_handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
-    let func = plain_function(sema, call)?;
+    let func = handler(sema, call)?;
     let (value, span) = sema.arg_value(call.args[1], None)?;
     let color = color_value(sema, &value, span)?;
     let known = sema.program_mut().color_handlers.iter().find(|known| known.0 == color);
@@ -33,23 +31,6 @@ pub(super) fn set_handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand>
     Ok(sema.void_operand())
 }
 
-/// A function without parameters and result.
-fn plain_function(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<FuncIdx> {
-    let (value, span) = sema.arg_value(call.args[0], None)?;
-    let Data::Func(func) = value.data else {
-        return wrong_type(sema, &value, "a function", span);
-    };
-    let void = sema.types.common.void;
-    match sema.types.get(value.ty) {
-        Type::Fn { is_task: false, params, ret } if params.is_empty() && *ret == void => {}
-        _ => {
-            let message = "a handler is a function without parameters and result: `fn () void`";
-            return sema.fail(codes::INVALID_SIGNATURE, message, span, "this handler");
-        }
-    }
-    sema.program_func(func, span)
-}
-
 impl Sema<'_, '_> {
     /// Makes the task that calls the handlers of a program's colors, once all are known.
     pub(crate) fn finish_teardown(&mut self) {
@@ -60,7 +41,8 @@ impl Sema<'_, '_> {
         let mut body = Vec::new();
         for (color, func, span) in handlers {
             let word = u16::from(color.index() / 16);
-            let address = registers::address(target, BankKind::Teardown, word).unwrap_or(0);
+            let address = registers::address(target, BankKind::Teardown, word);
+            let Some(address) = address else { unreachable!("every target has these two words") };
             body.push(call_if_torn(address, color.index() % 16, func, span));
         }
         self.in_teardown_task(body, span);

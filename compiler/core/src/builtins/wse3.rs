@@ -9,12 +9,10 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
-use super::args::{Options, in_range, wrong_type};
+use super::args::{Options, handler, in_range};
 use super::task;
 use crate::sema::address::typed;
 use crate::sema::program::Turn;
-use crate::sema::types::Type;
-use crate::sema::value::Data;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind, Func, FuncIdx, Stmt, StmtKind, TaskBinding};
 
@@ -59,27 +57,10 @@ fn number(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Expr> {
     }
 }
 
-/// A function without parameters and result.
-fn plain_function(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<FuncIdx> {
-    let (value, span) = sema.arg_value(call.args[0], None)?;
-    let Data::Func(func) = value.data else {
-        return wrong_type(sema, &value, "a function", span);
-    };
-    let void = sema.types.common.void;
-    match sema.types.get(value.ty) {
-        Type::Fn { is_task: false, params, ret } if params.is_empty() && *ret == void => {}
-        _ => {
-            let message = "a handler is a function without parameters and result: `fn () void`";
-            return sema.fail(codes::INVALID_SIGNATURE, message, span, "this handler");
-        }
-    }
-    sema.program_func(func, span)
-}
-
 /// `@set_empty_queue_handler(function, queue)`.
 pub(super) fn set_empty_queue_handler(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     only_there(sema, call)?;
-    let func = plain_function(sema, call)?;
+    let func = handler(sema, call)?;
     let common = sema.types.common;
     let queues = [common.input_queue, common.output_queue];
     let (queue, ty, span) = sema.arg_id(call.args[1], &queues, "a queue")?;

@@ -174,22 +174,11 @@ impl Odd<'_, '_, '_> {
                 }
             }
             StmtKind::LoadDsr { options, .. } => self.follows(options, stmt.span),
-            StmtKind::If { then, otherwise, .. } => {
-                self.list(then);
-                self.list(otherwise);
-            }
-            StmtKind::While { step, body, .. } => {
-                self.list(body);
-                self.list(step);
-            }
-            StmtKind::Block { body, .. } => self.list(body),
-            StmtKind::Switch { cases, otherwise, .. } => {
-                for (_, body) in cases {
-                    self.list(body);
-                }
-                self.list(otherwise);
-            }
-            StmtKind::Store { .. }
+            StmtKind::If { .. }
+            | StmtKind::While { .. }
+            | StmtKind::Block { .. }
+            | StmtKind::Switch { .. }
+            | StmtKind::Store { .. }
             | StmtKind::Copy { .. }
             | StmtKind::Fill { .. }
             | StmtKind::Break(_)
@@ -204,6 +193,7 @@ impl Odd<'_, '_, '_> {
             | StmtKind::Assert { .. }
             | StmtKind::Host { .. } => {}
         }
+        stmt.bodies().into_iter().for_each(|body| self.list(body));
     }
 
     /// What an operation activates must be there.
@@ -287,38 +277,7 @@ impl Odd<'_, '_, '_> {
 fn each(stmts: &[Stmt], look: &mut impl FnMut(&Stmt)) {
     for stmt in stmts {
         look(stmt);
-        match &stmt.kind {
-            StmtKind::If { then, otherwise, .. } => {
-                each(then, look);
-                each(otherwise, look);
-            }
-            StmtKind::While { step, body, .. } => {
-                each(body, look);
-                each(step, look);
-            }
-            StmtKind::Block { body, .. } => each(body, look),
-            StmtKind::Switch { cases, otherwise, .. } => {
-                cases.iter().for_each(|(_, body)| each(body, look));
-                each(otherwise, look);
-            }
-            StmtKind::Expr(_)
-            | StmtKind::Set(..)
-            | StmtKind::Store { .. }
-            | StmtKind::Copy { .. }
-            | StmtKind::Fill { .. }
-            | StmtKind::Break(_)
-            | StmtKind::Continue(_)
-            | StmtKind::Return(_)
-            | StmtKind::Flag { .. }
-            | StmtKind::LoadDsr { .. }
-            | StmtKind::SetDsr { .. }
-            | StmtKind::SetRandom(_)
-            | StmtKind::SetFifoLength { .. }
-            | StmtKind::Clock(_)
-            | StmtKind::SetConfig { .. }
-            | StmtKind::Assert { .. }
-            | StmtKind::Host { .. } => {}
-        }
+        stmt.bodies().into_iter().for_each(|body| each(body, look));
     }
 }
 

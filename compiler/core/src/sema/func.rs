@@ -181,29 +181,8 @@ fn ends(sema: &Sema<'_, '_>, flow: &Flow) -> bool {
 
 /// Whether a break to a label stands in a list of statements.
 fn leaves(stmts: &[crate::typed::Stmt], label: crate::typed::LabelIdx) -> bool {
-    stmts.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Break(target) => *target == label,
-        StmtKind::If { then, otherwise, .. } => leaves(then, label) || leaves(otherwise, label),
-        StmtKind::While { body, step, .. } => leaves(body, label) || leaves(step, label),
-        StmtKind::Block { body, .. } => leaves(body, label),
-        StmtKind::Switch { cases, otherwise, .. } => {
-            cases.iter().any(|(_, body)| leaves(body, label)) || leaves(otherwise, label)
-        }
-        StmtKind::Expr(_)
-        | StmtKind::Set(..)
-        | StmtKind::Store { .. }
-        | StmtKind::Copy { .. }
-        | StmtKind::Fill { .. }
-        | StmtKind::Continue(_)
-        | StmtKind::Return(_)
-        | StmtKind::Flag { .. }
-        | StmtKind::LoadDsr { .. }
-        | StmtKind::SetDsr { .. }
-        | StmtKind::SetRandom(_)
-        | StmtKind::SetFifoLength { .. }
-        | StmtKind::Clock(_)
-        | StmtKind::SetConfig { .. }
-        | StmtKind::Assert { .. }
-        | StmtKind::Host { .. } => false,
+    stmts.iter().any(|stmt| {
+        matches!(stmt.kind, StmtKind::Break(target) if target == label)
+            || stmt.bodies().into_iter().any(|body| leaves(body, label))
     })
 }
