@@ -184,6 +184,7 @@ pub(crate) fn write(
     decode(row, &mut current, kind, word, value);
     table.swaps = table.colors.iter().any(|row| row.swap_x || row.swap_y);
     router.set_current(index, color, current);
+    router.refresh(plan);
     Ok(())
 }
 

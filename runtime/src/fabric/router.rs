@@ -7,7 +7,7 @@ mod visit;
 
 use std::collections::VecDeque;
 
-use dflow_ir::mesh::{Port, Wavelet};
+use dflow_ir::mesh::{Color, Port, Wavelet};
 
 use super::control;
 use super::filter::FilterState;
@@ -39,7 +39,8 @@ pub(crate) struct Router {
     torn: u32,
     /// Its filters, by color.
     filters: Vec<FilterState>,
-    lane_of: Vec<[u8; 5]>,
+    /// Lane by color and port.
+    lane_of: [[u8; 5]; Color::COUNT],
     pub(crate) lanes: Vec<Lane>,
     /// Free places of neighbours that other regions own.
     pub(crate) shadows: Vec<Shadow>,
@@ -69,6 +70,8 @@ pub(crate) struct Lane {
     index: u8,
     /// Input port.
     pub(crate) port: u8,
+    /// Where its data words go, if that never changes; else none.
+    fixed: u8,
     /// Receptions that the head is still to have, once it has had one (color swaps only).
     rest: u8,
 }
@@ -100,7 +103,7 @@ pub(crate) struct Source {
 }
 
 /// A head word that could go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Candidate {
     stamp: u64,
     /// Color number, then port: the rest of the order of R4.
@@ -118,6 +121,8 @@ pub(crate) struct Candidate {
     filtered: bool,
     /// It says itself that the core shall not see it.
     hidden: bool,
+    /// A data word whose way never changes.
+    is_fixed: bool,
 }
 
 impl Router {
@@ -144,7 +149,7 @@ impl Router {
             position: colors.iter().map(|color| color.initial).collect(),
             torn: torn.fold(0, |torn, row| torn | 1 << row.color),
             filters: colors.iter().filter_map(filter).collect(),
-            lane_of: vec![[NONE; 5]; colors.len()],
+            lane_of: [[NONE; 5]; Color::COUNT],
             lanes: Vec::new(),
             shadows: Vec::new(),
             sources: Vec::new(),
@@ -172,7 +177,6 @@ impl Router {
             return index;
         }
         self.position.push(0);
-        self.lane_of.push([NONE; 5]);
         self.own(plan).add(ColorPlan::unknown(color))
     }
 
@@ -244,10 +248,8 @@ impl Router {
     }
 
     /// From which cycle a word of a color may be pushed at a port.
-    pub(crate) fn free_from(&self, plan: &Plan, color: u8, port: u8) -> u64 {
-        let index = self.table(plan).index_of[usize::from(color)];
-        let lanes = self.lane_of.get(usize::from(index));
-        match lanes.map_or(NONE, |lanes| lanes[usize::from(port)]) {
+    pub(crate) fn free_from(&self, color: u8, port: u8) -> u64 {
+        match self.lane_of[usize::from(color)][usize::from(port)] {
             NONE => 0,
             lane => self.lanes[usize::from(lane)].ring.free_from(),
         }
@@ -262,17 +264,40 @@ impl Router {
         places: u32,
         word: Slot,
     ) -> bool {
-        let index = self.index(plan, color);
-        let lane = &mut self.lane_of[usize::from(index)][usize::from(port)];
-        if *lane == NONE {
-            *lane = self.lanes.len() as u8;
-            self.lanes.push(Lane { ring: Ring::new(places), color, index, port, rest: 0 });
+        let mut lane = self.lane_of[usize::from(color)][usize::from(port)];
+        if lane == NONE {
+            lane = self.add_lane(plan, color, port, places);
         }
-        let lane = usize::from(*lane);
-        let was_empty = self.lanes[lane].ring.is_empty();
-        self.lanes[lane].ring.push(word);
+        let ring = &mut self.lanes[usize::from(lane)].ring;
+        let was_empty = ring.is_empty();
+        ring.push(word);
         self.waiting |= 1 << lane;
         was_empty
+    }
+
+    fn add_lane(&mut self, plan: &Plan, color: u8, port: u8, places: u32) -> u8 {
+        let (lane, index) = (self.lanes.len() as u8, self.index(plan, color));
+        let fixed = self.fixed(plan, color, port);
+        self.lane_of[usize::from(color)][usize::from(port)] = lane;
+        self.lanes.push(Lane { ring: Ring::new(places), color, index, port, rest: 0, fixed });
+        lane
+    }
+
+    /// Where data words of a color go from a port as long as no register is written and the
+    /// color is not in teardown; none if they may wait, or if a filter judges them.
+    fn fixed(&self, plan: &Plan, color: u8, port: u8) -> u8 {
+        let table = self.table(plan);
+        let row = table.row(color).filter(|row| row.known && row.positions == 1 && !table.swaps);
+        let row = row.filter(|row| row.rx[0] >> port & 1 != 0 && self.filter(color).is_none());
+        row.map_or(0, |row| row.tx[0])
+    }
+
+    /// Its configuration has changed.
+    pub(crate) fn refresh(&mut self, plan: &Plan) {
+        for lane in 0..self.lanes.len() {
+            let Lane { color, port, .. } = self.lanes[lane];
+            self.lanes[lane].fixed = self.fixed(plan, color, port);
+        }
     }
 
     /// As what the head of a lane is received, as far as its colors listen at the port; none if
@@ -344,6 +369,7 @@ impl Router {
             judged,
             filtered,
             hidden: hidden && tx >> RAMP & 1 != 0,
+            is_fixed: false,
         })
     }
 

@@ -14,6 +14,7 @@ use super::plan::{IDS, InputPlan, NO_TASK, PePlan};
 use super::queues::Flushes;
 use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
+use super::threads::Threads;
 use crate::exec::Segment;
 use crate::exec::Stop;
 use crate::exec::odd::Odd;
@@ -36,12 +37,15 @@ pub(crate) struct Core<C: Code> {
     /// Queues that hold words, as bits.
     pub(crate) arrived: u64,
     pub(crate) leaving: u64,
+    /// Output queues without a place, as bits.
+    pub(crate) full: u64,
+    /// What the current visit sees.
+    pub(crate) sight: Sight,
     pub(crate) main: Main<C::Op>,
     /// Task that the main thread runs.
     pub(crate) task: u16,
     pub(crate) segment: Segment,
-    /// Microthreads; the length follows the highest one used.
-    pub(crate) threads: Vec<Option<Box<Op<C::Op>>>>,
+    pub(crate) threads: Threads<C::Op>,
     /// Queues used by operations, as bits.
     pub(crate) owned_in: u64,
     pub(crate) owned_out: u64,
@@ -115,6 +119,16 @@ pub(crate) struct Clock {
     pub(crate) base: u64,
 }
 
+/// What a visit in cycle `t` sees of the queues, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sight {
+    /// Input queues with a word at the head, and those where it is a control wavelet.
+    pub(crate) words: u64,
+    pub(crate) controls: u64,
+    /// Output queues that had no place when the cycle began.
+    pub(crate) full: u64,
+}
+
 /// What a visit did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acted {
@@ -149,10 +163,12 @@ impl<C: Code> Core<C> {
             sent: Vec::new(),
             arrived: 0,
             leaving: 0,
+            full: 0,
+            sight: Sight::default(),
             main: Main::Idle,
             task: NO_TASK,
             segment: Segment { cycles: 0, acts: Vec::new(), stop: Stop::Return },
-            threads: Vec::new(),
+            threads: Threads::default(),
             owned_in: 0,
             owned_out: 0,
             last_thread: 0,
@@ -256,7 +272,7 @@ impl<C: Code> Core<C> {
             self.acted.acted = true;
             let Completion { microthread, activate, unblock, task, loc } = completion;
             if let Some(id) = microthread
-                && let Some(op) = self.threads[usize::from(id)].take()
+                && let Some(op) = self.threads.take(id)
             {
                 self.owned_in &= !op.input_mask();
                 self.owned_out &= !op.output_mask();
@@ -284,7 +300,24 @@ impl<C: Code> Core<C> {
             Main::Vector(op) | Main::Launch(op) => Some(&**op),
             Main::Idle | Main::Ready { .. } | Main::Counting { .. } => None,
         };
-        self.threads.iter().flatten().map(|op| &**op).chain(main)
+        self.threads.iter().chain(main)
+    }
+
+    /// Looks at the queues in cycle `t`.
+    fn look(&mut self, t: u64) {
+        self.sight = Sight { words: 0, controls: 0, full: self.full };
+        for queue in bits(self.arrived) {
+            self.look_at(queue, t);
+        }
+    }
+
+    /// Looks at the head of an input queue.
+    fn look_at(&mut self, queue: usize, t: u64) {
+        let head = self.inputs[queue].ring.visible(t);
+        let (word, control) = (head.is_some(), head.is_some_and(|head| head.control));
+        let Sight { words, controls, .. } = &mut self.sight;
+        *words = *words & !(1 << queue) | u64::from(word) << queue;
+        *controls = *controls & !(1 << queue) | u64::from(control) << queue;
     }
 
     /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
@@ -307,7 +340,7 @@ impl<C: Code> Core<C> {
             Main::Vector(op) => Some(&**op),
             Main::Idle | Main::Ready { .. } | Main::Counting { .. } | Main::Launch(_) => None,
         };
-        let mut all = self.threads.iter().flatten().map(|op| &**op).chain(main);
+        let mut all = self.threads.iter().chain(main);
         all.find(|op| reads(op)).is_none_or(Op::ignores_control)
     }
 
@@ -355,6 +388,7 @@ impl<C: Code> Region<C> {
                 *asleep = None;
             }
             core.acted = Acted::default();
+            core.look(t);
             let program = &plan.programs[usize::from(core.at.program)];
             self.ascend(plan, &mut core, pe, t);
             let result = self.core_cycle(plan, program, code, &mut core, pe, t);
@@ -397,11 +431,8 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
     ) -> Result<(), Fault> {
-        for queue in bits(core.arrived) {
+        for queue in bits(core.sight.controls) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
-            if !head.control {
-                continue;
-            }
             let input = core.input(program, queue);
             let heard = control_task(program, &input, head).is_some();
             let owned = core.owned_in >> queue & 1 != 0;
@@ -431,8 +462,8 @@ impl<C: Code> Region<C> {
         let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
         // (raised, turn, is it local, queue): local tasks go first among equal ids.
         let mut best = (local != 0).then_some((raised != 0, first, true, 0));
-        for queue in bits(core.arrived) {
-            let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
+        for queue in bits(core.sight.words) {
+            let Some(head) = core.inputs[queue].ring.head() else { continue };
             let input = core.input(program, queue);
             let owned = core.owned_in >> queue & 1 != 0;
             let eligible = core.channel_blocked >> input.channel & 1 == 0
@@ -496,6 +527,7 @@ impl<C: Code> Region<C> {
         if ring.is_empty() {
             core.arrived &= !(1 << queue);
         }
+        core.look_at(queue, t);
         if was_full {
             self.wakes.router(pe, t + plan.timing.credit);
         }
@@ -508,7 +540,7 @@ impl<C: Code> Region<C> {
             return;
         }
         let router = self.routers[pe as usize].as_deref();
-        let free_from = |color: u8| router.map_or(0, |router| router.free_from(plan, color, RAMP));
+        let free_from = |color: u8| router.map_or(0, |router| router.free_from(color, RAMP));
         let queue = match core.departure(free_from, t) {
             Ok(queue) => queue,
             Err(later) => {
@@ -524,6 +556,7 @@ impl<C: Code> Region<C> {
         if let Some(Some(sent)) = core.sent.get_mut(queue) {
             sent.words += u64::from(sent.color == word.color);
         }
+        core.full &= !(1 << queue);
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }

@@ -3,10 +3,11 @@
 use dflow_ir::inst::{MainPriority, OnControl, Priority};
 
 use super::code::{Code, Fifo, Pe};
-use super::core::{Core, Fault, Input};
+use super::core::{Core, Fault, Input, Sight};
 use super::main::{End, Main};
-use super::op::Op;
+use super::op::{Needs, Op};
 use super::plan::PePlan;
+use super::threads::in_turn;
 use crate::fabric::ring::{Ring, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::MAIN;
@@ -34,6 +35,13 @@ const MARK: u32 = 0xc000_0000;
 /// A wavelet as an element of an operation with `.control_transform`.
 fn mark(word: Slot, mask: u32) -> u32 {
     if word.control { (word.payload ^ mask) | MARK } else { word.payload & !MARK }
+}
+
+impl Sight {
+    /// Whether each input that an operation needs has a word, and the output a place.
+    fn serves(self, needs: Needs) -> bool {
+        needs.inputs & !self.words | needs.output & self.full == 0
+    }
 }
 
 impl<C: Code> Core<C> {
@@ -79,10 +87,11 @@ impl<C: Code> Core<C> {
             Main::Idle => false,
             Main::Ready { from, .. } => *from <= t,
             Main::Counting { .. } => true,
-            Main::Launch(op) => {
-                self.threads.get(usize::from(op.microthread)).is_none_or(Option::is_none)
-            }
+            Main::Launch(op) => self.threads.is_free(op.microthread),
             Main::Vector(op) => {
+                if op.is_plain() && self.sight.controls & op.needs.inputs == 0 {
+                    return self.sight.serves(op.needs).then_some(Readiness::Element);
+                }
                 let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
                 let ready = Self::readiness(parts, code, op, t);
                 return (ready != Readiness::No).then_some(ready);
@@ -93,20 +102,23 @@ impl<C: Code> Core<C> {
 
     /// The first ready microthread of a class, in turn.
     fn ready_thread(&mut self, code: &C, class: Priority, t: u64) -> Option<(u8, Readiness)> {
-        let count = self.threads.len();
-        for step in 1..=count {
-            let id = (usize::from(self.last_thread) + step) % count;
-            let Some(op) = self.threads[id].as_deref() else { continue };
-            if op.priority != class || self.thread_blocked >> id & 1 != 0 {
+        let running = self.threads.class(class) & !self.thread_blocked;
+        for id in in_turn(running, self.last_thread) {
+            let (needs, plain) = self.threads.needs(id);
+            if plain && self.sight.controls & needs.inputs == 0 {
+                if self.sight.serves(needs) {
+                    return Some((id, Readiness::Element));
+                }
                 continue;
             }
+            let Some(op) = self.threads.get(id) else { continue };
             let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
             match Self::readiness(parts, code, op, t) {
                 Readiness::No => {}
                 ready @ (Readiness::Element
                 | Readiness::Control
                 | Readiness::Fifo { .. }
-                | Readiness::Fault) => return Some((id as u8, ready)),
+                | Readiness::Fault) => return Some((id, ready)),
             }
         }
         None
@@ -124,7 +136,7 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
     ) -> Result<(), Fault> {
-        let any = core.threads.iter().any(Option::is_some);
+        let any = core.threads.any();
         let turn = match core.main_priority {
             MainPriority::High => 0,
             MainPriority::MediumHigh | MainPriority::Medium => 1,
@@ -160,7 +172,7 @@ impl<C: Code> Region<C> {
         core.last_thread = id;
         core.acted.acted = true;
         self.count(core, id, t, 1);
-        let Some(mut op) = core.threads[usize::from(id)].take() else { return Ok(()) };
+        let Some(mut op) = core.threads.take(id) else { return Ok(()) };
         let result = match ready {
             Readiness::Fifo { .. } => self.end_thread(plan, code, core, pe, t, &mut op, false),
             Readiness::Element | Readiness::Control | Readiness::Fault | Readiness::No => {
@@ -172,7 +184,7 @@ impl<C: Code> Region<C> {
                 })
             }
         };
-        core.threads[usize::from(id)] = Some(op);
+        core.threads.put(op);
         result
     }
 
@@ -270,6 +282,7 @@ impl<C: Code> Region<C> {
                 advance,
                 origin,
             });
+            core.full |= u64::from(ring.is_full()) << output.queue;
         }
         Ok(ended)
     }

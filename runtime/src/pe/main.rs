@@ -279,16 +279,12 @@ impl<C: Code> Region<C> {
         mut op: Box<Op<C::Op>>,
     ) -> Result<(), Fault> {
         core.claim(&op)?;
-        let id = usize::from(op.microthread);
-        if core.threads.len() <= id {
-            core.threads.resize_with(id + 1, || None);
-        }
         let ended = code.is_done(&op.code);
         if ended {
             self.end_thread(plan, code, core, pe, t, &mut op, true)?;
         }
         core.registers.starts(op.input_mask(), op.priority);
-        core.threads[id] = Some(op);
+        core.threads.launch(op);
         Ok(())
     }
 
@@ -373,7 +369,7 @@ impl<C: Code> Core<C> {
                 let mask = |other: &Op<C::Op>| {
                     if input { other.input_mask() } else { other.output_mask() }
                 };
-                let other = self.threads.iter().flatten().find(|other| mask(other) & both != 0);
+                let other = self.threads.iter().find(|other| mask(other) & both != 0);
                 let loc = other.map(|other| other.loc).unwrap_or_default();
                 return Err(clash(both.trailing_zeros() as u8, input, loc));
             }

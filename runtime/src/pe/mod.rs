@@ -14,3 +14,4 @@ pub(crate) mod op;
 pub(crate) mod plan;
 pub(crate) mod queues;
 pub(crate) mod registers;
+pub(crate) mod threads;

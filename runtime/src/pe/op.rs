@@ -21,6 +21,7 @@ pub(crate) struct Op<O> {
     /// Their colors.
     pub(crate) colors: [u8; 3],
     pub(crate) output: Option<Output>,
+    pub(crate) needs: Needs,
     pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
@@ -33,6 +34,15 @@ pub(crate) struct Op<O> {
     pub(crate) task: u16,
     /// All elements are done, or a control wavelet ended it.
     pub(crate) ended: bool,
+}
+
+/// The queues of an operation, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Those that it takes words from.
+    pub(crate) inputs: u64,
+    /// The one that it puts words into.
+    pub(crate) output: u64,
 }
 
 /// Where results go.
@@ -97,6 +107,10 @@ impl<O> Op<O> {
         };
         let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
         let has_fifo = is_fifo(&start.dest) || start.sources.iter().any(is_fifo);
+        let needs = Needs {
+            inputs: inputs.iter().flatten().fold(0, |mask, &queue| mask | 1 << queue),
+            output: output.map_or(0, |output: Output| 1 << output.queue),
+        };
         Ok(Op {
             code,
             asynchronous: start.asynchronous,
@@ -104,6 +118,7 @@ impl<O> Op<O> {
             inputs,
             colors,
             output,
+            needs,
             has_fifo,
             activate: start.activate,
             unblock: start.unblock,
@@ -118,12 +133,17 @@ impl<O> Op<O> {
 
     /// Its input queues, as bits.
     pub(crate) fn input_mask(&self) -> u64 {
-        self.inputs.iter().flatten().fold(0, |mask, &queue| mask | 1 << queue)
+        self.needs.inputs
     }
 
     /// Its output queue, as a bit.
     pub(crate) fn output_mask(&self) -> u64 {
-        self.output.map_or(0, |output| 1 << output.queue)
+        self.needs.output
+    }
+
+    /// Whether words and places are all that it waits for, and each word is an element.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.has_fifo && !self.transforms && !self.counts_control()
     }
 
     /// The color that it names for one of its queues.

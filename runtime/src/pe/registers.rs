@@ -216,9 +216,7 @@ impl<C: Code> Core<C> {
         let priority = if medium { Priority::Medium } else { Priority::Low };
         let bit = 1u64 << queue;
         self.registers.starts(bit, priority);
-        for op in self.threads.iter_mut().flatten().filter(|op| op.input_mask() & bit != 0) {
-            op.priority = priority;
-        }
+        self.threads.set_priority(bit, priority);
     }
 }
 

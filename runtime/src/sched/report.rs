@@ -105,8 +105,8 @@ fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
 /// What a core's operations wait for.
 fn waits<'a, C: Code>(program: &'a PePlan, code: &C, core: &Core<C>) -> Vec<Key<'a>> {
     let of = |op: &Op<C::Op>| key(program, op.task, op.loc, kind(code, core, op));
-    let live = core.threads.iter().flatten().filter(|op| !op.ended);
-    let mut all: Vec<Key<'_>> = live.map(|op| of(op)).collect();
+    let live = core.threads.iter().filter(|op| !op.ended);
+    let mut all: Vec<Key<'_>> = live.map(of).collect();
     match &core.main {
         Main::Vector(op) => all.push(of(op)),
         Main::Launch(op) => {

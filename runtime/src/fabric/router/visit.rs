@@ -32,7 +32,11 @@ impl<C: Code> Region<C> {
             }
             moved |= 1 << candidate.color;
             taken |= candidate.outs;
-            self.grant(plan, code, &mut router, pe, t, candidate);
+            if candidate.is_fixed {
+                self.pass(plan, code, &mut router, pe, t, candidate);
+            } else {
+                self.grant(plan, code, &mut router, pe, t, candidate);
+            }
         }
         self.candidates = candidates;
         if moved != 0 {
@@ -48,7 +52,7 @@ impl<C: Code> Region<C> {
             let source = &router.sources[index];
             let Some(&(cycle, word)) = source.words.front() else { continue };
             let (color, port) = (source.color, source.port);
-            let from = cycle.max(source.next).max(router.free_from(plan, color, port));
+            let from = cycle.max(source.next).max(router.free_from(color, port));
             if from > t {
                 if from != NEVER {
                     self.wakes.router(pe, from);
@@ -92,6 +96,22 @@ impl<C: Code> Region<C> {
             let lane = &router.lanes[index as usize];
             let Some(&head) = lane.ring.visible(t) else { continue };
             let (color, port) = (lane.color, lane.port);
+            if lane.fixed != 0 && !head.control && router.torn >> color & 1 == 0 {
+                let candidate = Candidate {
+                    stamp: head.stamp,
+                    color,
+                    port,
+                    lane: index as u8,
+                    index: lane.index,
+                    outs: lane.fixed,
+                    reception: AS_IT_IS,
+                    receptions: AS_IT_IS,
+                    is_fixed: true,
+                    ..Candidate::default()
+                };
+                self.offer(plan, code, router, pe, t, candidate, candidates);
+                continue;
+            }
             let receptions = if lane.rest != 0 { lane.rest } else { router.receptions(plan, lane) };
             if receptions == 0 {
                 self.strange(plan, router, pe, t, color, port);
@@ -108,13 +128,28 @@ impl<C: Code> Region<C> {
                 };
                 (candidate.lane, candidate.reception) = (index as u8, reception);
                 candidate.receptions = receptions;
-                let free = self.free_from(plan, code, router, pe, color, candidate.outs, t);
-                if free <= t {
-                    candidates.push(candidate);
-                } else if free != NEVER {
-                    self.wakes.router(pe, free);
-                }
+                self.offer(plan, code, router, pe, t, candidate, candidates);
             }
+        }
+    }
+
+    /// Makes a candidate of a head word for which there is a place.
+    #[expect(clippy::too_many_arguments, reason = "split borrows of one router's surroundings")]
+    fn offer(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        router: &mut Router,
+        pe: u32,
+        t: u64,
+        candidate: Candidate,
+        candidates: &mut Vec<Candidate>,
+    ) {
+        let free = self.free_from(plan, code, router, pe, candidate.color, candidate.outs, t);
+        if free <= t {
+            candidates.push(candidate);
+        } else if free != NEVER {
+            self.wakes.router(pe, free);
         }
     }
 
@@ -156,7 +191,7 @@ impl<C: Code> Region<C> {
                     None => NEVER,
                 },
                 Way::Near { pe, port } => match &self.routers[pe as usize] {
-                    Some(neighbour) => neighbour.free_from(plan, color, port),
+                    Some(neighbour) => neighbour.free_from(color, port),
                     None => 0,
                 },
                 Way::Far { .. } => router.shadow(color, port, plan.timing.link_places).free_from(),
@@ -166,6 +201,26 @@ impl<C: Code> Region<C> {
             free = free.max(one);
         }
         free
+    }
+
+    /// R4 and R5 for a data word whose way never changes.
+    fn pass(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        router: &mut Router,
+        pe: u32,
+        t: u64,
+        granted: Candidate,
+    ) {
+        self.stats.copies += u64::from(granted.outs.count_ones()) - 1;
+        let mut word = self.pop(plan, router, pe, t, granted.lane);
+        (word.advance, word.color) = (false, granted.color);
+        let mut outs = granted.outs;
+        while outs != 0 {
+            self.forward(plan, code, router, pe, t, outs.trailing_zeros() as u8, word);
+            outs &= outs - 1;
+        }
     }
 
     /// R4 to R7: moves a word.
@@ -246,10 +301,16 @@ impl<C: Code> Region<C> {
         }
         // What leaves by one way is no copy.
         self.stats.copies -= 1;
+        self.pop(plan, router, pe, t, granted.lane)
+    }
+
+    /// A word leaves its lane.
+    fn pop(&mut self, plan: &Plan, router: &mut Router, pe: u32, t: u64, index: u8) -> Slot {
+        let lane = &mut router.lanes[usize::from(index)];
         let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
         let word = lane.ring.pop(t + plan.timing.credit);
         if lane.ring.is_empty() {
-            router.waiting &= !(1 << granted.lane);
+            router.waiting &= !(1 << index);
         }
         self.credit(plan, router, pe, (color, port), was_full, t + plan.timing.credit);
         word
