@@ -40,7 +40,7 @@ pub struct Config {
     pub code: CodeKind,
     /// Threads of the `exact` engine; 0 counts as 1.
     pub threads: usize,
-    /// Side of a region of the `exact` engine in PEs; 0 counts as the default.
+    /// Side of a region of the `exact` engine in PEs; 0: a band of rows or columns per thread.
     pub region: u16,
     /// Keeps arrivals, task starts and issue slots for comparison; costs time and memory.
     pub record: bool,
@@ -50,8 +50,8 @@ pub struct Config {
     pub track: bool,
 }
 
-/// Default side of a region.
-pub(crate) const REGION: u16 = 32;
+/// A thread gets a band of so many rows or columns at least, unless regions are given.
+const BAND: u16 = 8;
 
 impl Default for Config {
     fn default() -> Config {
@@ -59,7 +59,7 @@ impl Default for Config {
             engine: EngineKind::default(),
             code: CodeKind::default(),
             threads: 1,
-            region: REGION,
+            region: 0,
             record: false,
             strict: false,
             track: false,
@@ -79,10 +79,12 @@ pub(crate) fn bands(threads: usize, columns: usize, rows: usize) -> usize {
 impl Config {
     /// Threads that really work on a rectangle of PEs: a small one has few regions to share.
     pub fn threads_used(&self, width: u16, height: u16) -> usize {
-        let side = if self.region == 0 { REGION } else { self.region };
-        let regions = |extent: u16| usize::from(extent.div_ceil(side));
+        let regions = |extent: u16| usize::from(extent.div_ceil(self.region.max(1)));
         match self.engine {
             EngineKind::Step => 1,
+            EngineKind::Exact if self.region == 0 => {
+                bands(self.threads, 1, usize::from(width.max(height) / BAND))
+            }
             EngineKind::Exact => bands(self.threads, regions(width), regions(height)),
         }
     }

@@ -73,7 +73,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         width,
         height,
         target: image.target,
-        side: Engine::<Programs>::side(config, width, height),
+        extent: Engine::<Programs>::extent(config, width, height),
         timing,
         programs: Vec::new(),
         routers,

@@ -4,6 +4,7 @@
 //! `> t`, so visits of one cycle may happen in any order; no word is lost or doubled, and words
 //! of a color keep their order on a link.
 
+pub(crate) mod channel;
 pub(crate) mod control;
 pub(crate) mod filter;
 pub(crate) mod plan;

@@ -97,9 +97,20 @@ impl<const N: usize> Ring<N> {
 
     /// Number of words that may be seen in cycle `t`.
     pub(crate) fn seen(&self, t: u64) -> usize {
+        self.words().take_while(|word| word.stamp <= t).count()
+    }
+
+    /// The words, oldest first.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &Slot> {
+        let (places, head) = (usize::from(self.places).max(1), usize::from(self.head));
+        (0..self.len()).map(move |word| self.slot((head + word) % places))
+    }
+
+    /// From which cycle the place that was left so many words ago is free, if it still is.
+    pub(crate) fn freed(&self, ago: usize) -> Option<u64> {
         let places = usize::from(self.places);
-        let at = |word: usize| (usize::from(self.head) + word) % places.max(1);
-        (0..self.len()).take_while(|&word| self.slot(at(word)).stamp <= t).count()
+        let still = ago + self.len() <= places;
+        still.then(|| self.slot((usize::from(self.head) + places - ago) % places).stamp)
     }
 
     /// Appends a word. The caller has asked [`Ring::free_from`].

@@ -3,6 +3,7 @@
 //! Invariant: a lane that holds a word has a wake at its head's stamp, or is blocked on a place
 //! or a position whose change wakes the router.
 
+mod arrive;
 mod visit;
 
 use std::collections::VecDeque;
@@ -123,6 +124,8 @@ pub(crate) struct Candidate {
     hidden: bool,
     /// A data word whose way never changes.
     is_fixed: bool,
+    /// The channel that it leaves.
+    channel: Option<u32>,
 }
 
 impl Router {
@@ -185,6 +188,17 @@ impl Router {
         let index = self.table(plan).index_of[usize::from(color)];
         let position = self.position.get(usize::from(index)).copied().unwrap_or(0);
         Current { position, torn: self.torn >> color & 1 != 0 }
+    }
+
+    /// Whether a lane holds a word.
+    pub(crate) fn holds(&self, color: u8, port: u8) -> bool {
+        let lane = self.lane_of[usize::from(color)][usize::from(port)];
+        lane != NONE && !self.lanes[usize::from(lane)].ring.is_empty()
+    }
+
+    /// Whether a visit finds anything that could move.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.waiting != 0 || self.sources.iter().any(|source| !source.words.is_empty())
     }
 
     /// Whether a color is in teardown.
@@ -370,6 +384,7 @@ impl Router {
             filtered,
             hidden: hidden && tx >> RAMP & 1 != 0,
             is_fixed: false,
+            channel: None,
         })
     }
 

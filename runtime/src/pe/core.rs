@@ -18,6 +18,7 @@ use super::threads::Threads;
 use crate::exec::Segment;
 use crate::exec::Stop;
 use crate::exec::odd::Odd;
+use crate::fabric::channel::Outlet;
 use crate::fabric::control;
 use crate::fabric::ring::{NEVER, Ring, Slot};
 use crate::fabric::router::RAMP;
@@ -39,6 +40,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) leaving: u64,
     /// Output queues without a place, as bits.
     pub(crate) full: u64,
+    /// Ways of its words, by color.
+    pub(crate) outlets: [Outlet; Color::COUNT],
     /// What the current visit sees.
     pub(crate) sight: Sight,
     pub(crate) main: Main<C::Op>,
@@ -164,6 +167,7 @@ impl<C: Code> Core<C> {
             arrived: 0,
             leaving: 0,
             full: 0,
+            outlets: [Outlet::default(); Color::COUNT],
             sight: Sight::default(),
             main: Main::Idle,
             task: NO_TASK,
@@ -539,8 +543,14 @@ impl<C: Code> Region<C> {
         if core.leaving == 0 {
             return;
         }
+        self.know_outlets(plan, core, pe);
         let router = self.routers[pe as usize].as_deref();
-        let free_from = |color: u8| router.map_or(0, |router| router.free_from(color, RAMP));
+        let free_from = |color: u8| match core.outlets[usize::from(color)] {
+            Outlet::Channel(id) => self.channels[id as usize].free_from(),
+            Outlet::Routers | Outlet::Unknown => {
+                router.map_or(0, |router| router.free_from(color, RAMP))
+            }
+        };
         let queue = match core.departure(free_from, t) {
             Ok(queue) => queue,
             Err(later) => {
@@ -560,10 +570,30 @@ impl<C: Code> Region<C> {
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }
+        if let Outlet::Channel(id) = core.outlets[usize::from(word.color)] {
+            let channel = &mut self.channels[id as usize];
+            if channel.push(word, t)
+                && let Some(arrival) = channel.arrival()
+            {
+                self.wakes.router(channel.route().dest, arrival);
+            }
+            return;
+        }
         word.stamp = t + plan.timing.ramp_up;
         let places = plan.timing.ramp_places;
         if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
             self.wakes.router(pe, word.stamp);
+        }
+    }
+
+    /// Looks where the heads of the output queues lead.
+    fn know_outlets(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32) {
+        for queue in bits(core.leaving) {
+            let Some(color) = core.outputs[queue].head().map(|head| head.color) else { continue };
+            let outlet = &mut core.outlets[usize::from(color)];
+            if *outlet == Outlet::Unknown {
+                *outlet = self.outlet(plan, pe, color);
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use super::op::Op;
 use super::plan::{NO_TASK, PePlan, TaskPlan};
 use super::registers::{View, view};
 use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SlotAct, Stop, VectorStart};
+use crate::fabric::channel::Outlet;
 use crate::fabric::router::Router;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -259,13 +260,23 @@ impl<C: Code> Region<C> {
             core.main = Main::Launch(op);
             return Ok(());
         }
-        core.claim(&op)?;
+        self.claim(plan, core, &op)?;
         if code.is_done(&op.code) {
             self.end_main(plan, code, core, pe, t, op, End::WHOLE)
         } else {
             core.main = Main::Vector(op);
             Ok(())
         }
+    }
+
+    /// An operation takes its queues; what commands routers on its way goes through all of them.
+    fn claim(&mut self, plan: &Plan, core: &mut Core<C>, op: &Op<C::Op>) -> Result<(), Fault> {
+        if let Some(output) = op.output.filter(|_| op.commands()) {
+            let outlet = &mut core.outlets[usize::from(output.color)];
+            let old = std::mem::replace(outlet, Outlet::Routers);
+            self.cut_later(plan, old);
+        }
+        core.claim(op)
     }
 
     /// An asynchronous operation takes its microthread.
@@ -278,7 +289,7 @@ impl<C: Code> Region<C> {
         t: u64,
         mut op: Box<Op<C::Op>>,
     ) -> Result<(), Fault> {
-        core.claim(&op)?;
+        self.claim(plan, core, &op)?;
         let ended = code.is_done(&op.code);
         if ended {
             self.end_thread(plan, code, core, pe, t, &mut op, true)?;

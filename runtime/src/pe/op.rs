@@ -141,6 +141,11 @@ impl<O> Op<O> {
         self.needs.output
     }
 
+    /// Whether what it sends may do more to routers than pass them.
+    pub(crate) fn commands(&self) -> bool {
+        self.output.is_some_and(|output| output.control || output.advance || output.transform)
+    }
+
     /// Whether words and places are all that it waits for, and each word is an element.
     pub(crate) fn is_plain(&self) -> bool {
         !self.has_fifo && !self.transforms && !self.counts_control()

@@ -136,6 +136,7 @@ impl<C: Code> Region<C> {
         let (bank, index) = found.ok_or(TrapKind::Code(CodeTrapKind::NoRegister { address }))?;
         match bank.kind {
             BankKind::Route | BankKind::Switch | BankKind::Color | BankKind::Filter => {
+                self.cut_through(plan, pe);
                 let router = self.router(plan, pe);
                 router::write(plan, router, bank.kind, index, value).map_err(fail)?;
                 self.wakes.router(pe, t + 1);

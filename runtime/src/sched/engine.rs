@@ -69,13 +69,21 @@ impl<C: Code> Engine<C> {
         Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0 }
     }
 
-    /// Side of regions that a configuration asks for.
-    pub(crate) fn side(config: &Config, width: u32, height: u32) -> u32 {
-        let whole = width.max(height).max(1);
+    /// Width and height of regions that a configuration asks for.
+    pub(crate) fn extent(config: &Config, width: u32, height: u32) -> (u32, u32) {
+        let (width, height) = (width.max(1), height.max(1));
+        let side = u32::from(config.region);
         match config.engine {
-            EngineKind::Step => whole,
-            EngineKind::Exact if config.region == 0 => crate::config::REGION.into(),
-            EngineKind::Exact => u32::from(config.region).min(whole),
+            EngineKind::Step => (width, height),
+            EngineKind::Exact if side != 0 => (side.min(width), side.min(height)),
+            EngineKind::Exact => {
+                let threads = config.threads_used(width as u16, height as u16) as u32;
+                if height >= width {
+                    (width, height.div_ceil(threads))
+                } else {
+                    (width.div_ceil(threads), height)
+                }
+            }
         }
     }
 
@@ -189,7 +197,12 @@ impl<C: Code> Engine<C> {
             EngineKind::Step => step::run(&run, &mut self.regions[0], self.frontier),
             EngineKind::Exact => {
                 exact::run(&run, &mut self.regions, self.threads);
-                self.regions.iter().all(|region| region.wakes.next() == u64::MAX)
+                let next = |region: &Region<C>| region.wakes.next();
+                let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
+                for region in &mut self.regions {
+                    region.cut_all(&self.plan, next(region), run.stop());
+                }
+                quiet
             }
         };
         let (reached, aborted, stop) = (run.goals_reached(), run.aborted(), run.stop());

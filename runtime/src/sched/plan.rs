@@ -16,8 +16,8 @@ pub(crate) struct Plan {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) target: TargetId,
-    /// Side of a region.
-    pub(crate) side: u32,
+    /// Width and height of a region.
+    pub(crate) extent: (u32, u32),
     pub(crate) timing: Latencies,
     pub(crate) programs: Vec<PePlan>,
     /// Program of each PE; `u16::MAX` for none.
@@ -71,19 +71,20 @@ impl Latencies {
 impl Plan {
     /// Regions per row.
     pub(crate) fn columns(&self) -> u32 {
-        self.width.div_ceil(self.side)
+        self.width.div_ceil(self.extent.0)
     }
 
     /// Regions in all.
     pub(crate) fn regions(&self) -> u32 {
-        self.columns() * self.height.div_ceil(self.side)
+        self.columns() * self.height.div_ceil(self.extent.1)
     }
 
     /// Region of a PE, and the PE's number in it.
     pub(crate) fn locate(&self, x: u32, y: u32) -> (u32, u32) {
-        let (column, row) = (x / self.side, y / self.side);
-        let width = self.side.min(self.width - column * self.side);
-        let local = (y % self.side) * width + x % self.side;
+        let (across, down) = self.extent;
+        let (column, row) = (x / across, y / down);
+        let width = across.min(self.width - column * across);
+        let local = (y % down) * width + x % across;
         (row * self.columns() + column, local)
     }
 

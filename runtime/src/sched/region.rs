@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
+use crate::fabric::channel::Channel;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
@@ -53,6 +54,13 @@ pub(crate) struct Region<C: Code> {
     pub(crate) bytes: u64,
     /// What the host watches of its streams.
     pub(crate) watch: Watch,
+    /// Ways that are one buffer, the numbers of those that are not used, and those that are to be
+    /// cut when the cycle is over, with their routers.
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) unused: Vec<u32>,
+    pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
+    /// Channels that end at each PE, if there are any.
+    pub(crate) incoming: Option<Vec<Vec<u32>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
 }
@@ -132,15 +140,18 @@ pub(crate) enum Way {
 impl<C: Code> Region<C> {
     /// A region without state.
     pub(crate) fn new(plan: &Plan, id: u32, wakes: fn(u32) -> Wakes) -> Region<C> {
-        let (x, y) = (id % plan.columns() * plan.side, id / plan.columns() * plan.side);
-        let (width, height) = (plan.side.min(plan.width - x), plan.side.min(plan.height - y));
+        let (across, down) = plan.extent;
+        let (x, y) = (id % plan.columns() * across, id / plan.columns() * down);
+        let (width, height) = (across.min(plan.width - x), down.min(plan.height - y));
         let count = width * height;
+        let wakes = wakes(count);
+        let incoming = wakes.are_kept().then(|| vec![Vec::new(); count as usize]);
         Region {
             id,
             rect: Rect { x: x as u16, y: y as u16, width: width as u16, height: height as u16 },
             routers: (0..count).map(|_| None).collect(),
             cores: (0..count).map(|_| None).collect(),
-            wakes: wakes(count),
+            wakes,
             messages: Vec::new(),
             to_host: Vec::new(),
             rooms: Vec::new(),
@@ -153,6 +164,10 @@ impl<C: Code> Region<C> {
             events: plan.record.then(Vec::new),
             bytes: 0,
             watch: Watch::default(),
+            channels: Vec::new(),
+            unused: Vec::new(),
+            cuts: Vec::new(),
+            incoming,
             candidates: Vec::new(),
             visits: Vec::new(),
         }
@@ -162,6 +177,11 @@ impl<C: Code> Region<C> {
     pub(crate) fn number(&self, plan: &Plan, pe: u32) -> usize {
         let (x, y) = place(self.rect, pe);
         plan.number(x, y)
+    }
+
+    /// Place of a PE in the whole rectangle.
+    pub(crate) fn place(&self, pe: u32) -> (u32, u32) {
+        place(self.rect, pe)
     }
 
     /// The router of a PE, made if need be.

@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::pe::core::bits;
+
 const SLOTS: u64 = 64;
 
 /// Pending wakes of a region, or nothing but the latest stamp for an engine that looks always.
@@ -24,6 +26,8 @@ struct Wheel {
     words: usize,
     /// Per slot, two bits per PE: its router and its core, which share memory.
     bits: Box<[u64]>,
+    /// Per slot, a bit per word of `bits` that has any.
+    filled: Box<[u64]>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
@@ -37,8 +41,14 @@ impl Wakes {
     pub(crate) fn wheel(count: u32) -> Wakes {
         let words = (2 * count as usize).div_ceil(64);
         let bits = vec![0; words * SLOTS as usize].into_boxed_slice();
+        let filled = vec![0; words.div_ceil(64) * SLOTS as usize].into_boxed_slice();
         let heap = BinaryHeap::new();
-        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, heap }), latest: 0 }
+        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, filled, heap }), latest: 0 }
+    }
+
+    /// Whether only what was woken is looked at.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.wheel.is_some()
     }
 
     /// Looks at a router in cycle `at`.
@@ -77,7 +87,9 @@ impl Wheel {
         if at - self.base < SLOTS {
             let slot = (at % SLOTS) as usize;
             self.any |= 1 << slot;
-            self.bits[slot * self.words + index as usize / 64] |= 1 << (index % 64);
+            let word = index as usize / 64;
+            self.bits[slot * self.words + word] |= 1 << (index % 64);
+            self.filled[slot * self.words.div_ceil(64) + word / 64] |= 1 << (word % 64);
         } else {
             self.heap.push(Reverse((at, index)));
         }
@@ -102,11 +114,13 @@ impl Wheel {
         let slot = (t % SLOTS) as usize;
         self.any &= !(1 << slot);
         let row = &mut self.bits[slot * self.words..(slot + 1) * self.words];
-        for (word, bits) in row.iter_mut().enumerate() {
-            let mut left = std::mem::take(bits);
-            while left != 0 {
-                visits.push(word as u32 * 64 + left.trailing_zeros());
-                left &= left - 1;
+        let summary = self.words.div_ceil(64);
+        for (at, filled) in self.filled[slot * summary..(slot + 1) * summary].iter_mut().enumerate()
+        {
+            for word in bits(std::mem::take(filled)) {
+                let word = at * 64 + word;
+                let set = std::mem::take(&mut row[word]);
+                visits.extend(bits(set).map(|bit| (word * 64 + bit) as u32));
             }
         }
         // The next cycle may use this slot again.

@@ -17,11 +17,16 @@ use crate::trap::TrapKind;
 impl<C: Code> Region<C> {
     /// Visits a router in cycle `t`.
     pub(crate) fn visit_router(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
+        if !busy {
+            return self.descend(plan, code, pe, t);
+        }
         let Some(mut router) = self.routers[pe as usize].take() else { return };
         self.inject(plan, &mut router, pe, t);
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         self.gather(plan, code, &mut router, pe, t, &mut candidates);
+        self.arrivals(plan, code, pe, t, &mut candidates);
         if candidates.len() > 1 {
             candidates.sort_unstable_by_key(|it| (it.stamp, it.color, it.port));
         }
@@ -32,7 +37,9 @@ impl<C: Code> Region<C> {
             }
             moved |= 1 << candidate.color;
             taken |= candidate.outs;
-            if candidate.is_fixed {
+            if let Some(id) = candidate.channel {
+                self.leave(plan, code, pe, t, id);
+            } else if candidate.is_fixed {
                 self.pass(plan, code, &mut router, pe, t, candidate);
             } else {
                 self.grant(plan, code, &mut router, pe, t, candidate);
@@ -43,6 +50,7 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(t + 1);
         }
         self.rearm(&router, pe, t, moved != 0);
+        self.rearm_arrivals(pe, t, moved != 0);
         self.routers[pe as usize] = Some(router);
     }
 
@@ -163,8 +171,15 @@ impl<C: Code> Region<C> {
     }
 
     /// The input queue of a PE's core that takes a color in cycle `t`.
-    fn queue_of(&self, plan: &Plan, router: &Router, pe: u32, color: u8, t: u64) -> Option<usize> {
-        let program = plan.program(router.number as usize)?;
+    pub(super) fn queue_of(
+        &self,
+        plan: &Plan,
+        number: u32,
+        pe: u32,
+        color: u8,
+        t: u64,
+    ) -> Option<usize> {
+        let program = plan.program(number as usize)?;
         match &self.cores[pe as usize] {
             Some(core) => core.bound.queue_of(program, color, t),
             None => program.queue_of(color),
@@ -186,7 +201,7 @@ impl<C: Code> Region<C> {
         let mut free = 0;
         for port in (0..5).filter(|port| outs >> port & 1 != 0) {
             let one = match router.way(plan, self.id, port, color) {
-                Way::Core => match self.queue_of(plan, router, pe, color, t) {
+                Way::Core => match self.queue_of(plan, router.number, pe, color, t) {
                     Some(queue) => self.core(plan, code, pe).inputs[queue].ring.free_from(),
                     None => NEVER,
                 },
@@ -410,7 +425,7 @@ impl<C: Code> Region<C> {
         match router.way(plan, self.id, port, word.color) {
             Way::Core => {
                 word.stamp = t + plan.timing.ramp_down;
-                if let Some(queue) = self.queue_of(plan, router, pe, word.color, t) {
+                if let Some(queue) = self.queue_of(plan, router.number, pe, word.color, t) {
                     self.deliver(plan, code, pe, queue, word);
                 }
             }

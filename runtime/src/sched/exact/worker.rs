@@ -179,6 +179,9 @@ impl<C: Code> Region<C> {
                 self.visit_core(plan, code, visit / 2, t);
             }
         }
+        if !self.cuts.is_empty() {
+            self.cut_marked(plan, t + 1);
+        }
         let count = visits.len();
         visits.clear();
         self.visits = visits;

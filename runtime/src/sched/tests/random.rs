@@ -80,7 +80,7 @@ fn compare(style: Style) {
     for seed in first()..first() + seeds() {
         let machine = machine(seed, style);
         let step = run(&machine, EngineKind::Step, 1, 0);
-        for (threads, region) in [(1, 0), (1, 2), (2, 2), (4, 1), (3, 3)] {
+        for (threads, region) in [(1, 0), (1, 2), (2, 2), (4, 1), (3, 3), (8, 1)] {
             let exact = run(&machine, EngineKind::Exact, threads, region);
             let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
             assert_eq!(first, None, "seed {seed}, {threads} threads, regions of {region}");

@@ -98,7 +98,7 @@ impl Spec {
             width,
             height,
             target: self.target,
-            side: Engine::<Script>::side(&config, width, height),
+            extent: Engine::<Script>::extent(&config, width, height),
             timing,
             programs: programs.collect(),
             program_of: (0..self.programs.len() as u16).collect(),

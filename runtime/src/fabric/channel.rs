@@ -1,0 +1,336 @@
+//! Channels: a color's way from one core to another, all its buffers as one.
+//!
+//! A way qualifies where routers do nothing but hand on: one fixed port in, one fixed port out
+//! that no other color uses, no filter, no swap. Buffers that sustain a word per cycle (R2) then
+//! behave as one: with `k` links, a word that goes up the ramp in `u` reaches the last router in
+//! `f = max(u + ramp_up + k hop, d' + credit + hop)`, `d'` being when the word `link_places`
+//! before it left that router; and it may go up once the word as many places before it as the
+//! way has in all has left the last router `(k + 1) credit` cycles ago. Words of all colors still
+//! compete for both ramps.
+//!
+//! Invariants: between runs, and wherever somebody looks at routers, no channel holds a word:
+//! [`Region::cut`] puts each into the router where it is at that time. Control wavelets, and data
+//! that move a switch, never enter a channel; whoever writes a router's registers cuts first.
+
+use dflow_ir::mesh::Port;
+
+use super::plan::RouterPlan;
+use super::ring::{Ring, Slot};
+use super::router::RAMP;
+use crate::pe::code::Code;
+use crate::sched::plan::{Latencies, Plan};
+use crate::sched::region::Region;
+
+/// What a core knows of its color's way: a channel, nothing yet, or that it leads through routers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Outlet {
+    /// Not looked at.
+    #[default]
+    Unknown,
+    /// Through routers.
+    Routers,
+    /// Channel of this number.
+    Channel(u32),
+}
+
+/// A channel.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    /// Words by arrival at the last router; places by when the source may use them again.
+    ring: Ring,
+    route: Route,
+    /// Cycles from up the ramp to the last router, and from there back to the source.
+    transit: u64,
+    credit: u64,
+    /// When the last words left the last router, latest first.
+    gone: [u64; HISTORY],
+    /// From which cycle the last link has brought the next word.
+    linked: u64,
+}
+
+/// Departures that are remembered: the places of a link at most.
+const HISTORY: usize = 4;
+
+/// A way from core to core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    pub(crate) source: u32,
+    pub(crate) dest: u32,
+    /// Number of the destination in the whole rectangle.
+    pub(crate) number: u32,
+    pub(crate) color: u8,
+    /// Port by which the last router gets its words.
+    pub(crate) port: u8,
+    pub(crate) hops: u32,
+}
+
+impl Channel {
+    fn new(timing: &Latencies, route: Route) -> Channel {
+        let hops = u64::from(route.hops);
+        Channel {
+            ring: Ring::new(timing.ramp_places + route.hops * timing.link_places),
+            route,
+            transit: timing.ramp_up + hops * timing.hop,
+            credit: (hops + 1) * timing.credit,
+            gone: [0; HISTORY],
+            linked: 0,
+        }
+    }
+
+    /// Its way.
+    pub(crate) fn route(&self) -> Route {
+        self.route
+    }
+
+    /// From which cycle a word may go up the ramp.
+    pub(crate) fn free_from(&self) -> u64 {
+        self.ring.free_from()
+    }
+
+    /// When the first word is, or was, at the last router.
+    pub(crate) fn arrival(&self) -> Option<u64> {
+        self.ring.head().map(|head| head.stamp.max(self.linked))
+    }
+
+    /// Takes a word that goes up the ramp in cycle `t`; whether it is the first.
+    pub(crate) fn push(&mut self, word: Slot, t: u64) -> bool {
+        let was_empty = self.ring.is_empty();
+        self.ring.push(Slot { stamp: t + self.transit, ..word });
+        was_empty
+    }
+
+    /// The first word leaves the last router in cycle `t`; also from which cycle the source may
+    /// use its place, if it waits for one.
+    pub(crate) fn pop(&mut self, timing: &Latencies, t: u64) -> (Slot, Option<u64>) {
+        let was_full = self.ring.is_full();
+        let word = self.ring.pop(t + self.credit);
+        self.gone.rotate_right(1);
+        self.gone[0] = t;
+        if self.route.hops != 0 {
+            let before = self.gone[timing.link_places as usize - 1];
+            self.linked = if before == 0 { 0 } else { before + timing.credit + timing.hop };
+        }
+        (word, was_full.then_some(t + self.credit))
+    }
+
+    /// Where each of its words is when all cycles before `t` have passed, first word first: the
+    /// node (0 is the source's router), its stamp there, and the word.
+    fn places(&self, timing: &Latencies, t: u64) -> Vec<(u32, Slot)> {
+        let mut placed: Vec<(u32, Slot)> = Vec::with_capacity(self.ring.len());
+        for (at, word) in self.ring.words().enumerate() {
+            let up = word.stamp - self.transit;
+            let mut node = 0;
+            let mut stamp = up + timing.ramp_up;
+            while node < self.route.hops
+                && let Some(left) = self.departure(timing, (at, up), node)
+                && left < t
+            {
+                node += 1;
+                stamp = left + timing.hop;
+            }
+            let before = placed.last().filter(|(other, _)| *other == node);
+            let stamp = before.map_or(stamp, |(_, before)| stamp.max(before.stamp + 1));
+            placed.push((node, Slot { stamp, ..*word }));
+        }
+        placed
+    }
+
+    /// When the word at place `at`, which went up in cycle `up`, leaves a node; none if a word
+    /// before it has to leave the last router first.
+    fn departure(&self, timing: &Latencies, (at, up): (usize, u64), node: u32) -> Option<u64> {
+        let links = self.route.hops - node;
+        let free = timing.ramp_up + u64::from(node) * timing.hop + up;
+        // The word whose leaving makes the place behind the link free.
+        let back = (links * timing.link_places) as usize;
+        let pops = back.checked_sub(at).filter(|&pops| pops != 0)?;
+        // If its place is in use again it left so long ago that it holds nobody up.
+        let freed = || self.ring.freed(pops).map_or(0, |freed| freed.saturating_sub(self.credit));
+        let left = self.gone.get(pops - 1).copied().unwrap_or_else(freed);
+        let last = if left == 0 { 0 } else { left + u64::from(links) * timing.credit };
+        Some(free.max(last))
+    }
+}
+
+impl RouterPlan {
+    /// The one port by which a color that enters by `from` always leaves, if nobody else does and
+    /// nothing else happens to it.
+    fn hands_on(&self, color: u8, from: u8) -> Option<u8> {
+        let row = self.row(color)?;
+        let plain = row.known && row.positions == 1 && !row.teardown && row.filter.is_none();
+        if self.swaps || !plain || row.rx[0] != 1 << from || row.tx[0].count_ones() != 1 {
+            return None;
+        }
+        let port = row.tx[0].trailing_zeros() as u8;
+        let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
+        let shared = others.any(|other| other.tx.iter().any(|tx| tx & row.tx[0] != 0));
+        (port == RAMP || !shared).then_some(port)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// The way of a color's words from a core, if it is a channel's.
+    fn route(&self, plan: &Plan, source: u32, color: u8) -> Option<Route> {
+        let (mut pe, mut from, mut hops) = (source, RAMP, 0);
+        loop {
+            let number = self.number(plan, pe);
+            let program = plan.program(number);
+            if plan.has_links(number) || program.is_some_and(|program| program.configures) {
+                return None;
+            }
+            let table = match &self.routers[pe as usize] {
+                Some(router) if router.is_torn(color) => return None,
+                Some(router) => router.table(plan),
+                None => &plan.routers[plan.router_of[number] as usize],
+            };
+            let port = table.hands_on(color, from)?;
+            if port == RAMP {
+                let number = number as u32;
+                return program.map(|_| Route {
+                    source,
+                    dest: pe,
+                    number,
+                    color,
+                    port: from,
+                    hops,
+                });
+            }
+            (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);
+        }
+    }
+
+    /// The neighbour in a direction, if it is in the region.
+    fn near(&self, plan: &Plan, pe: u32, port: u8) -> Option<u32> {
+        let (x, y) = self.place(pe);
+        let (x, y) = plan.neighbour(x, y, Port::ALL[usize::from(port)])?;
+        let (region, pe) = plan.locate(x, y);
+        (region == self.id).then_some(pe)
+    }
+
+    /// What the way of a color's words from a core is; its channel is made.
+    pub(crate) fn outlet(&mut self, plan: &Plan, pe: u32, color: u8) -> Outlet {
+        let small = plan.timing.link_places as usize <= HISTORY;
+        if self.incoming.is_none() || !small {
+            return Outlet::Routers;
+        }
+        let Some(route) = self.route(plan, pe, color) else { return Outlet::Routers };
+        if !self.is_clear(plan, &route) {
+            return Outlet::Unknown;
+        }
+        let channel = Channel::new(&plan.timing, route);
+        self.bytes += (size_of::<Channel>() + channel.ring.bytes()) as u64;
+        let id = self.unused.pop().unwrap_or(self.channels.len() as u32);
+        match self.channels.get_mut(id as usize) {
+            Some(old) => *old = channel,
+            None => self.channels.push(channel),
+        }
+        if let Some(incoming) = &mut self.incoming {
+            incoming[route.dest as usize].push(id);
+        }
+        Outlet::Channel(id)
+    }
+
+    /// The routers of a way with the ports by which its words come.
+    fn nodes(&self, plan: &Plan, route: &Route) -> Vec<(u32, u8)> {
+        let mut nodes = vec![(route.source, RAMP)];
+        let (mut pe, mut from) = nodes[0];
+        while nodes.len() <= route.hops as usize {
+            let number = self.number(plan, pe);
+            let table = match &self.routers[pe as usize] {
+                Some(router) => router.table(plan),
+                None => &plan.routers[plan.router_of[number] as usize],
+            };
+            let next = table
+                .hands_on(route.color, from)
+                .and_then(|port| Some((self.near(plan, pe, port)?, port ^ 1)));
+            let Some(next) = next else { break };
+            (pe, from) = next;
+            nodes.push(next);
+        }
+        nodes
+    }
+
+    /// Whether no router of a way holds a word of it.
+    fn is_clear(&self, plan: &Plan, route: &Route) -> bool {
+        let holds = |&(pe, port): &(u32, u8)| {
+            let router = self.routers[pe as usize].as_deref();
+            router.is_some_and(|router| router.holds(route.color, port))
+        };
+        !self.nodes(plan, route).iter().any(holds)
+    }
+
+    /// Has the channels that pass a router cut when the cycle is over.
+    pub(crate) fn cut_through(&mut self, plan: &Plan, pe: u32) {
+        let program = plan.program(self.number(plan, pe));
+        if program.is_some_and(|program| program.configures) {
+            return;
+        }
+        for id in 0..self.channels.len() as u32 {
+            let route = self.channels[id as usize].route;
+            if self.nodes(plan, &route).iter().any(|&(node, _)| node == pe) {
+                self.cuts.push((id, self.nodes(plan, &route)));
+            }
+        }
+    }
+
+    /// Has the channel of a core's color, if it is one, cut when the cycle is over.
+    pub(crate) fn cut_later(&mut self, plan: &Plan, outlet: Outlet) {
+        if let Outlet::Channel(id) = outlet {
+            let nodes = self.nodes(plan, &self.channels[id as usize].route);
+            self.cuts.push((id, nodes));
+        }
+    }
+
+    /// Cuts what is to be cut; all cycles before `t` have passed.
+    pub(crate) fn cut_marked(&mut self, plan: &Plan, t: u64) {
+        for (id, nodes) in std::mem::take(&mut self.cuts) {
+            let source = self.channels[id as usize].route.source;
+            let color = self.channels[id as usize].route.color;
+            if let Some(core) = &mut self.cores[source as usize] {
+                core.outlets[usize::from(color)] = Outlet::Routers;
+            }
+            self.cut(plan, id, &nodes, t, true);
+        }
+    }
+
+    /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
+    /// `next` or nothing before `stop`. Their ways may be channels again.
+    pub(crate) fn cut_all(&mut self, plan: &Plan, next: u64, stop: u64) {
+        for id in 0..self.channels.len() as u32 {
+            if self.channels[id as usize].ring.is_empty() {
+                continue;
+            }
+            let route = self.channels[id as usize].route;
+            let nodes = self.nodes(plan, &route);
+            if let Some(core) = &mut self.cores[route.source as usize] {
+                core.outlets[usize::from(route.color)] = Outlet::Unknown;
+            }
+            // What stands still waits for something that wakes it.
+            self.cut(plan, id, &nodes, next.min(stop), next != u64::MAX);
+        }
+    }
+
+    /// Puts the words of a channel into the routers where they are when all cycles before `t`
+    /// have passed; the channel is not used any more. `moves`: something may happen by itself.
+    fn cut(&mut self, plan: &Plan, id: u32, nodes: &[(u32, u8)], t: u64, moves: bool) {
+        let channel = &mut self.channels[id as usize];
+        let (timing, route) = (&plan.timing, channel.route);
+        let placed = channel.places(timing, t);
+        channel.ring = Ring::new(0);
+        self.unused.push(id);
+        if let Some(incoming) = &mut self.incoming {
+            incoming[route.dest as usize].retain(|&other| other != id);
+        }
+        for (node, word) in placed {
+            self.stats.hops += u64::from(node);
+            let (pe, port) = nodes[node as usize];
+            let places = if port == RAMP { timing.ramp_places } else { timing.link_places };
+            let was_empty = self.router(plan, pe).push(plan, route.color, port, places, word);
+            if node != 0 {
+                self.active_until = self.active_until.max(word.stamp + 1 - timing.hop);
+            }
+            if was_empty && moves {
+                self.wakes.router(pe, word.stamp.max(t));
+            }
+        }
+    }
+}
