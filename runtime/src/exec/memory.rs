@@ -160,6 +160,45 @@ impl Memory {
         Ok(())
     }
 
+    /// Loads two bytes, or four if it is `wide`.
+    ///
+    /// # Errors
+    /// They lie outside.
+    #[inline]
+    pub(crate) fn load_word(&mut self, addr: u64, wide: bool) -> Result<u32, CodeTrapKind> {
+        let at = addr as usize;
+        let word = match self.bytes.get(at..at + if wide { 4 } else { 2 }) {
+            Some(&[a, b, c, d]) => u32::from_le_bytes([a, b, c, d]),
+            Some(&[a, b]) => u16::from_le_bytes([a, b]).into(),
+            Some(_) | None => return self.load(addr, if wide { 4 } else { 2 }).map(|it| it as u32),
+        };
+        if let Some(unwritten) = &mut self.unwritten {
+            unwritten.read(addr, if wide { 4 } else { 2 });
+        }
+        Ok(word)
+    }
+
+    /// Stores two bytes, or four if it is `wide`.
+    ///
+    /// # Errors
+    /// They lie outside.
+    #[inline]
+    pub(crate) fn store_word(
+        &mut self,
+        addr: u64,
+        wide: bool,
+        value: u32,
+    ) -> Result<(), CodeTrapKind> {
+        let (at, bytes) = (addr as usize, value.to_le_bytes());
+        let tracked = self.unwritten.is_some();
+        match self.bytes.get_mut(at..at + if wide { 4 } else { 2 }) {
+            Some([a, b, c, d]) if !tracked => [*a, *b, *c, *d] = bytes,
+            Some([a, b]) if !tracked => [*a, *b] = [bytes[0], bytes[1]],
+            Some(_) | None => return self.store(addr, if wide { 4 } else { 2 }, value.into()),
+        }
+        Ok(())
+    }
+
     /// Copies bytes; the ranges may overlap. Nothing happens for zero bytes.
     ///
     /// # Errors

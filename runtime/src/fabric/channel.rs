@@ -62,6 +62,8 @@ pub(crate) struct Route {
     /// Port by which the last router gets its words.
     pub(crate) port: u8,
     pub(crate) hops: u32,
+    /// Input queue that takes the words, as long as the program binds none anew.
+    pub(crate) queue: Option<u8>,
 }
 
 impl Channel {
@@ -185,13 +187,10 @@ impl<C: Code> Region<C> {
             let port = table.hands_on(color, from)?;
             if port == RAMP {
                 let number = number as u32;
-                return program.map(|_| Route {
-                    source,
-                    dest: pe,
-                    number,
-                    color,
-                    port: from,
-                    hops,
+                let dest = pe;
+                return program.map(|program| {
+                    let queue = program.queue_of(color).map(|queue| queue as u8);
+                    Route { source, dest, number, color, port: from, hops, queue }
                 });
             }
             (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);

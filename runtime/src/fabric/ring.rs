@@ -44,17 +44,21 @@ impl<const N: usize> Default for Ring<N> {
 impl<const N: usize> Ring<N> {
     /// An empty buffer.
     pub(crate) fn new(places: u32) -> Ring<N> {
-        let far = if places as usize <= N { 0 } else { places as usize };
+        let far = if N != 0 && places as usize <= N { 0 } else { places as usize };
         let far = vec![Slot::default(); far].into_boxed_slice();
         Ring { near: [Slot::default(); N], far, places: places as u16, head: 0, len: 0 }
     }
 
     fn slot(&self, index: usize) -> &Slot {
-        if usize::from(self.places) <= N { &self.near[index] } else { &self.far[index] }
+        if N != 0 && usize::from(self.places) <= N { &self.near[index] } else { &self.far[index] }
     }
 
     fn slot_mut(&mut self, index: usize) -> &mut Slot {
-        if usize::from(self.places) <= N { &mut self.near[index] } else { &mut self.far[index] }
+        if N != 0 && usize::from(self.places) <= N {
+            &mut self.near[index]
+        } else {
+            &mut self.far[index]
+        }
     }
 
     /// Number of words.

@@ -66,6 +66,11 @@ impl Bindings {
         })
     }
 
+    /// Whether the program's plan says all.
+    pub(crate) fn are_planned(&self) -> bool {
+        self.0.is_none()
+    }
+
     fn change(&mut self, plan: &PePlan, t: u64) -> &mut Changed {
         let changed = self.0.get_or_insert_with(|| {
             Box::new(Changed {

@@ -145,7 +145,7 @@ pub(crate) struct Acted {
 
 /// A trap to be raised, without the PE's coordinates.
 pub(crate) struct Fault {
-    pub(crate) kind: TrapKind,
+    pub(crate) kind: Box<TrapKind>,
     pub(crate) task: u16,
     pub(crate) loc: Loc,
     pub(crate) color: Option<Color>,
@@ -281,7 +281,7 @@ impl<C: Code> Core<C> {
                 self.owned_in &= !op.input_mask();
                 self.owned_out &= !op.output_mask();
             }
-            let fault = |kind| Fault { kind, task, loc, color: None };
+            let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
             if let Some(id) = activate {
                 self.flag(program, FlagOp::Activate, id.into(), t).map_err(fault)?;
             }
@@ -309,10 +309,14 @@ impl<C: Code> Core<C> {
 
     /// Looks at the queues in cycle `t`.
     fn look(&mut self, t: u64) {
-        self.sight = Sight { words: 0, controls: 0, full: self.full };
+        let (mut words, mut controls) = (0, 0);
         for queue in bits(self.arrived) {
-            self.look_at(queue, t);
+            if let Some(head) = self.inputs[queue].ring.visible(t) {
+                words |= 1 << queue;
+                controls |= u64::from(head.control) << queue;
+            }
         }
+        self.sight = Sight { words, controls, full: self.full };
     }
 
     /// Looks at the head of an input queue.
@@ -346,23 +350,6 @@ impl<C: Code> Core<C> {
         };
         let mut all = self.threads.iter().chain(main);
         all.find(|op| reads(op)).is_none_or(Op::ignores_control)
-    }
-
-    /// R11: the output queue whose head goes up the ramp in cycle `t`, or from which cycle one
-    /// could.
-    fn departure(&self, free_from: impl Fn(u8) -> u64, t: u64) -> Result<usize, u64> {
-        let mut best: Option<(u64, usize)> = None;
-        let mut later = NEVER;
-        for queue in bits(self.leaving) {
-            let Some(head) = self.outputs[queue].head() else { continue };
-            let from = free_from(head.color).max(head.stamp);
-            if from > t {
-                later = later.min(from);
-            } else if best.is_none_or(|best| (head.stamp, queue) < best) {
-                best = Some((head.stamp, queue));
-            }
-        }
-        best.map(|(_, queue)| queue).ok_or(later)
     }
 }
 
@@ -417,9 +404,13 @@ impl<C: Code> Region<C> {
         pe: u32,
         t: u64,
     ) -> Result<(), Fault> {
-        core.complete(program, t)?;
+        if !core.due.is_empty() || core.registers.tears() {
+            core.complete(program, t)?;
+        }
         core.flush(program, t);
-        self.drop_unheard(plan, program, core, pe, t)?;
+        if core.sight.controls != 0 {
+            self.drop_unheard(plan, program, core, pe, t)?;
+        }
         if matches!(core.main, Main::Idle) {
             self.pick(plan, program, core, pe, t);
         }
@@ -458,6 +449,11 @@ impl<C: Code> Region<C> {
     /// R8 (c).
     fn pick(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
         let ready = core.activated & !core.task_blocked;
+        // Data words of queues that an operation reads start nothing.
+        let heads = core.sight.words & (!core.owned_in | core.sight.controls);
+        if ready | heads == 0 {
+            return;
+        }
         let raised = ready & core.raised_tasks;
         let local = if raised != 0 { raised } else { ready };
         // Ids count from the one before that picked last, downwards and around.
@@ -466,7 +462,7 @@ impl<C: Code> Region<C> {
         let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
         // (raised, turn, is it local, queue): local tasks go first among equal ids.
         let mut best = (local != 0).then_some((raised != 0, first, true, 0));
-        for queue in bits(core.sight.words) {
+        for queue in bits(heads) {
             let Some(head) = core.inputs[queue].ring.head() else { continue };
             let input = core.input(program, queue);
             let owned = core.owned_in >> queue & 1 != 0;
@@ -540,26 +536,7 @@ impl<C: Code> Region<C> {
 
     /// R11: one word up the ramp.
     fn ascend(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
-        if core.leaving == 0 {
-            return;
-        }
-        self.know_outlets(plan, core, pe);
-        let router = self.routers[pe as usize].as_deref();
-        let free_from = |color: u8| match core.outlets[usize::from(color)] {
-            Outlet::Channel(id) => self.channels[id as usize].free_from(),
-            Outlet::Routers | Outlet::Unknown => {
-                router.map_or(0, |router| router.free_from(color, RAMP))
-            }
-        };
-        let queue = match core.departure(free_from, t) {
-            Ok(queue) => queue,
-            Err(later) => {
-                if later != NEVER {
-                    self.wakes.core(pe, later);
-                }
-                return;
-            }
-        };
+        let Some(queue) = self.departure(plan, core, pe, t) else { return };
         core.acted.acted = true;
         self.stats.sent += 1;
         let mut word = core.outputs[queue].pop(t + 1);
@@ -586,13 +563,38 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Looks where the heads of the output queues lead.
-    fn know_outlets(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32) {
+    /// The output queue whose head goes up the ramp in cycle `t`; a look is arranged for when one
+    /// could, if none can now.
+    fn departure(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) -> Option<usize> {
+        let mut best: Option<(u64, usize)> = None;
+        let mut later = NEVER;
         for queue in bits(core.leaving) {
-            let Some(color) = core.outputs[queue].head().map(|head| head.color) else { continue };
-            let outlet = &mut core.outlets[usize::from(color)];
-            if *outlet == Outlet::Unknown {
-                *outlet = self.outlet(plan, pe, color);
+            let Some(&Slot { stamp, color, .. }) = core.outputs[queue].head() else { continue };
+            let from = self.free_ramp(plan, core, pe, color).max(stamp);
+            if from > t {
+                later = later.min(from);
+            } else if best.is_none_or(|best| (stamp, queue) < best) {
+                best = Some((stamp, queue));
+            }
+        }
+        if best.is_none() && later != NEVER {
+            self.wakes.core(pe, later);
+        }
+        best.map(|(_, queue)| queue)
+    }
+
+    /// From which cycle a word of a color may go up the ramp.
+    fn free_ramp(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, color: u8) -> u64 {
+        let mut outlet = core.outlets[usize::from(color)];
+        if outlet == Outlet::Unknown {
+            outlet = self.outlet(plan, pe, color);
+            core.outlets[usize::from(color)] = outlet;
+        }
+        match outlet {
+            Outlet::Channel(id) => self.channels[id as usize].free_from(),
+            Outlet::Routers | Outlet::Unknown => {
+                let router = self.routers[pe as usize].as_deref();
+                router.map_or(0, |router| router.free_from(color, RAMP))
             }
         }
     }
@@ -601,6 +603,7 @@ impl<C: Code> Region<C> {
     fn fault(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, t: u64, fault: Fault) {
         core.dead = true;
         let Fault { kind, task, loc, color } = fault;
+        let kind = *kind;
         let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
         let number = core.at.number as usize;
         let (pe, program) = (plan.coord(number), Some(program.name.clone()));

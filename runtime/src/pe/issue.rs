@@ -150,7 +150,10 @@ impl<C: Code> Region<C> {
                 self.count(core, MAIN, t, 1);
                 return self.main_slot(plan, program, code, core, pe, t, ready);
             }
-            if any && let Some(ready) = core.ready_thread(code, class, t) {
+            if any
+                && core.threads.class(class) != 0
+                && let Some(ready) = core.ready_thread(code, class, t)
+            {
                 return self.thread_slot(plan, program, code, core, pe, t, ready);
             }
         }
@@ -228,7 +231,7 @@ impl<C: Code> Region<C> {
         ready: Readiness,
     ) -> Result<bool, Fault> {
         let (task, loc) = (op.task, op.loc);
-        let fault = |kind| Fault { kind, task, loc, color: None };
+        let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
         if ready == Readiness::Fault {
             return Err(fault(TrapKind::FifoFault));
         }
@@ -237,7 +240,10 @@ impl<C: Code> Region<C> {
             return Ok(true);
         }
         let (mut words, mut origin) = ([0; 2], 0);
-        for (word, queue) in words.iter_mut().zip(op.inputs.into_iter().flatten()) {
+        let mut at = 0;
+        for source in op.inputs {
+            let (Some(queue), Some(word)) = (source, words.get_mut(at)) else { continue };
+            at += 1;
             let taken = self.take_input(plan, core, pe, queue.into(), t);
             if op.counts_control() && !taken.control {
                 self.rests(plan, pe, taken.color);
@@ -247,11 +253,13 @@ impl<C: Code> Region<C> {
                 true => mark(taken, core.transform_mask),
                 false => taken.payload,
             };
-            match op.output {
-                Some(output) if self.watch.passes(taken.color, output.color) => {
-                    origin = taken.color + 1;
+            if self.watch.to_mesh >> taken.color & 1 != 0 {
+                match op.output {
+                    Some(output) if self.watch.passes(taken.color, output.color) => {
+                        origin = taken.color + 1;
+                    }
+                    Some(_) | None => self.rests(plan, pe, taken.color),
                 }
-                Some(_) | None => self.rests(plan, pe, taken.color),
             }
         }
         let done = code

@@ -171,7 +171,7 @@ impl<C: Code> Region<C> {
                 }
             };
             let task = core.task;
-            done.map_err(|kind| Fault { kind, task, loc, color: None })?;
+            done.map_err(|kind| Fault { kind: Box::new(kind), task, loc, color: None })?;
             core.acted.acted = true;
         }
         if is_last {
@@ -217,7 +217,7 @@ impl<C: Code> Region<C> {
             Stop::Config(ConfigRead { address, loc }) => {
                 let router = self.routers[pe as usize].as_deref();
                 let value = view(plan, core, router, t).look(address).ok_or(Fault {
-                    kind: TrapKind::Code(CodeTrapKind::NoRegister { address }),
+                    kind: Box::new(TrapKind::Code(CodeTrapKind::NoRegister { address })),
                     task,
                     loc,
                     color: None,
@@ -226,12 +226,12 @@ impl<C: Code> Region<C> {
                 Ok(())
             }
             Stop::Trap(CodeTrap { kind, loc }) => {
-                Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
+                Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
             }
             Stop::Host(_) => {
                 let kind = CodeTrapKind::Unreachable;
                 let loc = program.tasks[usize::from(task)].loc;
-                Err(Fault { kind: TrapKind::Code(kind), task, loc, color: None })
+                Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
             }
             Stop::Vector(start) => self.begin(plan, program, code, core, pe, t, &start),
         }
@@ -250,7 +250,7 @@ impl<C: Code> Region<C> {
         start: &VectorStart,
     ) -> Result<(), Fault> {
         let task = core.task;
-        let fault = |kind| Fault { kind, task, loc: start.loc, color: None };
+        let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };
         let code_op = code.begin(core.at, &mut core.state, start);
         let op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
         if op.asynchronous {
@@ -348,7 +348,7 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         op.ended = true;
         let (task, loc) = (op.task, op.loc);
-        let fault = |kind| Fault { kind: TrapKind::Code(kind), task, loc, color: None };
+        let fault = |kind| Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None };
         code.finish(core.at, &mut core.state, &mut op.code, whole).map_err(fault)?;
         let (activate, unblock) = (op.activate, op.unblock);
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
@@ -364,7 +364,7 @@ impl<C: Code> Core<C> {
     /// An operation takes its queues.
     fn claim(&mut self, op: &Op<C::Op>) -> Result<(), Fault> {
         let clash = |queue: u8, input: bool, other: dflow_ir::loc::Loc| Fault {
-            kind: TrapKind::QueueBusy { input, queue, other },
+            kind: Box::new(TrapKind::QueueBusy { input, queue, other }),
             task: op.task,
             loc: op.loc,
             color: op.color(queue, input).and_then(Color::new),

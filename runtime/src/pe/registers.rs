@@ -45,6 +45,11 @@ impl CoreRegisters {
         self.torn.push_back((due, color));
     }
 
+    /// Whether a color's teardown is to be noticed some time.
+    pub(crate) fn tears(&self) -> bool {
+        !self.torn.is_empty()
+    }
+
     /// Takes what is due in cycle `t`; whether the teardown task is to be activated.
     pub(crate) fn torn(&mut self, t: u64) -> bool {
         let mut any = false;

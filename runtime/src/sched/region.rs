@@ -316,7 +316,7 @@ impl<C: Code> Region<C> {
         if plan.strict {
             let program = plan.programs.get(usize::from(program));
             let kind = TrapKind::Odd(account::text(program, odd));
-            return Err(Fault { kind, task, loc, color: odd.color() });
+            return Err(Fault { kind: Box::new(kind), task, loc, color: odd.color() });
         }
         let new = OddTimes { cycle, number, odd, count: 1 };
         match self.odd.entry((program, task, loc, odd.kind())) {

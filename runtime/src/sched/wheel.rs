@@ -24,6 +24,8 @@ struct Wheel {
     /// Slots with any bit, by cycle modulo 64.
     any: u64,
     words: usize,
+    /// Words of `filled` per slot.
+    summary: usize,
     /// Per slot, two bits per PE: its router and its core, which share memory.
     bits: Box<[u64]>,
     /// Per slot, a bit per word of `bits` that has any.
@@ -41,9 +43,13 @@ impl Wakes {
     pub(crate) fn wheel(count: u32) -> Wakes {
         let words = (2 * count as usize).div_ceil(64);
         let bits = vec![0; words * SLOTS as usize].into_boxed_slice();
-        let filled = vec![0; words.div_ceil(64) * SLOTS as usize].into_boxed_slice();
+        let summary = words.div_ceil(64);
+        let filled = vec![0; summary * SLOTS as usize].into_boxed_slice();
         let heap = BinaryHeap::new();
-        Wakes { wheel: Some(Wheel { base: 0, any: 0, words, bits, filled, heap }), latest: 0 }
+        Wakes {
+            wheel: Some(Wheel { base: 0, any: 0, words, summary, bits, filled, heap }),
+            latest: 0,
+        }
     }
 
     /// Whether only what was woken is looked at.
@@ -89,7 +95,7 @@ impl Wheel {
             self.any |= 1 << slot;
             let word = index as usize / 64;
             self.bits[slot * self.words + word] |= 1 << (index % 64);
-            self.filled[slot * self.words.div_ceil(64) + word / 64] |= 1 << (word % 64);
+            self.filled[slot * self.summary + word / 64] |= 1 << (word % 64);
         } else {
             self.heap.push(Reverse((at, index)));
         }
@@ -114,7 +120,7 @@ impl Wheel {
         let slot = (t % SLOTS) as usize;
         self.any &= !(1 << slot);
         let row = &mut self.bits[slot * self.words..(slot + 1) * self.words];
-        let summary = self.words.div_ceil(64);
+        let summary = self.summary;
         for (at, filled) in self.filled[slot * summary..(slot + 1) * summary].iter_mut().enumerate()
         {
             for word in bits(std::mem::take(filled)) {

@@ -5,6 +5,7 @@
 //! memory until its elements are stepped.
 
 mod fast;
+mod quick;
 mod resolve;
 mod running;
 mod walk;

@@ -10,6 +10,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
+use super::quick::Quick;
 use super::walk::Walk;
 use crate::exec::odd::{self, Odd};
 use crate::exec::program::LoadedProgram;
@@ -54,6 +55,8 @@ pub struct VectorState {
     reduces: bool,
     /// An operand would leave its variable if all elements were done, and has not yet.
     may_leave: bool,
+    /// How its elements are done, if it is plain.
+    quick: Option<Quick>,
 }
 
 impl VectorState {
@@ -75,7 +78,9 @@ impl VectorState {
             None => (0, false),
         };
         let may_leave = odd::leaves(program, &start).is_some();
-        VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave }
+        let plain = !reduces && !may_leave;
+        let quick = if plain { Quick::new(&start, &walks) } else { None };
+        VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave, quick }
     }
 
     /// What was started.
@@ -226,6 +231,14 @@ impl VectorState {
         inputs: [u32; 2],
     ) -> Result<Stepped, CodeTrapKind> {
         let mut stepped = Stepped::default();
+        if state.unmasked != 0 {
+            self.slow_down();
+        }
+        if let Some(quick) = &mut self.quick {
+            stepped.output = quick.step(state, inputs)?;
+            self.done = self.done.wrapping_add(1);
+            return Ok(stepped);
+        }
         if self.in_next_step() < 2 {
             self.element(program, state, inputs, &mut stepped)?;
             return Ok(stepped);
@@ -237,6 +250,19 @@ impl VectorState {
             stepped.output = Some(low & 0xffff | high << 16);
         }
         Ok(stepped)
+    }
+
+    /// Whether its elements are done the quick way.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick.is_some()
+    }
+
+    /// Has the general step do the rest.
+    pub(super) fn slow_down(&mut self) {
+        if let Some(quick) = self.quick.take() {
+            self.walks.iter_mut().for_each(|walk| walk.skip(self.done as u16));
+            self.carry = quick.carry;
+        }
     }
 
     /// What it is if an operand leaves its variable.

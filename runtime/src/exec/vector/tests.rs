@@ -4,7 +4,7 @@ use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{Dsd, DsrFile, DsrRef, FabricDsd, INFINITE};
 use dflow_ir::func::Local;
 use dflow_ir::image::MemoryMap;
-use dflow_ir::inst::{Operand, VectorInst, VectorOptions};
+use dflow_ir::inst::{OnControl, Operand, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{
@@ -17,7 +17,7 @@ use super::whole;
 use super::{FifoCheck, Issued, VectorArgs, VectorState, issue};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::{Dsr, PeState};
-use crate::exec::{CodeTrapKind, Stream, VectorStart};
+use crate::exec::{CodeTrapKind, MemoryStream, Stream, VectorStart};
 
 const BYTES: u32 = 2048;
 
@@ -376,4 +376,74 @@ fn fifos_end_a_synchronous_operation_early_and_activate_when_room_comes() {
     assert_eq!(stepped.activate, [Some(9), None]);
     running.step(&program, &mut state, [0; 2]).unwrap();
     assert_eq!(words(&state, 100, 2), [5, 6]);
+}
+
+/// Every operation with its operands in memory, from queues, or a scalar in turn: the quick way
+/// and the general one give the same words and the same memory, also if the rest of an operation
+/// goes the general way.
+#[test]
+fn quick_elements_are_the_general_ones() {
+    let program = program();
+    let memory = |base: u16, element: u32, stride: i16| {
+        let dsd = Dsd::mem1d(base, 8, stride, false);
+        Stream::Memory(MemoryStream { dsd, element: element as u8, moved: 0, save: None })
+    };
+    let word = Stream::Input { queue: 0, color: 1, transform: false };
+    let queue = Stream::Output {
+        queue: 3,
+        color: 2,
+        control: false,
+        index: 0x1234,
+        advance_switch: false,
+        transform: false,
+    };
+    let mut quick = 0;
+    for op in DsdOp::all() {
+        let row = op.row();
+        for choice in 0..18 {
+            let (to_queue, first) = (choice % 2 == 1, choice / 2);
+            let source = |at: usize| match first / [1, 3, 9][at] % 3 {
+                0 => memory(64 + 128 * at as u16, row.sources[at].bytes(), 1 + at as i16),
+                1 if at < 2 => word,
+                _scalar => Stream::Scalar(0x3f80_3c00 + at as u32),
+            };
+            let start = VectorStart {
+                op,
+                dest: if to_queue { queue } else { memory(512, row.dest.bytes(), -1) },
+                sources: [source(0), source(1), source(2)],
+                length: Some(8),
+                asynchronous: false,
+                microthread: 0,
+                activate: None,
+                unblock: None,
+                priority: None,
+                packed: false,
+                zero: None,
+                on_control: OnControl::Ignore,
+                loc: Loc::default(),
+            };
+            let run = |slow_from: u32| {
+                let mut state = state(&program);
+                let words: Vec<u32> = (0..128).map(|at| at * 0x0101_4321 ^ 0x3c00_4000).collect();
+                put(&mut state, 0, &words);
+                let mut running = VectorState::new(&program, start.clone());
+                let is_quick = running.is_quick();
+                let stepped: Vec<Option<u32>> = (0..8)
+                    .map(|at| {
+                        if at >= slow_from {
+                            running.slow_down();
+                        }
+                        let inputs = [at * 0x1000_0003, !at << 7];
+                        running.step(&program, &mut state, inputs).unwrap().output
+                    })
+                    .collect();
+                (stepped, state.memory().bytes().to_vec(), running.is_done(), is_quick)
+            };
+            let (general, other, all) = (run(0), run(5), run(8));
+            assert_eq!(all, general, "{}, {choice}", row.name);
+            assert_eq!(all, other, "{}, {choice}", row.name);
+            quick += usize::from(all.3);
+        }
+    }
+    assert!(quick > 500, "only {quick} were quick");
 }

@@ -290,7 +290,7 @@ impl<C: Code> Region<C> {
     fn odd_at_router(&mut self, plan: &Plan, router: &Router, pe: u32, t: u64, odd: Odd) {
         let at = (router.number, NO_TASK);
         if let Err(fault) = self.odd(plan, at, odd, Loc::default(), t) {
-            self.trap(plan, pe, t, fault.kind, fault.color);
+            self.trap(plan, pe, t, *fault.kind, fault.color);
         }
     }
 
