@@ -178,7 +178,8 @@ pub(crate) struct CompileArgs {
 /// How to run.
 #[derive(Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// Scheduler: step is the definition of time, exact gives the same cycles faster
+    /// Scheduler: step is the definition of time, exact gives the same cycles faster, flow
+    /// approximates them, for scale
     #[arg(long, value_enum, default_value_t = EngineArg::Exact)]
     pub(crate) engine: EngineArg,
     /// Code engine
@@ -233,6 +234,8 @@ pub(crate) enum EngineArg {
     Step,
     /// The same results, faster
     Exact,
+    /// Streams in stretches of words: the same data, cycles approximated
+    Flow,
 }
 
 impl From<EngineArg> for EngineKind {
@@ -240,6 +243,7 @@ impl From<EngineArg> for EngineKind {
         match arg {
             EngineArg::Step => EngineKind::Step,
             EngineArg::Exact => EngineKind::Exact,
+            EngineArg::Flow => EngineKind::Flow,
         }
     }
 }

@@ -102,6 +102,7 @@ fn engine(kind: EngineKind) -> &'static str {
     match kind {
         EngineKind::Step => "step",
         EngineKind::Exact => "exact",
+        EngineKind::Flow => "flow",
     }
 }
 

@@ -513,7 +513,8 @@ fn config(threads: usize, engine: &str, code: &str) -> Result<Config, String> {
     let engine = match engine {
         "exact" => EngineKind::Exact,
         "step" => EngineKind::Step,
-        other => return Err(format!("`{other}` is no engine: exact and step are")),
+        "flow" => EngineKind::Flow,
+        other => return Err(format!("`{other}` is no engine: exact, flow and step are")),
     };
     let code = match code {
         "jit" => CodeKind::Jit,

@@ -19,6 +19,8 @@ pub enum EngineKind {
     /// The same cycles, visiting only what acts; any number of threads.
     #[default]
     Exact,
+    /// Streams in stretches of words: cycles are an approximation, data are not.
+    Flow,
 }
 
 /// Who runs the code of tasks.
@@ -81,7 +83,7 @@ impl Config {
     pub fn threads_used(&self, width: u16, height: u16) -> usize {
         let regions = |extent: u16| usize::from(extent.div_ceil(self.region.max(1)));
         match self.engine {
-            EngineKind::Step => 1,
+            EngineKind::Step | EngineKind::Flow => 1,
             EngineKind::Exact if self.region == 0 => {
                 bands(self.threads, 1, usize::from(width.max(height) / BAND))
             }

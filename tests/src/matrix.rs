@@ -1,6 +1,7 @@
 //! Every host program is run on both code engines, both schedulers, and several threads: all
 //! must give the same text, outputs, cycles and end.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
@@ -105,7 +106,45 @@ pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, St
             }
         }
     }
-    reference.map(|(_, record)| record).ok_or_else(|| "there is no way to run".into())
+    let (_, reference) = reference.ok_or("there is no way to run")?;
+    flow(image, program, given, &reference)?;
+    Ok(reference)
+}
+
+/// Runs a host program in the engine that approximates cycles: the same data, the same end, and
+/// cycles not far off.
+fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Result<(), String> {
+    let config = Config {
+        engine: EngineKind::Flow,
+        strict: given.strict,
+        track: given.track,
+        ..Config::default()
+    };
+    let record = run_once(image, program, given, &config);
+    let name = image.files.first().map_or("", String::as_str);
+    measure(name, exact.cycles, record.cycles);
+    let far = record.cycles.abs_diff(exact.cycles);
+    if far > MARGIN && far * 100 > exact.cycles * PERCENT {
+        return Err(format!("`flow` takes {} cycles instead of {}", record.cycles, exact.cycles));
+    }
+    let same = Record { cycles: exact.cycles, ..record };
+    match difference(exact, &same) {
+        Some(difference) => Err(format!("`flow` differs: {difference}")),
+        None => Ok(()),
+    }
+}
+
+/// By how much `flow` may be off.
+const PERCENT: u64 = 5;
+const MARGIN: u64 = 12;
+
+/// Appends what `flow` made of a program to the file that `DFLOW_FLOW` names.
+fn measure(name: &str, exact: u64, flow: u64) {
+    let Some(path) = std::env::var_os("DFLOW_FLOW").filter(|_| exact != 0) else { return };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    if let Ok(mut file) = file {
+        let _written = writeln!(file, "{exact} {flow} {name}");
+    }
 }
 
 fn difference(a: &Record, b: &Record) -> Option<String> {

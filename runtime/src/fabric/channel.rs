@@ -31,6 +31,8 @@ pub(crate) enum Outlet {
     Routers,
     /// Channel of this number.
     Channel(u32),
+    /// Pipe of this number, in the `flow` engine.
+    Pipe(u32),
 }
 
 /// A channel.
@@ -206,7 +208,8 @@ impl<C: Code> Region<C> {
     }
 
     /// What the way of a color's words from a core is; its channel is made.
-    pub(crate) fn outlet(&mut self, plan: &Plan, pe: u32, color: u8) -> Outlet {
+    /// `depth`: places of its output queue.
+    pub(crate) fn outlet(&mut self, plan: &Plan, pe: u32, color: u8, depth: u32) -> Outlet {
         let small = plan.timing.link_places as usize <= HISTORY;
         if self.incoming.is_none() || !small {
             return Outlet::Routers;
@@ -214,6 +217,9 @@ impl<C: Code> Region<C> {
         let Some(route) = self.route(plan, pe, color) else { return Outlet::Routers };
         if !self.is_clear(plan, &route) {
             return Outlet::Unknown;
+        }
+        if self.flow {
+            return self.new_pipe(plan, route, depth);
         }
         let channel = Channel::new(&plan.timing, route);
         self.bytes += (size_of::<Channel>() + channel.ring.bytes()) as u64;
@@ -330,6 +336,77 @@ impl<C: Code> Region<C> {
             if was_empty && moves {
                 self.wakes.router(pe, word.stamp.max(t));
             }
+        }
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Puts the words of pipes, of which none can move any more, where they stand: as far ahead
+    /// as there are places.
+    pub(crate) fn settle_pipes(&mut self, plan: &Plan, code: &C) {
+        let t = self.active_until;
+        for id in 0..self.pipes.len() as u32 {
+            if self.pipes[id as usize].held() == 0 {
+                continue;
+            }
+            let route = self.pipes[id as usize].route();
+            let nodes = self.nodes(plan, &route);
+            let words: Vec<u32> = self.pipes[id as usize].words().collect();
+            self.pipes[id as usize].clear();
+            self.unused.push(id);
+            if let Some(incoming) = &mut self.incoming {
+                incoming[route.dest as usize].retain(|&other| other != id);
+            }
+            if let Some(core) = &mut self.cores[route.source as usize] {
+                core.outlets[usize::from(route.color)] = Outlet::Unknown;
+            }
+            self.settle(plan, code, &route, &nodes, words, t);
+        }
+    }
+
+    fn settle(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        route: &Route,
+        nodes: &[(u32, u8)],
+        words: Vec<u32>,
+        t: u64,
+    ) {
+        let mut words = words.into_iter().map(|payload| Slot {
+            stamp: t,
+            payload,
+            color: route.color,
+            ..Slot::default()
+        });
+        if let Some(queue) = route.queue.map(usize::from) {
+            let ring = &self.core(plan, code, route.dest).inputs[queue].ring;
+            for word in words.by_ref().take(ring.places() - ring.len()) {
+                self.stats.hops += u64::from(route.hops);
+                self.stats.delivered += 1;
+                let core = self.core(plan, code, route.dest);
+                core.inputs[queue].last = Some(word.stamp);
+                core.inputs[queue].ring.push(word);
+                core.arrived |= 1 << queue;
+            }
+        }
+        for (node, &(pe, port)) in nodes.iter().enumerate().rev() {
+            let ramp = port == RAMP;
+            let places = if ramp { plan.timing.ramp_places } else { plan.timing.link_places };
+            for word in words.by_ref().take(places as usize) {
+                self.stats.hops += node as u64;
+                self.router(plan, pe).push(plan, route.color, port, places, word);
+            }
+        }
+        let Some(core) = &mut self.cores[route.source as usize] else { return };
+        let sends = |sent: &Option<crate::pe::core::Sent>| {
+            sent.is_some_and(|sent| sent.color == route.color)
+        };
+        let Some(queue) = core.sent.iter().position(sends) else { return };
+        let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
+        for word in words {
+            self.stats.sent -= 1;
+            core.send_again(queue, places, word);
         }
     }
 }

@@ -41,6 +41,9 @@ pub(crate) trait Code: Sync {
     /// Whether the operation's FIFOs allow another element.
     fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;
 
+    /// Whether its elements are only words, memory and scalars, one after the other.
+    fn is_quick(&self, op: &Self::Op) -> bool;
+
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;
 

@@ -52,6 +52,9 @@ pub(crate) struct Core<C: Code> {
     /// Queues used by operations, as bits.
     pub(crate) owned_in: u64,
     pub(crate) owned_out: u64,
+    /// Of these, queues of operations that go by chunks (`flow`).
+    pub(crate) flowing_in: u64,
+    pub(crate) flowing_out: u64,
     /// Microthread that issued last.
     pub(crate) last_thread: u8,
     /// Id of the task that was picked last.
@@ -175,6 +178,8 @@ impl<C: Code> Core<C> {
             threads: Threads::default(),
             owned_in: 0,
             owned_out: 0,
+            flowing_in: 0,
+            flowing_out: 0,
             last_thread: 0,
             picked: 0,
             activated: 0,
@@ -328,6 +333,17 @@ impl<C: Code> Core<C> {
         *controls = *controls & !(1 << queue) | u64::from(control) << queue;
     }
 
+    /// Puts a word back into an output queue of so many places.
+    pub(crate) fn send_again(&mut self, queue: usize, places: u32, word: Slot) {
+        let ring = &mut self.outputs[queue];
+        if ring.places() == 0 {
+            *ring = Ring::new(places);
+        }
+        ring.push(word);
+        self.leaving |= 1 << queue;
+        self.full |= u64::from(ring.is_full()) << queue;
+    }
+
     /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
     /// turns with.
     fn next_in_turn(&mut self, program: &PePlan, input: &InputPlan) -> u16 {
@@ -381,6 +397,9 @@ impl<C: Code> Region<C> {
             core.acted = Acted::default();
             core.look(t);
             let program = &plan.programs[usize::from(core.at.program)];
+            if self.flow {
+                self.look_at_pipes(plan, &mut core, pe, t);
+            }
             self.ascend(plan, &mut core, pe, t);
             let result = self.core_cycle(plan, program, code, &mut core, pe, t);
             if core.acted.bound {
@@ -408,6 +427,9 @@ impl<C: Code> Region<C> {
             core.complete(program, t)?;
         }
         core.flush(program, t);
+        if self.flow {
+            self.end_chunks(plan, code, core, pe, t)?;
+        }
         if core.sight.controls != 0 {
             self.drop_unheard(plan, program, core, pe, t)?;
         }
@@ -556,6 +578,10 @@ impl<C: Code> Region<C> {
             }
             return;
         }
+        if let Outlet::Pipe(id) = core.outlets[usize::from(word.color)] {
+            self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]);
+            return;
+        }
         word.stamp = t + plan.timing.ramp_up;
         let places = plan.timing.ramp_places;
         if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
@@ -570,7 +596,7 @@ impl<C: Code> Region<C> {
         let mut later = NEVER;
         for queue in bits(core.leaving) {
             let Some(&Slot { stamp, color, .. }) = core.outputs[queue].head() else { continue };
-            let from = self.free_ramp(plan, core, pe, color).max(stamp);
+            let from = self.free_ramp(plan, core, pe, (queue, color)).max(stamp);
             if from > t {
                 later = later.min(from);
             } else if best.is_none_or(|best| (stamp, queue) < best) {
@@ -583,14 +609,42 @@ impl<C: Code> Region<C> {
         best.map(|(_, queue)| queue)
     }
 
-    /// From which cycle a word of a color may go up the ramp.
-    fn free_ramp(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, color: u8) -> u64 {
+    /// Where a color's words lead that leave by a queue.
+    pub(super) fn known_outlet(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        color: u8,
+        queue: usize,
+    ) -> Outlet {
         let mut outlet = core.outlets[usize::from(color)];
         if outlet == Outlet::Unknown {
-            outlet = self.outlet(plan, pe, color);
+            let program = &plan.programs[usize::from(core.at.program)];
+            outlet = self.outlet(plan, pe, color, program.outputs[queue].places);
             core.outlets[usize::from(color)] = outlet;
         }
+        outlet
+    }
+
+    /// From which cycle a word of a color may go up the ramp.
+    fn free_ramp(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        (queue, color): (usize, u8),
+    ) -> u64 {
+        let mut outlet = core.outlets[usize::from(color)];
+        if outlet == Outlet::Unknown {
+            outlet = self.known_outlet(plan, core, pe, color, queue);
+        }
         match outlet {
+            Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => 0,
+            Outlet::Pipe(id) => {
+                self.pipes[id as usize].want();
+                NEVER
+            }
             Outlet::Channel(id) => self.channels[id as usize].free_from(),
             Outlet::Routers | Outlet::Unknown => {
                 let router = self.routers[pe as usize].as_deref();

@@ -68,6 +68,10 @@ impl Code for Programs {
         }
     }
 
+    fn is_quick(&self, op: &VectorState) -> bool {
+        op.is_quick()
+    }
+
     fn is_done(&self, op: &VectorState) -> bool {
         op.is_done()
     }

@@ -39,7 +39,7 @@ fn mark(word: Slot, mask: u32) -> u32 {
 
 impl Sight {
     /// Whether each input that an operation needs has a word, and the output a place.
-    fn serves(self, needs: Needs) -> bool {
+    pub(super) fn serves(self, needs: Needs) -> bool {
         needs.inputs & !self.words | needs.output & self.full == 0
     }
 }
@@ -88,6 +88,7 @@ impl<C: Code> Core<C> {
             Main::Ready { from, .. } => *from <= t,
             Main::Counting { .. } => true,
             Main::Launch(op) => self.threads.is_free(op.microthread),
+            Main::Vector(op) if op.until > t => false,
             Main::Vector(op) => {
                 if op.is_plain() && self.sight.controls & op.needs.inputs == 0 {
                     return self.sight.serves(op.needs).then_some(Readiness::Element);
@@ -176,6 +177,13 @@ impl<C: Code> Region<C> {
         core.acted.acted = true;
         self.count(core, id, t, 1);
         let Some(mut op) = core.threads.take(id) else { return Ok(()) };
+        if op.flows && ready == Readiness::Element {
+            let flowed = self.chunk(plan, code, core, pe, t, &mut op);
+            if !matches!(flowed, Ok(false)) {
+                core.threads.put(op);
+                return flowed.map(|_| ());
+            }
+        }
         let result = match ready {
             Readiness::Fifo { .. } => self.end_thread(plan, code, core, pe, t, &mut op, false),
             Readiness::Element | Readiness::Control | Readiness::Fault | Readiness::No => {
@@ -208,6 +216,13 @@ impl<C: Code> Region<C> {
         if let Readiness::Fifo { complete } = ready {
             let end = End { whole: false, complete };
             return self.end_main(plan, code, core, pe, t, op, end);
+        }
+        if op.flows
+            && ready == Readiness::Element
+            && self.chunk(plan, code, core, pe, t, &mut op)?
+        {
+            core.main = Main::Vector(op);
+            return Ok(());
         }
         if self.element(plan, program, code, core, pe, t, &mut op, ready)? {
             self.end_main(plan, code, core, pe, t, op, End::WHOLE)

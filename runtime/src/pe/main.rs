@@ -126,6 +126,9 @@ impl<C: Code> Region<C> {
                 let router = self.routers[pe as usize].as_deref();
                 run_segment(plan, program, code, core, router, (next, t));
                 let total = core.segment.cycles.max(1);
+                if let Some(last) = core.threads.delay(total.into()) {
+                    self.wakes.core(pe, last);
+                }
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
                 self.count_slot(plan, program, code, core, pe, t)
@@ -252,7 +255,7 @@ impl<C: Code> Region<C> {
         let task = core.task;
         let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };
         let code_op = code.begin(core.at, &mut core.state, start);
-        let op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
+        let mut op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
                 return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
@@ -260,7 +263,7 @@ impl<C: Code> Region<C> {
             core.main = Main::Launch(op);
             return Ok(());
         }
-        self.claim(plan, core, &op)?;
+        self.claim(plan, code, core, (pe, t), &mut op)?;
         if code.is_done(&op.code) {
             self.end_main(plan, code, core, pe, t, op, End::WHOLE)
         } else {
@@ -270,13 +273,24 @@ impl<C: Code> Region<C> {
     }
 
     /// An operation takes its queues; what commands routers on its way goes through all of them.
-    fn claim(&mut self, plan: &Plan, core: &mut Core<C>, op: &Op<C::Op>) -> Result<(), Fault> {
+    fn claim(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        core: &mut Core<C>,
+        (pe, t): (u32, u64),
+        op: &mut Op<C::Op>,
+    ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
             let outlet = &mut core.outlets[usize::from(output.color)];
             let old = std::mem::replace(outlet, Outlet::Routers);
             self.cut_later(plan, old);
         }
-        core.claim(op)
+        core.claim(op)?;
+        if self.flow {
+            self.start_flow(plan, code, core, (pe, t), op);
+        }
+        Ok(())
     }
 
     /// An asynchronous operation takes its microthread.
@@ -289,7 +303,7 @@ impl<C: Code> Region<C> {
         t: u64,
         mut op: Box<Op<C::Op>>,
     ) -> Result<(), Fault> {
-        self.claim(plan, core, &op)?;
+        self.claim(plan, code, core, (pe, t), &mut op)?;
         let ended = code.is_done(&op.code);
         if ended {
             self.end_thread(plan, code, core, pe, t, &mut op, true)?;
@@ -347,6 +361,7 @@ impl<C: Code> Region<C> {
         microthread: Option<u8>,
     ) -> Result<(), Fault> {
         op.ended = true;
+        self.end_flow(core, pe, t, op);
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None };
         code.finish(core.at, &mut core.state, &mut op.code, whole).map_err(fault)?;

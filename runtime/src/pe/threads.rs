@@ -6,6 +6,7 @@
 
 use dflow_ir::inst::Priority;
 
+use super::core::bits;
 use super::op::{Needs, Op};
 
 /// The microthreads.
@@ -18,6 +19,8 @@ pub(crate) struct Threads<O> {
     classes: [u64; 3],
     /// Those whose needs say all.
     plain: u64,
+    /// Those in a chunk.
+    busy: u64,
 }
 
 /// Most microthreads that a target may have.
@@ -25,7 +28,13 @@ pub(crate) const COUNT: usize = 8;
 
 impl<O> Default for Threads<O> {
     fn default() -> Threads<O> {
-        Threads { ops: Vec::new(), needs: [Needs::default(); COUNT], classes: [0; 3], plain: 0 }
+        Threads {
+            ops: Vec::new(),
+            needs: [Needs::default(); COUNT],
+            classes: [0; 3],
+            plain: 0,
+            busy: 0,
+        }
     }
 }
 
@@ -47,7 +56,7 @@ impl<O> Threads<O> {
 
     /// Those of a class, as bits.
     pub(crate) fn class(&self, class: Priority) -> u64 {
-        self.classes[class as usize]
+        self.classes[class as usize] & !self.busy
     }
 
     /// What one needs, and whether that is all.
@@ -83,7 +92,33 @@ impl<O> Threads<O> {
             self.note(&op);
         }
         let id = usize::from(op.microthread);
+        self.busy |= u64::from(op.until != 0) << id;
         self.ops[id] = Some(op);
+    }
+
+    /// Those whose chunks are over in cycle `t`, as bits.
+    pub(crate) fn end_chunks(&mut self, t: u64) -> u64 {
+        let mut over = 0;
+        for id in bits(self.busy) {
+            if let Some(op) = self.ops[id].as_mut().filter(|op| op.until <= t) {
+                op.until = 0;
+                over |= 1 << id;
+            }
+        }
+        self.busy &= !over;
+        over
+    }
+
+    /// Chunks of those below a priority end so many cycles later; when the last of them does.
+    pub(crate) fn delay(&mut self, cycles: u64) -> Option<u64> {
+        let mut last = None;
+        for id in bits(self.busy) {
+            if let Some(op) = &mut self.ops[id] {
+                op.until += cycles;
+                last = last.max(Some(op.until));
+            }
+        }
+        last
     }
 
     /// Changes the priority of those that read a queue.

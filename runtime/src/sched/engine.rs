@@ -42,10 +42,13 @@ impl<C: Code> Engine<C> {
     pub(crate) fn new(plan: Plan, code: C, config: &Config) -> Engine<C> {
         let wakes = match config.engine {
             EngineKind::Step => |_| Wakes::always(),
-            EngineKind::Exact => Wakes::wheel,
+            EngineKind::Exact | EngineKind::Flow => Wakes::wheel,
         };
         let mut regions: Vec<Region<C>> =
             (0..plan.regions()).map(|id| Region::new(&plan, id, wakes)).collect();
+        for region in &mut regions {
+            region.flow = config.engine == EngineKind::Flow;
+        }
         for (number, &program) in plan.program_of.iter().enumerate() {
             let program = plan.programs.get(usize::from(program));
             if program.is_some_and(|it| it.starts || !it.config.is_empty()) {
@@ -74,7 +77,7 @@ impl<C: Code> Engine<C> {
         let (width, height) = (width.max(1), height.max(1));
         let side = u32::from(config.region);
         match config.engine {
-            EngineKind::Step => (width, height),
+            EngineKind::Step | EngineKind::Flow => (width, height),
             EngineKind::Exact if side != 0 => (side.min(width), side.min(height)),
             EngineKind::Exact => {
                 let threads = config.threads_used(width as u16, height as u16) as u32;
@@ -195,12 +198,15 @@ impl<C: Code> Engine<C> {
         }
         let quiet = match self.kind {
             EngineKind::Step => step::run(&run, &mut self.regions[0], self.frontier),
-            EngineKind::Exact => {
+            EngineKind::Exact | EngineKind::Flow => {
                 exact::run(&run, &mut self.regions, self.threads);
                 let next = |region: &Region<C>| region.wakes.next();
                 let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
                 for region in &mut self.regions {
                     region.cut_all(&self.plan, next(region), run.stop());
+                    if quiet {
+                        region.settle_pipes(&self.plan, &self.code);
+                    }
                 }
                 quiet
             }

@@ -15,6 +15,7 @@ use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Channel;
+use crate::fabric::pipe::Pipe;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
@@ -54,9 +55,13 @@ pub(crate) struct Region<C: Code> {
     pub(crate) bytes: u64,
     /// What the host watches of its streams.
     pub(crate) watch: Watch,
+    /// Streams move in stretches.
+    pub(crate) flow: bool,
     /// Ways that are one buffer, the numbers of those that are not used, and those that are to be
     /// cut when the cycle is over, with their routers.
     pub(crate) channels: Vec<Channel>,
+    /// Likewise in the `flow` engine.
+    pub(crate) pipes: Vec<Pipe>,
     pub(crate) unused: Vec<u32>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
     /// Channels that end at each PE, if there are any.
@@ -165,6 +170,8 @@ impl<C: Code> Region<C> {
             bytes: 0,
             watch: Watch::default(),
             channels: Vec::new(),
+            pipes: Vec::new(),
+            flow: false,
             unused: Vec::new(),
             cuts: Vec::new(),
             incoming,

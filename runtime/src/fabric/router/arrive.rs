@@ -2,7 +2,7 @@
 
 use super::{Candidate, RAMP};
 use crate::fabric::channel::Route;
-use crate::fabric::ring::NEVER;
+use crate::fabric::ring::{NEVER, Slot};
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -14,9 +14,7 @@ impl<C: Code> Region<C> {
         let (mut later, mut more) = (NEVER, false);
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at];
-            let channel = &self.channels[id as usize];
-            let Some(arrival) = channel.arrival() else { continue };
-            let route = channel.route();
+            let Some((arrival, route)) = self.head_of(id) else { continue };
             let place = if arrival > t { arrival } else { self.place_from(plan, code, &route, t) };
             if place > t {
                 later = later.min(place);
@@ -40,6 +38,23 @@ impl<C: Code> Region<C> {
 
     fn incoming_at(&self, pe: u32) -> &[u32] {
         self.incoming.as_ref().map_or(&[], |incoming| &incoming[pe as usize])
+    }
+
+    /// When the first word of a channel comes, and its way. Words of a pipe that an operation
+    /// takes by chunks do not come down one by one.
+    fn head_of(&self, id: u32) -> Option<(u64, Route)> {
+        if !self.flow {
+            let channel = &self.channels[id as usize];
+            return channel.arrival().map(|arrival| (arrival, channel.route()));
+        }
+        let pipe = &self.pipes[id as usize];
+        let route = pipe.route();
+        let core = self.cores[route.dest as usize].as_deref();
+        let flows = core.is_some_and(|core| {
+            route.queue.is_some_and(|queue| core.flowing_in >> queue & 1 != 0)
+                && core.bound.are_planned()
+        });
+        pipe.arrival().filter(|_| !flows).map(|arrival| (arrival, route))
     }
 
     /// From which cycle the queue at the end of a channel has a place.
@@ -71,9 +86,8 @@ impl<C: Code> Region<C> {
     ) {
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at];
-            let channel = &self.channels[id as usize];
-            let (arrival, route) = (channel.arrival(), channel.route());
-            let Some(stamp) = arrival.filter(|&arrival| arrival <= t) else { continue };
+            let head = self.head_of(id).filter(|&(arrival, _)| arrival <= t);
+            let Some((stamp, route)) = head else { continue };
             let free = self.place_from(plan, code, &route, t);
             if free <= t {
                 let (color, port, outs) = (route.color, route.port, 1 << RAMP);
@@ -94,6 +108,9 @@ impl<C: Code> Region<C> {
 
     /// The first word of a channel goes down the ramp; when the next one comes.
     pub(super) fn leave(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
+        if self.flow {
+            return self.leave_pipe(plan, code, pe, t, id);
+        }
         let channel = &mut self.channels[id as usize];
         let route = channel.route();
         let (mut word, credit) = channel.pop(&plan.timing, t);
@@ -109,11 +126,30 @@ impl<C: Code> Region<C> {
         next
     }
 
+    /// The first word of a pipe goes down the ramp; when the next one comes.
+    fn leave_pipe(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
+        let pipe = &mut self.pipes[id as usize];
+        let route = pipe.route();
+        let payload = pipe.front(1).0.first().copied().unwrap_or_default();
+        let credit = pipe.take(1);
+        let next = pipe.arrival().unwrap_or(NEVER);
+        self.stats.hops += u64::from(route.hops);
+        if let Some(credit) = credit {
+            self.wakes.core(route.source, t + credit);
+        }
+        let stamp = t + plan.timing.ramp_down;
+        let word = Slot { stamp, payload, color: route.color, ..Slot::default() };
+        if let Some(queue) = self.end_of(plan, &route, t) {
+            self.deliver(plan, code, pe, queue, word);
+        }
+        next
+    }
+
     /// Looks again when the next words of channels come.
     pub(super) fn rearm_arrivals(&mut self, pe: u32, t: u64, any_moved: bool) {
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at];
-            let Some(arrival) = self.channels[id as usize].arrival() else { continue };
+            let Some((arrival, _)) = self.head_of(id) else { continue };
             if arrival > t {
                 self.wakes.router(pe, arrival);
             } else if any_moved {
