@@ -8,12 +8,11 @@
 
 mod host;
 
-use std::collections::HashMap;
-
 use dflow_ir::mesh::Coord;
 use dflow_ir::program::Profile;
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use self::host::host_program;
 use crate::dialect;
@@ -23,7 +22,7 @@ use crate::plan::{Plan, PlanExport, ProgramIdx, TileUse};
 use crate::resolve::{DeclKind, nearest};
 use crate::sema::ops;
 use crate::sema::program::ProgramCx;
-use crate::sema::types::{Repr, Type};
+use crate::sema::types::{Repr, Type, TypeId};
 use crate::sema::value::{Data, ModuleId, Node, Provenance, Scalar, Value};
 use crate::sema::{BodyKind, R, Sema, TraceStep};
 use crate::session::Session;
@@ -48,7 +47,7 @@ pub(crate) struct LayoutState {
     pub(crate) current_owner: u32,
     owners: u32,
     templates: Vec<Template>,
-    by_key: HashMap<TemplateKey, Vec<usize>>,
+    by_key: FxHashMap<TemplateKey, Vec<usize>>,
     programs: Vec<typed::Program>,
     /// Ids of export names, in order of first mention, and their declarations.
     pub(crate) exports: IndexMap<String, Option<PlanExport>>,
@@ -88,8 +87,16 @@ pub(crate) struct Code {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct TemplateKey {
     code: Code,
-    /// The params without their leaves.
-    shape: String,
+    shape: Shape,
+}
+
+/// Params without their leaves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Shape {
+    /// Types of the params and of their parts, depth first; how many parts a struct has follows from its type.
+    types: Vec<TypeId>,
+    /// What is no leaf, as text.
+    rest: String,
 }
 
 /// A program with the conditions under which further PEs may use it.
@@ -239,7 +246,7 @@ pub(crate) fn place_tile(
     span: Span,
 ) -> R<()> {
     let mut leaves = vec![Scalar::Int(i128::from(at.x)), Scalar::Int(i128::from(at.y))];
-    let mut shape = String::new();
+    let mut shape = Shape::default();
     if let Some(params) = &params {
         flatten(sema, params, &mut leaves, &mut shape);
     }
@@ -267,26 +274,19 @@ pub(crate) fn place_tile(
 }
 
 /// Splits params into leaves and the rest.
-fn flatten(sema: &Sema<'_, '_>, value: &Value, leaves: &mut Vec<Scalar>, shape: &mut String) {
+fn flatten(sema: &Sema<'_, '_>, value: &Value, leaves: &mut Vec<Scalar>, shape: &mut Shape) {
     use std::fmt::Write as _;
+    shape.types.push(value.ty);
     match &value.data {
         Data::Int(int) if is_leaf(sema, value) => leaves.push(Scalar::Int(*int)),
         Data::Float(float) => leaves.push(Scalar::Float(*float)),
         Data::Fields(fields) => {
-            let _ = write!(shape, "{:?}(", value.ty);
-            for field in fields.iter() {
-                flatten(sema, field, leaves, shape);
-                shape.push(',');
-            }
-            shape.push(')');
-            return;
+            fields.iter().for_each(|field| flatten(sema, field, leaves, shape));
         }
         data => {
-            let _ = write!(shape, "{:?}={data:?}", value.ty);
-            return;
+            let _ = write!(shape.rest, "{data:?},");
         }
     }
-    let _ = write!(shape, "{:?}", value.ty);
 }
 
 /// Whether a scalar may differ between PEs of one program: numbers and bools. Ids, colors and
@@ -311,17 +311,21 @@ fn marked(sema: &Sema<'_, '_>, value: &Value, next: &mut u32) -> Value {
     }
 }
 
-/// A template whose guards hold for these leaves, and its slots there.
+/// A template whose guards hold for these leaves, and its slots there. At most one does (the analysis of
+/// another PE with these leaves would have taken its way), so the one that held last is tried first:
+/// neighbours are alike.
 fn fitting(
-    sema: &Sema<'_, '_>,
+    sema: &mut Sema<'_, '_>,
     key: &TemplateKey,
     leaves: &[Scalar],
 ) -> Option<(Result<ProgramIdx, Reported>, Vec<u64>)> {
     let candidates = sema.layout.by_key.get(key)?;
-    candidates.iter().find_map(|&at| {
-        let slots = slots_of(sema, at, leaves)?;
-        Some((sema.layout.templates[at].program, slots))
-    })
+    let tried = candidates.iter().map(|&at| slots_of(sema, at, leaves));
+    let (at, slots) = tried.enumerate().find_map(|(at, slots)| Some((at, slots?)))?;
+    let candidates = sema.layout.by_key.get_mut(key)?;
+    candidates[..=at].rotate_right(1);
+    let template = candidates[0];
+    Some((sema.layout.templates[template].program, slots))
 }
 
 /// Slot values of a template for these leaves, if its guards hold and all slots have values.

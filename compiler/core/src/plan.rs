@@ -7,6 +7,7 @@ use dflow_ir::image::{ExportKind, HostStream, MemcpyInfo};
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Rect};
 use dflow_syntax::Span;
 use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
 
 /// The layout's requests.
 #[derive(Clone, Debug, Default)]
@@ -18,13 +19,13 @@ pub(crate) struct Plan {
     /// Code of each PE (row-major), if set.
     pub tiles: Vec<Option<TileUse>>,
     /// Distinct (program, place) pairs.
-    pub tile_uses: IndexSet<(ProgramIdx, Span)>,
+    pub tile_uses: IndexSet<(ProgramIdx, Span), FxBuildHasher>,
     /// Slot values, per program: filled in the order in which PEs were given the program.
     pub slots: Vec<Vec<u64>>,
     /// Color configurations: PE index and use.
     pub colors: Vec<(u32, ColorUse)>,
     /// Distinct configurations with their place.
-    pub color_uses: IndexSet<(Color, ColorConfig, Span)>,
+    pub color_uses: IndexSet<(Color, ColorConfig, Span), FxBuildHasher>,
     /// Declared exports; the index is the id.
     pub exports: Vec<PlanExport>,
     /// Values of the layout's params, for reports.

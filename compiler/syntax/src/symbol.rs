@@ -1,7 +1,8 @@
 //! Identifiers as numbers, so that comparing names compares integers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 /// An interned identifier. Only the [`Interner`] that made it can spell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -10,7 +11,7 @@ pub struct Symbol(pub u32);
 /// The identifiers of one compilation. Symbols are numbered in order of first use.
 #[derive(Clone, Debug, Default)]
 pub struct Interner {
-    by_text: HashMap<Arc<str>, Symbol>,
+    by_text: FxHashMap<Arc<str>, Symbol>,
     texts: Vec<Arc<str>>,
 }
 

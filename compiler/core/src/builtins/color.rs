@@ -42,8 +42,15 @@ fn color_and_config(
 ) -> R<(Color, ColorConfig)> {
     let (value, span) = sema.arg_value(color, None)?;
     let color = color_value(sema, &value, span)?;
-    let config = config_of(sema, config)?;
-    Ok((color, config))
+    let reads = match sema.known_config(config) {
+        Ok(known) => return Ok((color, known)),
+        Err(reads) => reads,
+    };
+    let read = config_of(sema, config)?;
+    if let Some(reads) = reads {
+        sema.keep_config(config, reads, read.clone());
+    }
+    Ok((color, read))
 }
 
 fn config_of(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<ColorConfig> {

@@ -14,8 +14,9 @@ use super::ops;
 use super::place::Place;
 use super::types::{Type, TypeId};
 use super::value::{Arg, Data, Node, Scalar, Value};
-use super::{Operand, R, Sema};
+use super::{Cell, Operand, R, Sema};
 use crate::builtins;
+use crate::resolve::Res;
 use crate::typed::{Expr, ExprKind};
 
 impl Sema<'_, '_> {
@@ -26,6 +27,11 @@ impl Sema<'_, '_> {
         let span = file.file.expr_span(id);
         self.step(span)?;
         let wanted = self.wanted.take();
+        if let Res::Local(slot) = file.res(id)
+            && let Cell::Const(value) = &self.frame().slots[slot as usize]
+        {
+            return Ok(Operand::Const(value.clone()));
+        }
         match file.file.expr(id) {
             Ast::Error => Err(self.poisoned()),
             Ast::Int(value) => self.int_literal(*value, span),

@@ -19,6 +19,7 @@ mod expr;
 mod func;
 mod index;
 mod jump;
+mod known;
 mod literal;
 mod loops;
 mod materialize;
@@ -84,6 +85,8 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) pending: FxHashMap<(u32, u32, u32), TypeId>,
     /// Builtins by name, as far as they were asked for.
     pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
+    /// Configurations of colors that were read before.
+    pub(crate) configs: known::Known<dflow_ir::mesh::ColorConfig>,
 }
 
 /// Steps that a report shows.
@@ -246,6 +249,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             busy: Vec::new(),
             pending: FxHashMap::default(),
             builtins: FxHashMap::default(),
+            configs: known::Known::default(),
         }
     }
 
