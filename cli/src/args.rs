@@ -202,6 +202,7 @@ pub(crate) struct MachineArgs {
     #[arg(long)]
     pub(crate) account: bool,
     /// End the run when the mesh or the host block needs more memory than this (K, M, G: powers of 1024)
+    /// [default: nine tenths of what is available]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_memory: Option<u64>,
     /// End the run after so many seconds

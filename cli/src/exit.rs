@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Trap,
     /// A limit ended the run.
     Limit,
+    /// A fault of ours.
+    Internal,
     /// Ctrl-C.
     Interrupted,
 }
@@ -24,7 +26,7 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Success => 0,
-            Exit::Program => 1,
+            Exit::Program | Exit::Internal => 1,
             Exit::Usage => 2,
             Exit::Trap => 3,
             Exit::Limit => 4,
@@ -40,6 +42,7 @@ impl Exit {
             Exit::Usage => "usage",
             Exit::Trap => "trap",
             Exit::Limit => "limit",
+            Exit::Internal => "internal-error",
             Exit::Interrupted => "interrupted",
         }
     }

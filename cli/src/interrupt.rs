@@ -16,6 +16,8 @@ const ONE_PRESS: Duration = Duration::from_millis(200);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     flag: Arc<AtomicBool>,
+    /// Somebody looks at the flag: until then a press ends the process at once.
+    heard: Arc<AtomicBool>,
     first: Arc<Mutex<Option<Instant>>>,
     files: Arc<Mutex<Vec<PathBuf>>>,
 }
@@ -37,20 +39,29 @@ impl Interrupt {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let since = *first.get_or_insert_with(Instant::now);
         self.flag.store(true, Ordering::SeqCst);
-        if since.elapsed() < ONE_PRESS {
+        let heard = self.heard.load(Ordering::SeqCst);
+        if heard && since.elapsed() < ONE_PRESS {
             return;
         }
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for file in files.iter() {
             let _ = std::fs::remove_file(file);
         }
-        term::complain("dflowc: interrupted twice; ended at once");
+        term::complain(match heard {
+            true => "dflowc: interrupted twice; ended at once",
+            false => "dflowc: interrupted; nothing was written",
+        });
         std::process::exit(i32::from(Exit::Interrupted.code()));
     }
 
     /// The flag, for those who look at it while they work.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.flag)
+    }
+
+    /// From now on the flag is looked at: the first press ends the work that does so cleanly.
+    pub(crate) fn listen(&self) {
+        self.heard.store(true, Ordering::SeqCst);
     }
 
     /// Whether Ctrl-C was pressed.

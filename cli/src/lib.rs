@@ -20,6 +20,7 @@ mod interrupt;
 pub mod layout;
 mod library;
 mod machine;
+mod memory;
 mod near;
 mod process;
 mod progress;

@@ -6,6 +6,7 @@ use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_runtime::config::{Config, Limit, Limits};
+use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 
 use crate::account::Told;
@@ -13,12 +14,10 @@ use crate::args::MachineArgs;
 use crate::data::{Input, Outputs};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::memory;
 use crate::progress::Line;
-use crate::report::Report;
+use crate::report::{Report, group};
 use crate::term::{self, Reader};
-
-/// Bytes of mesh state that a run may take unless the command line says otherwise.
-const MAX_MEMORY: u64 = 32 << 30;
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -153,7 +152,7 @@ pub(crate) fn run<'a>(
     let start = Instant::now();
     let limits = Limits {
         cycle: args.max_cycles.unwrap_or(u64::MAX),
-        memory: args.max_memory.unwrap_or(MAX_MEMORY),
+        memory: args.max_memory.unwrap_or_else(memory::default_limit),
         deadline: args.timeout.map(|seconds| start + Duration::from_secs_f64(seconds)),
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
@@ -177,9 +176,16 @@ pub(crate) fn run<'a>(
         Err(RunError::Load(error)) => {
             Ended { exit: Exit::Program, message: error.to_string(), report: None, account: None }
         }
-        Err(RunError::Run(failure, odd)) => {
-            let account = Some(Told::odd(&odd, &image.files));
-            Ended { account, ..failed(image, &failure) }
+        Err(RunError::Run(failure, after)) => {
+            let account = Some(Told::odd(&after.odd, &image.files));
+            let ended = failed(image, &failure);
+            let message = match (&*failure, &after.doing) {
+                (host::Failure::Limit(limit), Some(doing)) => {
+                    limit_text(image, args, &limits, *limit, doing)
+                }
+                _ => ended.message,
+            };
+            Ended { account, message, ..ended }
         }
     };
     Ok((ended, env))
@@ -206,12 +212,53 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
         host::Failure::Deadlock(deadlock) => {
             (Exit::Trap, format!("deadlock: {}", deadlock.text(&image.files)))
         }
+        host::Failure::Broken(_) => (Exit::Internal, failure.to_string()),
         host::Failure::Limit(Limit::Interrupted) => (Exit::Interrupted, "interrupted".into()),
         host::Failure::Limit(limit @ (Limit::Cycles | Limit::Memory | Limit::Time)) => {
             (Exit::Limit, limit.to_string())
         }
     };
     Ended { exit, message, report: None, account: None }
+}
+
+/// Which limit ended a run, what raises it, and what was going on.
+fn limit_text(
+    image: &Image,
+    args: &MachineArgs,
+    limits: &Limits,
+    limit: Limit,
+    doing: &Doing,
+) -> String {
+    let cycle = group(doing.cycle);
+    let what = match (limit, args.max_cycles) {
+        (Limit::Cycles, Some(cycles)) => {
+            format!("the cycle limit of {} was reached (--max-cycles)", group(cycles))
+        }
+        (Limit::Cycles, None) => format!(
+            "the cycle limit of {cycle} was reached, which holds where the host block waits for nothing; \
+             --max-cycles sets another one"
+        ),
+        (Limit::Memory, _) if doing.bytes <= limits.memory => format!(
+            "the memory limit was reached at cycle {cycle}: the host holds more than {} (--max-memory)",
+            memory::size(limits.memory)
+        ),
+        (Limit::Memory, _) => {
+            let (need, may) = (memory::size(doing.bytes), memory::size(limits.memory));
+            let which = match args.max_memory {
+                Some(_) => "--max-memory",
+                None => "nine tenths of what is available here; --max-memory sets another limit",
+            };
+            format!(
+                "the memory limit was reached at cycle {cycle}: the state of {} PEs takes about {need} \
+                 and may take {may} ({which})",
+                group(doing.touched)
+            )
+        }
+        (Limit::Time, _) => format!("the time limit was reached at cycle {cycle} (--timeout)"),
+        (Limit::Interrupted, _) => format!("interrupted at cycle {cycle}"),
+    };
+    let doing = doing.text(&image.files);
+    if doing.is_empty() { what } else { format!("{what}; at the end{doing}") }
 }
 
 /// `path:line:column: `, or nothing if the place is not known.

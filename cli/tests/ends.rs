@@ -144,14 +144,107 @@ fn the_host_block_can_trap_too() {
 #[test]
 fn limits_end_with_exit_code_four() {
     let endless = program("var x: u16 = 0; fn go() void { while (true) { x += 1; } }");
-    ends(&endless, &["--max-cycles", "20000"], 4, &["the cycle limit was reached"]);
-    ends(&endless, &["--max-cycles", "0"], 4, &["the cycle limit was reached"]);
-    ends(&endless, &["--timeout", "0.2"], 4, &["the time limit was reached"]);
+    let limit = "the cycle limit of 20,000 was reached (--max-cycles)";
+    let busy = "PE (0, 0) of `t` in `memcpy.on_command` p.dfl:5: computes";
+    ends(&endless, &["--max-cycles", "20000"], 4, &[limit, busy]);
+    ends(&endless, &["--max-cycles", "0"], 4, &["the cycle limit of 0 was reached"]);
+    let late = dflowc(&endless, &["--timeout", "0.2"]);
+    let said = String::from_utf8_lossy(&late.stderr).into_owned();
+    assert_eq!(late.status.code(), Some(4), "{said}");
+    assert!(said.contains("the time limit was reached at cycle"), "{said}");
     let short = host("@print(\"here\", .{});");
     ends(&short, &["--timeout", "0"], 4, &["the time limit was reached"]);
     ends(&short, &["--max-memory", "1"], 4, &["the memory limit was reached"]);
     let large = host("var z = @alloc(u64, 100000); @print(\"{}\", .{z[0]});");
     ends(&large, &["--max-memory", "1200000"], 4, &["beyond its limit"]);
+}
+
+/// A row of PEs with arrays, without memcpy; the code stands on line 3, the host block on line 6.
+fn row(width: u16, code: &str, routes: &str) -> String {
+    format!(
+        r#"const c = @get_color(3);
+tile t {{ param x: u16; const id = @get_local_task_id(9);
+  {code}
+  comptime {{ @bind_local_task(main, id); @activate(id); }} }}
+layout {{ @set_rectangle({width}, 1); for (@range(u16, {width})) |x| {{ @set_tile_code(x, 0, t, .{{ .x = x }}); {routes} }} }}
+host {{ }}
+"#
+    )
+}
+
+/// A run with one, and with three threads, must say the same.
+fn ends_with_threads(source: &str, args: &[&str], code: i32, wanted: &[&str]) {
+    ends(source, args, code, wanted);
+    ends(source, &[args, &["--threads", "3"]].concat(), code, wanted);
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_refused_before_it_is_touched() {
+    let large = row(64, "var a = @zeros([10000]u32); task main() void { a[1] = 1; }", "");
+    let wanted = ["the memory limit was reached at cycle 0", "64 PEs", "1.0 MiB (--max-memory)"];
+    ends_with_threads(&large, &["--max-memory", "1M"], 4, &wanted);
+    ends_with_threads(&large, &["--max-memory", "8M"], 0, &[]);
+}
+
+#[test]
+fn memory_that_grows_in_a_run_ends_it() {
+    // Each PE wakes the next one, and takes its memory only then.
+    let code = "var a = @zeros([8000]u32); \
+        const out = @get_dsd(fabout_dsd, .{ .extent = 1, .fabric_color = c, .output_queue = @get_output_queue(2) }); \
+        const in = @get_dsd(fabin_dsd, .{ .extent = 1, .fabric_color = c, .input_queue = @get_input_queue(2) }); \
+        task main() void { if (x == 0) { @mov32(out, 1); } } task come(w: u32) void { a[1] = w; }";
+    let source = row(
+        100,
+        code,
+        "@set_color_config(x, 0, c, .{ .routes = .{ \
+        .rx = .{ if (x == 0) RAMP else WEST }, .tx = .{ if (x == 0) EAST else RAMP } } });",
+    );
+    // Only the first PE starts by itself; the others are touched when words come.
+    let source = source.replace(
+        "@activate(id);",
+        "if (x == 0) @activate(id); if (x > 0) \
+        @bind_data_task(come, @get_data_task_id(c));",
+    );
+    let all = source.replace(
+        ".tx = .{ if (x == 0) EAST else RAMP }",
+        ".tx = if (x == 0) .{ EAST } else if (x == 99) .{ RAMP } else .{ RAMP, EAST }",
+    );
+    let limit = ["the memory limit was reached", "(--max-memory)"];
+    ends_with_threads(&all, &["--max-memory", "1M"], 4, &limit);
+    ends_with_threads(&all, &["--max-memory", "32M"], 0, &[]);
+}
+
+#[test]
+fn a_flood_that_nobody_reads_is_a_report() {
+    let code = "const out = @get_dsd(fabout_dsd, .{ .extent = 60000, .fabric_color = c, .output_queue = @get_output_queue(2) }); \
+        task main() void { if (x == 0) { while (true) { @mov32(out, 1); } } }";
+    let source = row(
+        3,
+        code,
+        "@set_color_config(x, 0, c, .{ .routes = .{ \
+        .rx = .{ if (x == 0) RAMP else WEST }, .tx = .{ if (x == 2) RAMP else EAST } } });",
+    );
+    let output = dflowc(&source, &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("waits for room to send on color 3"), "{said}");
+    ends_with_threads(&source, &[], 0, &[]);
+}
+
+#[test]
+fn a_mesh_that_never_rests_ends_at_the_limit_of_a_host_that_never_waits() {
+    let source = row(1, "var n: u16 = 0; task main() void { while (true) { n += 1; } }", "");
+    let wanted =
+        ["the cycle limit of 5,000 was reached", "PE (0, 0) of `t` in `main` p.dfl:3: computes"];
+    ends_with_threads(&source, &["--max-cycles", "5000"], 4, &wanted);
+}
+
+#[test]
+fn an_endless_input_is_refused() {
+    let reads = host("const v = @input(\"v\", u8); @print(\"{}\", .{v.len});");
+    let output = dflowc(&reads, &["--input", "v=/dev/zero:u8", "--max-memory", "1M"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("is no plain file and goes on beyond"), "{said}");
 }
 
 #[test]

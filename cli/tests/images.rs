@@ -214,7 +214,7 @@ fn a_timeout_is_a_limit() {
     for code in ["interpreter", "jit"] {
         let (exit, _, said) = run(&[&image, "--timeout", "0.2", "--code", code]);
         assert_eq!(exit, 4, "{said}");
-        assert_eq!(said, "dflowc: the time limit was reached\n");
+        assert_eq!(said, "dflowc: the time limit was reached at cycle 0 (--timeout)\n");
     }
 }
 
@@ -243,8 +243,31 @@ fn an_unwritable_place_is_known_before_the_run() {
 fn ctrl_c_ends_a_run_cleanly() {
     let place = Place::new();
     let image = place.image(LOOP);
+    interrupted(&[&image]);
+    assert_eq!(place.names(), ["program.dfi"]);
+}
+
+/// Likewise while the mesh runs, and (depending on when the signal comes) while the program is compiled.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_a_mesh_that_never_rests() {
+    let place = Place::new();
+    let source = "layout { @set_rectangle(40, 40); for (@range(u16, 40)) |x| { for (@range(u16, 40)) |y| { \
+        @set_tile_code(x, y, t, .{}); } } } tile t { const id = @get_local_task_id(9); task main() void { \
+        while (true) {} } comptime { @bind_local_task(main, id); @activate(id); } } host {}";
+    let source = place.file("p.dfl", source.as_bytes());
+    for engine in [&["--engine", "step"][..], &["--threads", "1"], &["--threads", "3"]] {
+        interrupted(&[&[&source[..]], engine].concat());
+    }
+    assert_eq!(place.names(), ["p.dfl"]);
+}
+
+/// Starts a run that does not end, interrupts it, and looks at how it ends.
+#[cfg(target_os = "linux")]
+fn interrupted(args: &[&str]) {
     let child = Command::new(env!("CARGO_BIN_EXE_dflowc"))
-        .args(["run", &image])
+        .arg("run")
+        .args(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -259,7 +282,6 @@ fn ctrl_c_ends_a_run_cleanly() {
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(said, "dflowc: interrupted; nothing was written\n");
-    assert_eq!(place.names(), ["program.dfi"]);
 }
 
 /// Waits until the process catches SIGINT, by what the system says about it.

@@ -55,6 +55,7 @@ pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure, odd: &st
             raise(py, "Deadlock", (format!("deadlock: {report}"), report))
         }
         Failure::Limit(limit) => raise(py, "LimitReached", (limit.to_string(),)),
+        Failure::Broken(_) => raise(py, "Error", (failure.to_string(),)),
     }
 }
 

@@ -125,7 +125,7 @@ impl Inner {
     fn note(&mut self, failure: &Failure) {
         match failure {
             Failure::Host { .. } | Failure::HostTrap(_) => {}
-            Failure::Trap(_) | Failure::Deadlock(_) | Failure::Limit(_) => {
+            Failure::Trap(_) | Failure::Deadlock(_) | Failure::Limit(_) | Failure::Broken(_) => {
                 let text = failure.to_string();
                 let first = text.lines().next().unwrap_or_default();
                 self.ended.get_or_insert_with(|| first.to_owned());

@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod config;
+pub mod doing;
 pub mod exec;
 pub mod host;
 pub mod jit;

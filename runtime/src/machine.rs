@@ -12,6 +12,7 @@ use dflow_ir::mesh::{Color, Coord, Port, Wavelet};
 
 use crate::account::Account;
 use crate::config::{Config, Limits};
+use crate::doing::Doing;
 use crate::load::{self, LoadError};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::exec::Programs;
@@ -179,6 +180,11 @@ impl<S> Machine<S> {
     /// Who waits for what, and which words stand where. Empty if nothing does.
     pub fn waiting(&self) -> Deadlock {
         self.engine.deadlock()
+    }
+
+    /// What it was doing when its last run ended.
+    pub fn doing(&self) -> Doing {
+        self.engine.doing()
     }
 
     /// What became of every word, and what was odd.

@@ -28,6 +28,8 @@ pub enum RunEnd {
     Deadlock(Box<Deadlock>),
     /// A limit ended the run.
     Limit(Limit),
+    /// The emulator itself failed; what it said. The machine cannot go on.
+    Broken(String),
 }
 
 /// A line that a PE has written to its console register.

@@ -191,27 +191,29 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
             record.end = End::Failed;
             record.message = error.to_string();
         }
-        Err(host::RunError::Run(failure, odd)) => {
+        Err(host::RunError::Run(failure, after)) => {
             record.notes =
-                odd.iter().map(|it| format!("warning: {}", it.line(&image.files))).collect();
+                after.odd.iter().map(|it| format!("warning: {}", it.line(&image.files))).collect();
             record.end = match &*failure {
                 Failure::Host { .. } | Failure::HostTrap(_) => End::Failed,
                 Failure::Trap(_) => End::Trap,
                 Failure::Deadlock(_) => End::Deadlock,
                 Failure::Limit(_) => End::Limit,
+                Failure::Broken(_) => End::Failed,
             };
             let loc = match &*failure {
                 Failure::Host { loc, error: _ } => *loc,
                 Failure::HostTrap(trap) => trap.loc,
                 Failure::Trap(trap) => trap.place(),
-                Failure::Deadlock(_) | Failure::Limit(_) => Loc::default(),
+                Failure::Deadlock(_) | Failure::Limit(_) | Failure::Broken(_) => Loc::default(),
             };
             let text = match &*failure {
                 Failure::Deadlock(deadlock) => deadlock.text(&image.files),
                 Failure::Host { .. }
                 | Failure::HostTrap(_)
                 | Failure::Trap(_)
-                | Failure::Limit(_) => failure.to_string(),
+                | Failure::Limit(_)
+                | Failure::Broken(_) => failure.to_string(),
             };
             record.message = format!("{}{text}", place(image, loc));
         }

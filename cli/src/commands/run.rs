@@ -11,6 +11,7 @@ use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::machine::{self, Ended, Env};
+use crate::memory;
 use crate::progress::Line;
 use crate::source::{Root, Runnable};
 use crate::term;
@@ -21,6 +22,7 @@ use crate::term;
 /// Wrong use, inputs that cannot be read, or outputs that cannot be written.
 pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let root = Root::find(&args.file)?;
+    let interrupt = Interrupt::install()?;
     let json = args.compile.json;
     let (image, diagnostics) = match root.open()? {
         Runnable::Image(image) => {
@@ -52,8 +54,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
         )));
     };
     let outputs = Outputs::new(&args.outputs)?;
-    let inputs = args.inputs.iter().map(Input::read).collect::<Result<Vec<_>, _>>()?;
-    let interrupt = Interrupt::install()?;
+    let limit = args.machine.max_memory.unwrap_or_else(memory::default_limit);
+    let inputs = args.inputs.iter().map(|input| Input::read(input, limit));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    interrupt.listen();
     let line = Line::new(json, args.machine.max_cycles);
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
     let (ended, env) = machine::run(&image, host, &args.machine, env, &interrupt, &line)?;
@@ -94,7 +98,7 @@ fn finish(ended: &Ended, env: &Env<'_>, interrupt: &Interrupt) -> Result<Exit, F
             Ok(Exit::Success)
         }
         Exit::Interrupted => Err(Failure::interrupted()),
-        Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit => {
+        Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit | Exit::Internal => {
             if !env.is_json() {
                 term::complain(&format!("dflowc: {}", ended.message));
             }

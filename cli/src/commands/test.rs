@@ -56,13 +56,14 @@ impl Verdict {
 /// The source cannot be found, or the user gave up.
 pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let root = Root::find(&args.file)?;
+    let interrupt = Interrupt::install()?;
     let mut options = options(&args.compile);
     options.tests = true;
     let json = args.compile.json;
     let compiled = compile(root, options, json);
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
     check_settings(image, &args.compile.settings)?;
-    let interrupt = Interrupt::install()?;
+    interrupt.listen();
     let line = Line::new(json, args.machine.max_cycles);
     let wanted = args.filter.as_deref().unwrap_or_default();
     let mut verdicts = Vec::new();

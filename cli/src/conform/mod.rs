@@ -74,6 +74,7 @@ pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("no command script below {folder} is asked for")));
     }
     let interrupt = Interrupt::install()?;
+    interrupt.listen();
     let scratch = tempfile::Builder::new().prefix("dflow-conform-").tempdir();
     let scratch = scratch
         .map_err(|error| Failure::program(format!("no scratch folder can be made: {error}")))?;

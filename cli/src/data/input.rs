@@ -7,9 +7,7 @@ use dflow_ir::ty::Ty;
 
 use super::{Binding, Dtype, npy};
 use crate::exit::Failure;
-
-/// Inputs larger than this are refused rather than swapped to death.
-const MAX_BYTES: u64 = 64 << 30;
+use crate::memory;
 
 /// The values of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +22,13 @@ impl Input {
     /// Reads the file of a binding.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, or is not of the type that the command line says.
-    pub(crate) fn read(binding: &Binding) -> Result<Input, Failure> {
+    /// The file cannot be read, is damaged, has more than `limit` bytes, or is not of the type that the command
+    /// line says.
+    pub(crate) fn read(binding: &Binding, limit: u64) -> Result<Input, Failure> {
         let place = binding.path.display().to_string();
         let fail =
             |why: String| Failure::usage(format!("input `{}`: {place}: {why}", binding.name));
-        let bytes = read_file(&binding.path).map_err(&fail)?;
+        let bytes = read_file(&binding.path, limit).map_err(&fail)?;
         let (dtype, values) = if npy::is_npy(&bytes) {
             let header = npy::parse(&bytes).map_err(&fail)?;
             let mut values = bytes;
@@ -90,20 +89,28 @@ impl Input {
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, String> {
+/// Bytes of what is no plain file, at most: it may be endless.
+const MAX_STREAM: u64 = 1 << 30;
+
+fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let data = std::fs::metadata(path).map_err(|error| Input::reason(&error))?;
     if data.is_dir() {
         return Err("is a folder".into());
     }
-    if data.len() > MAX_BYTES {
-        return Err(format!("has {} bytes, more than {MAX_BYTES}", data.len()));
+    if data.len() > limit {
+        let (has, may) = (memory::size(data.len()), memory::size(limit));
+        return Err(format!("has {has}, more than the {may} that a run may take (--max-memory)"));
     }
     let file = std::fs::File::open(path).map_err(|error| Input::reason(&error))?;
     let mut bytes = Vec::new();
-    let limit = if data.is_file() { data.len().saturating_add(1) } else { MAX_BYTES };
+    let most = if data.is_file() { data.len() } else { limit.min(MAX_STREAM) };
     bytes
         .try_reserve(usize::try_from(data.len()).unwrap_or(usize::MAX))
         .map_err(|_| "does not fit into memory".to_owned())?;
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| Input::reason(&error))?;
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| Input::reason(&error))?;
+    if !data.is_file() && bytes.len() as u64 > most {
+        return Err(format!("is no plain file and goes on beyond {}", memory::size(most)));
+    }
     Ok(bytes)
 }

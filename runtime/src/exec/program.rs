@@ -11,6 +11,7 @@ use dflow_ir::dsd::DsrRef;
 use dflow_ir::func::{Block, Func, Inst};
 use dflow_ir::image::MemoryMap;
 use dflow_ir::inst::{FlagOp, InstData, Operand};
+use dflow_ir::loc::Loc;
 use dflow_ir::program::{FuncId, GlobalId, Profile, Program, SigId, SlotId, Symbol};
 use dflow_ir::suspend::{FuncSuspension, PointAt, Suspension};
 use dflow_ir::target::Target;
@@ -196,6 +197,18 @@ impl LoadedProgram {
     /// Layout and costs of a function.
     pub fn plan(&self, func: FuncId) -> &FuncPlan {
         &self.funcs[func]
+    }
+
+    /// Source place of a suspended frame, from its first word: that of the instruction, or of the last
+    /// one before the end of a block.
+    pub(crate) fn suspended_at(&self, word: u64) -> Option<Loc> {
+        let id = FuncId::from_u32((word >> 32) as u32);
+        let (func, plan) = (self.program.funcs.get(id)?, self.funcs.get(id)?);
+        let CodeAt { block, index } = *plan.places.get((word as u32).checked_sub(1)? as usize)?;
+        let insts = &func.blocks.get(block)?.insts;
+        let until = insts.get(..=index as usize).unwrap_or(insts);
+        let locs = until.iter().rev().map(|&inst| func.locs[inst]);
+        locs.into_iter().find(|loc| loc.line != 0)
     }
 
     /// Number of a call signature, to be compared with [`FuncPlan::signature`].

@@ -171,6 +171,11 @@ impl PeState {
         }
     }
 
+    /// Function and resume index of the innermost suspended frame, as the frame holds them.
+    pub(crate) fn suspended_word(&self) -> Option<u64> {
+        self.frames.get(self.top as usize).copied()
+    }
+
     /// Value of a local of the innermost suspended frame.
     pub fn suspended_local(&self, local: Local) -> Option<u64> {
         self.frames.get((self.top + FRAME_HEADER + local.as_u32()) as usize).copied()

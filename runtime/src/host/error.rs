@@ -267,6 +267,11 @@ pub enum Failure {
     /// A limit was reached.
     #[error("{0}")]
     Limit(Limit),
+    /// The emulator itself failed.
+    #[error(
+        "internal-error: the emulator itself failed: {0}; please report this with the program that shows it"
+    )]
+    Broken(String),
 }
 
 impl From<HostError> for Failure {

@@ -7,7 +7,8 @@ use dflow_ir::target::Target;
 use super::program::{HostOutcome, run_program};
 use super::{Failure, HostEnv, Session};
 use crate::account::{Account, Remark};
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limit, Limits};
+use crate::doing::Doing;
 use crate::exec::LoadedProgram;
 use crate::load::{self, LoadError};
 use crate::machine::{Machine, Running};
@@ -26,15 +27,24 @@ pub struct Run {
     pub account: Account,
 }
 
+/// What is known of a run that failed, beside why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aftermath {
+    /// What was odd before.
+    pub odd: Vec<Remark>,
+    /// What was going on when a limit was reached.
+    pub doing: Option<Doing>,
+}
+
 /// Why there is no [`Run`].
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The machine cannot be made.
     #[error("{0}")]
     Load(#[from] LoadError),
-    /// The run failed; what was odd before.
+    /// The run failed; what was odd before, and what was going on if something from outside ended it.
     #[error("{0}")]
-    Run(Box<Failure>, Vec<Remark>),
+    Run(Box<Failure>, Box<Aftermath>),
 }
 
 /// Runs `program`, the host block or a test block of `image`, on a machine of its own.
@@ -52,6 +62,9 @@ pub fn run_image(
     let host = LoadedProgram::host(program.clone(), Target::get(image.target));
     let host = host.with_memory_limit(limits.memory);
     let engine = load::compile(&host, config)?;
+    if let Some(limit @ (Limit::Interrupted | Limit::Time)) = limits.outside() {
+        return Err(RunError::Run(Box::new(Failure::Limit(limit)), Box::default()));
+    }
     let mut session = Session::new(machine, image, limits.clone());
     let outcome = run_program(&host, engine.as_ref(), &mut session, env);
     let outcome = outcome.map_err(|failure| failed(&session, failure))?;
@@ -70,5 +83,16 @@ pub fn run_image(
 
 /// A failure, with what was odd before it: that may be why.
 fn failed(session: &Session<Machine<Running>>, failure: Failure) -> RunError {
-    RunError::Run(Box::new(failure), session.mesh().account().remarks)
+    let (mesh, mut after) = (session.mesh(), Aftermath::default());
+    match failure {
+        // Its state cannot be trusted.
+        Failure::Broken(_) => {}
+        Failure::Limit(_) => {
+            after = Aftermath { odd: mesh.account().remarks, doing: Some(mesh.doing()) };
+        }
+        Failure::Host { .. } | Failure::HostTrap(_) | Failure::Trap(_) | Failure::Deadlock(_) => {
+            after.odd = mesh.account().remarks
+        }
+    }
+    RunError::Run(Box::new(failure), Box::new(after))
 }

@@ -22,6 +22,10 @@ use crate::outcome::{ConsoleLine, Deadlock, HostWait, RunEnd, StuckPlace, Wait};
 /// Cycles that a program has to come to rest after the host's last word.
 const SETTLE: u64 = 10_000;
 
+/// Cycles that a program has whose host never waits for anything, unless the limit is lower: a second or so of the
+/// machine. Without it a program that never rests would never end.
+const UNATTENDED: u64 = 1_000_000_000;
+
 /// A running machine and the host that talks to it.
 pub struct Session<M> {
     pub(super) mesh: M,
@@ -140,7 +144,7 @@ impl<M: Mesh> Session<M> {
     }
 
     /// Ends the conversation: what was requested is carried out, and commands that were sent are
-    /// executed; if nothing ever was, the mesh runs until nothing moves.
+    /// executed; if nothing ever was, the mesh runs until nothing moves, for 1,000,000,000 cycles at most.
     ///
     /// # Errors
     /// The run fails.
@@ -151,7 +155,8 @@ impl<M: Mesh> Session<M> {
         } else if !self.named.is_empty() {
             self.rest()
         } else if self.seen == 0 {
-            self.run(&[])
+            let cycle = self.limits.cycle.min(UNATTENDED);
+            self.run_within(&[], &Limits { cycle, ..self.limits.clone() })
         } else {
             Ok(())
         }
@@ -168,6 +173,7 @@ impl<M: Mesh> Session<M> {
             RunEnd::Limit(Limit::Cycles) => Ok(true),
             RunEnd::Limit(limit) => Err(Failure::Limit(limit)),
             RunEnd::Trap(trap) => Err(Failure::Trap(trap)),
+            RunEnd::Broken(what) => Err(Failure::Broken(what)),
             RunEnd::Reached { .. } | RunEnd::Idle { .. } | RunEnd::Deadlock(_) => Ok(false),
         }
     }
@@ -217,6 +223,7 @@ impl<M: Mesh> Session<M> {
             RunEnd::Trap(trap) => Err(Failure::Trap(trap)),
             RunEnd::Deadlock(deadlock) => Err(Failure::Deadlock(deadlock)),
             RunEnd::Limit(limit) => Err(Failure::Limit(limit)),
+            RunEnd::Broken(what) => Err(Failure::Broken(what)),
         }
     }
 

@@ -296,6 +296,7 @@ impl<M: Mesh> Session<M> {
                 RunEnd::Limit(Limit::Cycles) if end < self.limits.cycle => {}
                 RunEnd::Limit(limit) => return Err(Failure::Limit(limit)),
                 RunEnd::Trap(trap) => return Err(Failure::Trap(trap)),
+                RunEnd::Broken(what) => return Err(Failure::Broken(what)),
                 RunEnd::Reached { .. } | RunEnd::Idle { .. } => {}
             }
             slice = (2 * slice).min(PATIENCE);

@@ -1,5 +1,7 @@
 //! What the scheduler asks of whatever runs code.
 
+use dflow_ir::loc::Loc;
+
 use crate::exec::odd::Odd;
 use crate::exec::{CodeTrapKind, Entry, Registers, Segment, VectorStart};
 
@@ -74,6 +76,12 @@ pub(crate) trait Code: Sync {
         op: &mut Self::Op,
         complete: bool,
     ) -> Result<(), CodeTrapKind>;
+
+    /// Where suspended code stands, if that is known.
+    fn place(&self, pe: Pe, state: &Self::State) -> Option<Loc> {
+        let _ = (pe, state);
+        None
+    }
 
     /// Bytes of the PE's memory.
     fn read(&self, pe: Pe, state: &mut Self::State, address: u32, bytes: u32) -> Option<Vec<u8>>;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use dflow_ir::loc::Loc;
+
 use super::code::{Code, Element, Fifo, Pe};
 use crate::exec::odd::Odd;
 use crate::exec::{
@@ -111,6 +113,10 @@ impl Code for Programs {
         complete: bool,
     ) -> Result<(), CodeTrapKind> {
         op.finish(self.program(pe), state, complete).map(|_| ())
+    }
+
+    fn place(&self, pe: Pe, state: &PeState) -> Option<Loc> {
+        self.program(pe).suspended_at(state.suspended_word()?)
     }
 
     fn read(&self, pe: Pe, state: &mut PeState, address: u32, bytes: u32) -> Option<Vec<u8>> {

@@ -13,9 +13,10 @@ use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
 use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
-use super::{account, exact, report, step};
+use super::{account, doing, exact, report, step};
 use crate::account::Account;
 use crate::config::{Config, EngineKind, Limit, Limits};
+use crate::doing::Doing;
 use crate::fabric::router::Source;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
@@ -34,6 +35,8 @@ pub(crate) struct Engine<C: Code> {
     threads: usize,
     pub(crate) now: u64,
     frontier: u64,
+    /// What a fault of ours said that ended a run: nothing can be run any more.
+    broken: Option<String>,
 }
 
 impl<C: Code> Engine<C> {
@@ -69,7 +72,7 @@ impl<C: Code> Engine<C> {
         }
         let links = plan.links.iter().map(|_| Mutex::default()).collect();
         let (kind, threads) = (config.engine, config.threads);
-        Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0 }
+        Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0, broken: None }
     }
 
     /// Width and height of regions that a configuration asks for.
@@ -190,6 +193,9 @@ impl<C: Code> Engine<C> {
 
     /// Runs (see [`RunEnd`]).
     pub(crate) fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
+        if let Some(what) = &self.broken {
+            return RunEnd::Broken(what.clone());
+        }
         let run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
         if run.goals_reached().is_some() || trapped {
@@ -197,12 +203,16 @@ impl<C: Code> Engine<C> {
             return self.end(reached, None, self.frontier, true);
         }
         let quiet = match self.kind {
-            EngineKind::Step => step::run(&run, &mut self.regions[0], self.frontier),
+            EngineKind::Step => {
+                let (region, frontier) = (&mut self.regions[0], self.frontier);
+                run.guarded(|| step::run(&run, region, frontier)).unwrap_or(true)
+            }
             EngineKind::Exact | EngineKind::Flow => {
                 exact::run(&run, &mut self.regions, self.threads);
                 let next = |region: &Region<C>| region.wakes.next();
                 let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
-                for region in &mut self.regions {
+                let whole = self.regions.iter_mut().filter(|_| run.broken().is_none());
+                for region in whole {
                     region.cut_all(&self.plan, next(region), run.stop());
                     if quiet {
                         region.settle_pipes(&self.plan, &self.code);
@@ -211,7 +221,11 @@ impl<C: Code> Engine<C> {
                 quiet
             }
         };
-        let (reached, aborted, stop) = (run.goals_reached(), run.aborted(), run.stop());
+        if let Some(what) = run.broken() {
+            self.broken = Some(what.clone());
+            return RunEnd::Broken(what);
+        }
+        let (reached, aborted, stop) = (run.goals_reached(), run.limit(), run.stop());
         let limit = aborted.or((!quiet).then_some(Limit::Cycles));
         self.end(reached, limit, stop, goals.is_empty())
     }
@@ -261,6 +275,22 @@ impl<C: Code> Engine<C> {
     /// Why nothing moves, if nothing moves.
     pub(crate) fn deadlock(&self) -> Deadlock {
         report::deadlock(&self.plan, &self.code, &self.regions, self.now)
+    }
+
+    /// What the PEs are doing.
+    pub(crate) fn doing(&self) -> Doing {
+        Doing {
+            cycle: self.now,
+            touched: self.stats().touched,
+            bytes: self.bytes(),
+            busy: doing::busy(&self.plan, &self.code, &self.regions),
+            waiting: self.deadlock().waiters,
+        }
+    }
+
+    /// Bytes of state, estimated.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.regions.iter().map(|region| region.bytes).sum()
     }
 
     /// What became of every word, and what was odd.

@@ -4,6 +4,7 @@
 //! what has been woken. Both use the same visits ([`region`], `fabric::router`, `pe::core`).
 
 pub(crate) mod account;
+mod doing;
 pub(crate) mod engine;
 pub(crate) mod exact;
 pub(crate) mod plan;

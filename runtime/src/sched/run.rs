@@ -20,6 +20,9 @@ use crate::pe::code::Code;
 /// Cycles that are run beyond the one that ends a run.
 pub(crate) const SLACK: u64 = 64;
 
+/// Why all threads leave off: one of them has failed.
+const BROKEN: u8 = 4;
+
 /// What has come over a link to the host.
 #[derive(Debug, Default)]
 pub(crate) struct LinkState {
@@ -87,6 +90,8 @@ pub(crate) struct Run<'a, C: Code> {
     goals: usize,
     reached: AtomicU64,
     abort: AtomicU8,
+    /// What a thread said that panicked.
+    broken: Mutex<Option<String>>,
     bytes: AtomicU64,
     last_report: Mutex<Instant>,
 }
@@ -115,6 +120,7 @@ impl<'a, C: Code> Run<'a, C> {
             goals: goals.len(),
             reached: AtomicU64::new(now),
             abort: AtomicU8::new(0),
+            broken: Mutex::new(None),
             bytes: AtomicU64::new(0),
             last_report: Mutex::new(Instant::now()),
         };
@@ -168,8 +174,36 @@ impl<'a, C: Code> Run<'a, C> {
         self.stop.fetch_min(cycle.saturating_add(SLACK), Ordering::SeqCst);
     }
 
+    /// Whether threads are to leave off at once.
+    pub(crate) fn aborted(&self) -> bool {
+        self.abort.load(Ordering::Relaxed) != 0
+    }
+
+    /// Does a thread's part of the run. A fault of ours that unwinds it ends the run for all threads; nothing
+    /// is given then.
+    pub(crate) fn guarded<T>(&self, part: impl FnOnce() -> T) -> Option<T> {
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(part)) {
+            Ok(done) => Some(done),
+            Err(what) => {
+                let what = what
+                    .downcast_ref::<String>()
+                    .cloned()
+                    .or_else(|| what.downcast_ref::<&str>().map(|&what| what.to_owned()));
+                lock(&self.broken)
+                    .get_or_insert(what.unwrap_or_else(|| "a thread panicked".into()));
+                self.abort.store(BROKEN, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    /// What the first thread said that failed.
+    pub(crate) fn broken(&self) -> Option<String> {
+        lock(&self.broken).clone()
+    }
+
     /// Which limit from outside ended the run.
-    pub(crate) fn aborted(&self) -> Option<Limit> {
+    pub(crate) fn limit(&self) -> Option<Limit> {
         match self.abort.load(Ordering::Relaxed) {
             1 => Some(Limit::Time),
             2 => Some(Limit::Interrupted),
@@ -215,7 +249,9 @@ impl<'a, C: Code> Run<'a, C> {
             Some(Limit::Cycles) | None => 0,
         };
         if code != 0 {
-            self.abort.store(code, Ordering::Relaxed);
+            // A fault is not covered up.
+            let free = |now: u8| (now != BROKEN).then_some(code);
+            let _kept = self.abort.fetch_update(Ordering::Relaxed, Ordering::Relaxed, free);
         }
         if let Some(progress) = &self.limits.progress
             && let Ok(mut last) = self.last_report.try_lock()

@@ -12,9 +12,11 @@ const CHECK: usize = 1 << 18;
 
 /// Runs from cycle `from` on; whether nothing can happen any more.
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
-    let (mut bytes, mut looked) = (0, 0);
+    // The first look comes before the first cycle: the state may be too large already.
+    let (mut bytes, mut looked) = (region.bytes, 0);
+    run.check(from, bytes);
     let mut t = from;
-    while t < run.stop() && run.aborted().is_none() {
+    while t < run.stop() && !run.aborted() {
         for pe in 0..region.routers.len() as u32 {
             region.visit_router(run.plan, run.code, pe, t);
             region.visit_core(run.plan, run.code, pe, t);

@@ -27,9 +27,9 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, regions: &mut [Region<C>], threads:
     let Some(mut first) = workers.next() else { return };
     std::thread::scope(|scope| {
         for mut worker in workers {
-            scope.spawn(move || worker.run());
+            scope.spawn(move || run.guarded(|| worker.run()));
         }
-        first.run();
+        run.guarded(|| first.run());
     });
     // What was still under way when the threads stopped.
     for message in sync.take_all() {

@@ -12,6 +12,8 @@ use crate::pe::code::Code;
 /// How often limits are looked at: the work of so many visits, where a turn counts for some.
 const CHECK: usize = 1 << 16;
 const TURN: usize = 64;
+/// New state counts like visits, so that limits are looked at after 64 MiB of it at the latest.
+const BYTES_PER_VISIT: u32 = 10;
 
 /// A thread.
 pub(crate) struct Worker<'r, 'a, C: Code> {
@@ -69,7 +71,8 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     pub(crate) fn run(&mut self) {
         let timing = &self.run.plan.timing;
         let lead = timing.hop.min(timing.credit);
-        let mut work = 0;
+        // The first look comes before the first cycle: the state may be too large already.
+        let mut work = CHECK;
         let _leave = Leave(self.sync, self.id);
         loop {
             let (bound, acted) = self.sync.bound(self.id);
@@ -81,7 +84,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 work = 0;
                 self.check(now);
             }
-            if self.run.aborted().is_some() {
+            if self.run.aborted() {
                 break;
             }
             if now < bound.min(stop) {
@@ -129,7 +132,9 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 continue;
             }
             let region = &mut *self.regions[place];
+            let bytes = region.bytes;
             visits += region.cycle(self.run.plan, self.run.code, t);
+            visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.wakes.next();
             let mut messages = std::mem::take(&mut region.messages);

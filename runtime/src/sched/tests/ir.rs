@@ -94,6 +94,7 @@ fn body(spec: &Spec, old: &Func, acts: &[Act]) -> Func {
                 let addr = buffer(&mut b);
                 b.inst(InstData::Store { addr, offset: 996, src: dst });
             }
+            Act::Panic => panic!("no IR panics"),
             Act::Yield => {
                 let dst = b.local(Ty::I64);
                 let op = dflow_ir::inst::ClockOp::Read;

@@ -75,7 +75,9 @@ fn limits_end_a_run_at_the_same_cycle() {
         let mut machine = Machine::load(&image, &config).unwrap().start();
         let limits = Limits { cycle: 777, ..Limits::default() };
         assert_eq!(machine.run(&[], &limits), RunEnd::Limit(Limit::Cycles));
-        ends.push((machine.now(), machine.stats(), machine.events()));
+        let doing = machine.doing();
+        assert!(!doing.text(&[]).is_empty());
+        ends.push((machine.now(), machine.stats(), machine.events(), doing));
     }
     assert!(ends.iter().all(|end| *end == ends[0]));
     let mut machine = Machine::load(&image, &Config::default()).unwrap().start();

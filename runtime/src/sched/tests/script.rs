@@ -34,6 +34,8 @@ pub(super) enum Act {
     Vector(Box<VectorStart>),
     /// Ends a segment without anything else.
     Yield,
+    /// A fault of the emulator.
+    Panic,
     /// Writes a configuration register: word address, value.
     Write(u16, u16),
     /// Reads one.
@@ -187,6 +189,7 @@ impl Code for Script {
                     out.stop = Stop::Yield;
                     return;
                 }
+                Act::Panic => panic!("a test panics here"),
                 Act::Write(address, value) => {
                     let what = ActKind::Write { address: *address, value: *value };
                     out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });
