@@ -182,6 +182,16 @@ impl<S> Machine<S> {
         self.engine.deadlock()
     }
 
+    /// Bytes of the tables that every PE has, whether anything happens on it or not.
+    pub fn table_bytes(&self) -> u64 {
+        self.engine.table_bytes()
+    }
+
+    /// Bytes of the state of touched PEs once they have run, estimated: what the memory limit is about.
+    pub fn state_bytes(&self) -> u64 {
+        self.engine.bytes()
+    }
+
     /// What it was doing when its last run ended.
     pub fn doing(&self) -> Doing {
         self.engine.doing()

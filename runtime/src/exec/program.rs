@@ -276,9 +276,19 @@ impl LoadedProgram {
         self.memory_limit
     }
 
-    /// Bytes of memory that a started PE has.
+    /// Bytes of memory that a started PE has: its data. The stack behind them comes with the first function
+    /// that needs one. A host program, of which there is one, has its stack from the start.
     pub fn slab_bytes(&self) -> usize {
-        self.stack.1 as usize
+        match self.program.profile {
+            Profile::Pe => self.stack.0 as usize,
+            Profile::Host => self.stack.1 as usize,
+        }
+    }
+
+    /// Bytes of memory that a PE takes once it has run, if nothing reaches behind what was linked.
+    pub(crate) fn used_bytes(&self) -> usize {
+        let stacks = self.funcs.values().any(|func| func.stack_bytes != 0);
+        if stacks { self.stack.1 as usize } else { self.slab_bytes() }
     }
 
     pub(crate) fn image(&self) -> &[u8] {

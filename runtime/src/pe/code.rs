@@ -27,6 +27,11 @@ pub(crate) trait Code: Sync {
     /// Estimated bytes of that state once it is used.
     fn bytes(&self, pe: Pe) -> u64;
 
+    /// Bytes of what has an entry per PE.
+    fn table_bytes(&self) -> u64 {
+        0
+    }
+
     /// Runs a segment.
     fn run(
         &self,

@@ -42,7 +42,12 @@ impl Code for Programs {
     }
 
     fn bytes(&self, pe: Pe) -> u64 {
-        self.program(pe).slab_bytes() as u64
+        self.program(pe).used_bytes() as u64
+    }
+
+    fn table_bytes(&self) -> u64 {
+        let slots: usize = self.slots.iter().map(|slots| size_of_val(&**slots)).sum();
+        (slots + size_of_val(&*self.rank)) as u64
     }
 
     fn run(

@@ -288,6 +288,12 @@ impl<C: Code> Engine<C> {
         }
     }
 
+    /// Bytes of tables with an entry per PE.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let regions: usize = self.regions.iter().map(Region::table_bytes).sum();
+        self.plan.table_bytes() as u64 + self.code.table_bytes() + regions as u64
+    }
+
     /// Bytes of state, estimated.
     pub(crate) fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| region.bytes).sum()

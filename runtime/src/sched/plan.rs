@@ -88,6 +88,11 @@ impl Plan {
         (row * self.columns() + column, local)
     }
 
+    /// Bytes of what has an entry per PE.
+    pub(crate) fn table_bytes(&self) -> usize {
+        size_of_val(&*self.program_of) + size_of_val(&*self.router_of)
+    }
+
     /// Number of a PE.
     pub(crate) fn number(&self, x: u32, y: u32) -> usize {
         (y * self.width + x) as usize

@@ -180,6 +180,11 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Bytes of what has an entry per PE.
+    pub(crate) fn table_bytes(&self) -> usize {
+        size_of_val(&*self.routers) + size_of_val(&*self.cores) + self.wakes.table_bytes()
+    }
+
     /// Number of a PE in the whole rectangle.
     pub(crate) fn number(&self, plan: &Plan, pe: u32) -> usize {
         let (x, y) = place(self.rect, pe);

@@ -57,6 +57,11 @@ impl Wakes {
         self.wheel.is_some()
     }
 
+    /// Bytes of the bitmaps.
+    pub(crate) fn table_bytes(&self) -> usize {
+        self.wheel.as_ref().map_or(0, |wheel| size_of_val(&*wheel.bits))
+    }
+
     /// Looks at a router in cycle `at`.
     pub(crate) fn router(&mut self, pe: u32, at: u64) {
         self.latest = self.latest.max(at);

@@ -121,3 +121,37 @@ fn an_interrupt_ends_a_run() {
         assert_eq!(end, RunEnd::Limit(Limit::Interrupted));
     }
 }
+
+/// What never happens costs nothing but the tables; what is touched is counted before it is used.
+#[test]
+fn idle_pes_cost_their_entries_in_tables() {
+    let pes = 100 * 100;
+    let mut idle = chain::image(TargetId::Wse2, 100, 100, 8, 1);
+    idle.programs.values_mut().for_each(|program| program.initial_flags.clear());
+    let mut machine = Machine::load(&idle, &Config::default()).unwrap().start();
+    assert!(matches!(machine.run(&[], &Limits::default()), RunEnd::Idle { .. }));
+    assert_eq!((machine.stats().touched, machine.state_bytes()), (0, 0));
+    assert!(machine.table_bytes() <= 64 * pes, "{} bytes", machine.table_bytes());
+
+    let busy = chain::image(TargetId::Wse2, 100, 100, 8, 1);
+    let mut machine = Machine::load(&busy, &Config::default()).unwrap().start();
+    let known = machine.state_bytes();
+    assert_eq!(machine.stats().touched, pes);
+    assert!(matches!(machine.run(&[], &Limits::default()), RunEnd::Idle { .. }));
+    let used = machine.state_bytes();
+    assert!(known >= used / 2 && used <= 4096 * pes, "{known} bytes ahead, {used} bytes");
+}
+
+/// Stacks are made when a function needs one.
+#[test]
+fn memory_is_made_as_linked() {
+    let image = chain::image(TargetId::Wse2, 4, 1, 8, 1);
+    for config in configs() {
+        let mut machine = Machine::load(&image, &config).unwrap().start();
+        assert!(matches!(machine.run(&[], &Limits::default()), RunEnd::Idle { .. }));
+        let end = image.memory.values().map(|map| map.data_end + map.stack).max().unwrap();
+        // Reading what nobody has used gives zeroes.
+        let last = machine.read_memory(Coord { x: 0, y: 0 }, end - 4, 4);
+        assert_eq!(last, Some(vec![0; 4]));
+    }
+}
