@@ -74,12 +74,28 @@ pub(crate) struct RunArgs {
     /// Keep an output of the host block: .npy, or raw little-endian values
     #[arg(long = "output", value_name = "NAME=PATH[:DTYPE]", value_parser = parse_binding)]
     pub(crate) outputs: Vec<Binding>,
+    /// Tell at the end what the run took, as JSON: a line on standard output (within the result with --json),
+    /// or a file
+    #[arg(long, value_name = "json[=FILE]", value_parser = parse_stats)]
+    pub(crate) stats: Option<StatsPlace>,
+    /// Tell at the end where the time went: front end, code of tasks, vector operations, fabric and so on
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// How to compile.
     #[command(flatten)]
     pub(crate) compile: CompileArgs,
     /// How to run.
     #[command(flatten)]
     pub(crate) machine: MachineArgs,
+}
+
+/// Where statistics go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StatsPlace {
+    /// Standard output.
+    Standard,
+    /// A file.
+    File(PathBuf),
 }
 
 /// `dflowc test`.
@@ -286,6 +302,14 @@ pub(crate) enum StageArg {
     Image,
 }
 
+fn parse_stats(text: &str) -> Result<StatsPlace, String> {
+    match text.split_once('=') {
+        None if text == "json" => Ok(StatsPlace::Standard),
+        Some(("json", file)) if !file.is_empty() => Ok(StatsPlace::File(file.into())),
+        Some(_) | None => Err("expected json or json=FILE".into()),
+    }
+}
+
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -330,6 +354,13 @@ mod tests {
         assert!(parse_bytes("7X").is_err());
         assert!(parse_bytes("7MM").is_err());
         assert!(parse_bytes("99999999999G").is_err());
+    }
+
+    #[test]
+    fn statistics_go_to_standard_output_or_a_file() {
+        assert_eq!(parse_stats("json"), Ok(StatsPlace::Standard));
+        assert_eq!(parse_stats("json=a/b"), Ok(StatsPlace::File("a/b".into())));
+        assert!(parse_stats("json=").is_err() && parse_stats("csv").is_err());
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod process;
 mod progress;
 mod report;
 mod source;
+mod stats;
 mod term;
 mod world;
 

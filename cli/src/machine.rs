@@ -7,7 +7,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_runtime::config::{Config, Limit, Limits};
 use dflow_runtime::doing::Doing;
-use dflow_runtime::host::{self, HostEnv, HostError, HostOutcome, Output, Run, RunError};
+use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 
 use crate::account::Told;
 use crate::args::MachineArgs;
@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::progress::Line;
 use crate::report::{Report, group};
+use crate::stats::Cause;
 use crate::term::{self, Reader};
 
 /// How a run ended.
@@ -30,6 +31,29 @@ pub(crate) struct Ended {
     pub(crate) report: Option<Report>,
     /// What became of its words, if the host program ended by itself.
     pub(crate) account: Option<Told>,
+    /// What it took, however it ended.
+    pub(crate) figures: Figures,
+    /// Why it ended.
+    pub(crate) cause: Cause,
+}
+
+impl Ended {
+    fn new(exit: Exit, message: String, cause: Cause) -> Ended {
+        let (report, account, figures) = (None, None, Figures::default());
+        Ended { exit, message, report, account, figures, cause }
+    }
+}
+
+/// How machines are run, as the command line says.
+pub(crate) fn config(args: &MachineArgs) -> Config {
+    Config {
+        engine: args.engine.into(),
+        code: args.code.into(),
+        threads: usize::from(args.threads),
+        strict: args.strict,
+        track: args.track_uninitialised,
+        ..Config::default()
+    }
 }
 
 /// The world as a host program sees it.
@@ -137,18 +161,11 @@ pub(crate) fn run<'a>(
     image: &Image,
     program: &Program,
     args: &MachineArgs,
+    config: &Config,
     mut env: Env<'a>,
     interrupt: &Interrupt,
     line: &Line,
 ) -> Result<(Ended, Env<'a>), Failure> {
-    let config = Config {
-        engine: args.engine.into(),
-        code: args.code.into(),
-        threads: usize::from(args.threads),
-        strict: args.strict,
-        track: args.track_uninitialised,
-        ..Config::default()
-    };
     let start = Instant::now();
     let limits = Limits {
         cycle: args.max_cycles.unwrap_or(u64::MAX),
@@ -157,12 +174,14 @@ pub(crate) fn run<'a>(
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
     };
-    let result = host::run_image(image, program, &config, &limits, &mut env);
+    let mut figures = Figures::default();
+    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
     let ended = match result {
         Ok(Run { outcome: HostOutcome::Done, cycles, stats, account }) => {
-            let report = Report::new(image, &config, cycles, stats.delivered, start.elapsed());
+            let report = Report::new(image, config, cycles, stats.delivered, start.elapsed());
             let account = Some(Told::new(&account, &image.files, args.account));
-            Ended { exit: Exit::Success, message: String::new(), report: Some(report), account }
+            let ended = Ended::new(Exit::Success, String::new(), Cause::Done);
+            Ended { report: Some(report), account, ..ended }
         }
         Ok(Run { outcome: HostOutcome::Failed { message, loc }, account, .. }) => {
             let account = Some(Told::new(&account, &image.files, args.account));
@@ -171,11 +190,9 @@ pub(crate) fn run<'a>(
                 true => format!("{place}an expectation does not hold"),
                 false => format!("{place}{message}"),
             };
-            Ended { exit: Exit::Program, message, report: None, account }
+            Ended { account, ..Ended::new(Exit::Program, message, Cause::Failed) }
         }
-        Err(RunError::Load(error)) => {
-            Ended { exit: Exit::Program, message: error.to_string(), report: None, account: None }
-        }
+        Err(RunError::Load(error)) => Ended::new(Exit::Program, error.to_string(), Cause::Failed),
         Err(RunError::Run(failure, after)) => {
             let account = Some(Told::odd(&after.odd, &image.files));
             let ended = failed(image, &failure);
@@ -188,7 +205,7 @@ pub(crate) fn run<'a>(
             Ended { account, message, ..ended }
         }
     };
-    Ok((ended, env))
+    Ok((Ended { figures, ..ended }, env))
 }
 
 /// A run that failed: the exit code that goes with it, and what to say.
@@ -218,7 +235,14 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
             (Exit::Limit, limit.to_string())
         }
     };
-    Ended { exit, message, report: None, account: None }
+    let cause = match failure {
+        host::Failure::Host { .. } => Cause::Failed,
+        host::Failure::HostTrap(_) | host::Failure::Trap(_) => Cause::Trap,
+        host::Failure::Deadlock(_) => Cause::Deadlock,
+        host::Failure::Limit(limit) => Cause::Limit(*limit),
+        host::Failure::Broken(_) => Cause::Internal,
+    };
+    Ended::new(exit, message, cause)
 }
 
 /// Which limit ended a run, what raises it, and what was going on.

@@ -98,7 +98,8 @@ impl Report {
     }
 }
 
-fn engine(kind: EngineKind) -> &'static str {
+/// Its name on the command line.
+pub(crate) fn engine(kind: EngineKind) -> &'static str {
     match kind {
         EngineKind::Step => "step",
         EngineKind::Exact => "exact",
@@ -106,7 +107,8 @@ fn engine(kind: EngineKind) -> &'static str {
     }
 }
 
-fn code(kind: CodeKind) -> &'static str {
+/// Its name on the command line.
+pub(crate) fn code(kind: CodeKind) -> &'static str {
     match kind {
         CodeKind::Interpreter => "interpreter",
         CodeKind::Jit => "jit",

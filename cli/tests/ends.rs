@@ -315,3 +315,59 @@ fn lines_printed_after_the_hosts_last_word_are_shown() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(printed.matches("late").count(), 6, "{printed}{said}");
 }
+
+#[test]
+fn statistics_say_how_a_run_ended() {
+    let busy = "var n: u16 = 0; task main() void { while (true) { n += 1; } }";
+    let done = "var n: u16 = 0; task main() void { n = 1; }";
+    for (code, args, cause) in [
+        (done, &[][..], "done"),
+        (busy, &["--max-cycles", "5000"], "cycle-limit"),
+        (busy, &["--timeout", "0.1"], "time-limit"),
+        ("var n: u16 = 0; task main() void { n = 1 / n; }", &[], "trap"),
+    ] {
+        for engine in ["step", "exact"] {
+            let stats = ["--stats", "json", "--engine", engine];
+            let output = dflowc(&row(3, code, ""), &[args, &stats].concat());
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            let stats: serde_json::Value = serde_json::from_str(&said).expect("a line of JSON");
+            assert_eq!(stats["sim_stop_cause"], cause, "{said}");
+            assert_eq!((&stats["fabric_x"], &stats["fabric_y"]), (&3.into(), &1.into()));
+            assert_eq!(
+                (&stats["hwtile_count"], &stats["simulated_tile_count"]),
+                (&3.into(), &3.into())
+            );
+            assert_eq!(stats["engine"], engine);
+            if cause == "cycle-limit" {
+                assert_eq!(stats["cycle_count"], 5000, "{said}");
+                // Each core computes in all cycles but those before its task starts.
+                assert!(stats["idle_ce_cycles"].as_u64().is_some_and(|idle| idle < 20), "{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn statistics_and_profile_are_part_of_the_result_or_files() {
+    let source = row(2, "var n: u16 = 0; task main() void { n = 1; }", "");
+    let output = dflowc(&source, &["--json", "--stats", "json", "--profile"]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["stats"]["sim_stop_cause"], "done");
+    let rows = result["profile"]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 8);
+    let shares: f64 = rows.iter().filter_map(|row| row["share"].as_f64()).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
+    let plain: serde_json::Value =
+        serde_json::from_slice(&dflowc(&source, &["--json"]).stdout).expect("JSON");
+    assert!(plain["stats"].is_null() && plain["profile"].is_null());
+
+    let folder = TempDir::new().expect("a folder");
+    let file = folder.path().join("stats.json");
+    let place = format!("json={}", file.display());
+    let output = dflowc(&source, &["--stats", &place, "--profile", "--threads", "3"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("where the time went") && said.contains("front end"), "{said}");
+    assert!(output.stdout.is_empty());
+    let text = std::fs::read_to_string(file).expect("a file");
+    assert!(text.contains("\"cycle_count\""), "{text}");
+}

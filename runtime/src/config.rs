@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use crate::profile::Phases;
+
 /// Cycles between an event that the host sees and the first effect of its answer on the mesh
 /// (assumed; spec/time.md, section 9). Engines may run ahead by less than this.
 pub const HOST_LATENCY: u64 = 100;
@@ -50,6 +52,8 @@ pub struct Config {
     pub strict: bool,
     /// Reads of variables that nothing has written are odd. The interpreter runs the code.
     pub track: bool,
+    /// Who is told what the threads are doing.
+    pub profile: Option<Arc<Phases>>,
 }
 
 /// A thread gets a band of so many rows or columns at least, unless regions are given.
@@ -65,6 +69,7 @@ impl Default for Config {
             record: false,
             strict: false,
             track: false,
+            profile: None,
         }
     }
 }
@@ -107,9 +112,23 @@ pub struct Limits {
     pub progress: Option<Progress>,
 }
 
-/// A callback that is told the cycle; called a few times per second from the engine.
+/// How far a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// The cycle that the thread that tells it has reached.
+    pub cycle: u64,
+    /// PEs that have state.
+    pub touched: u64,
+    /// Routers and cores looked at since the run of the machine began.
+    pub visits: u64,
+    /// Words that the host waits for, if it waits for a number of them: how many have come since it does, and how many
+    /// were missing then.
+    pub words: Option<(u64, u64)>,
+}
+
+/// A callback that is told how far a run is; called a few times per second from the engine.
 #[derive(Clone)]
-pub struct Progress(pub Arc<dyn Fn(u64) + Send + Sync>);
+pub struct Progress(pub Arc<dyn Fn(&Pulse) + Send + Sync>);
 
 impl std::fmt::Debug for Progress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -14,6 +14,7 @@ pub mod jit;
 pub mod load;
 pub mod machine;
 pub mod outcome;
+pub mod profile;
 pub mod stats;
 pub mod trap;
 

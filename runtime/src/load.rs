@@ -18,6 +18,7 @@ use crate::jit::Jit;
 use crate::machine::HostLinkInfo;
 use crate::pe::exec::Programs;
 use crate::pe::plan::PePlan;
+use crate::profile::Work;
 use crate::sched::engine::Engine;
 use crate::sched::plan::{Latencies, Plan};
 
@@ -54,6 +55,9 @@ const MAX_PROGRAMS: usize = u16::MAX as usize;
 
 /// An image made ready: what runs, and the code of its programs.
 pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
+    if let Some(phases) = &config.profile {
+        phases.set(Work::Load);
+    }
     validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))?;
     if image.programs.len() > MAX_PROGRAMS {
         return Err(LoadError::TooManyPrograms(image.programs.len()));
@@ -90,6 +94,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         loaded: Vec::new(),
         slots: image.placement.slots.values().cloned().collect(),
         rank: ranks(&plan.program_of, image.programs.len()),
+        phases: config.profile.clone(),
     };
     let ramp = plan.routers.iter().fold(0, |all, router| all | router.ramp());
     for (id, program) in &image.programs {

@@ -182,6 +182,11 @@ impl<S> Machine<S> {
         self.engine.deadlock()
     }
 
+    /// Time that its runs took on this computer.
+    pub fn run_time(&self) -> std::time::Duration {
+        self.engine.run_time
+    }
+
     /// Bytes of the tables that every PE has, whether anything happens on it or not.
     pub fn table_bytes(&self) -> u64 {
         self.engine.table_bytes()

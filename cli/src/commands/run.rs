@@ -1,11 +1,15 @@
 //! `dflowc run`: a program's host block on an emulated mesh.
 
+use std::time::Instant;
+
+use dflow_runtime::config::Config;
+use dflow_runtime::profile::{Profile, Profiler};
 use serde_json::json;
 
 use super::names::{check_bindings, check_fixed, check_settings};
 use super::{compile, options, refused, say_json};
 use crate::account::Told;
-use crate::args::RunArgs;
+use crate::args::{RunArgs, StatsPlace};
 use crate::data::{Input, Outputs, check_not_read};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
@@ -14,13 +18,14 @@ use crate::machine::{self, Ended, Env};
 use crate::memory;
 use crate::progress::Line;
 use crate::source::{Root, Runnable};
-use crate::term;
+use crate::{stats, term};
 
 /// Runs a program; writes its outputs only if it ends well.
 ///
 /// # Errors
 /// Wrong use, inputs that cannot be read, or outputs that cannot be written.
 pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
+    let begun = Instant::now();
     let root = Root::find(&args.file)?;
     let interrupt = Interrupt::install()?;
     let json = args.compile.json;
@@ -58,13 +63,21 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let inputs = args.inputs.iter().map(|input| Input::read(input, limit));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
     interrupt.listen();
-    let line = Line::new(json, args.machine.max_cycles);
+    let line = Line::new(json, args.machine.max_cycles, image.placement.rect.area() as u64);
+    let profiler = args.profile.then(Profiler::start);
+    let profile = profiler.as_ref().map(Profiler::phases);
+    let config = Config { profile, ..machine::config(&args.machine) };
+    let front = begun.elapsed();
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
-    let (ended, env) = machine::run(&image, host, &args.machine, env, &interrupt, &line)?;
+    let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &interrupt, &line)?;
     line.clear();
+    let profile = profiler.as_ref().map(Profiler::finish);
+    let (figures, cause, total) = (&ended.figures, ended.cause, begun.elapsed());
+    let told = stats::Told { image: &image, config: &config, figures, cause, front, total };
     if let (false, Some(account)) = (json, &ended.account) {
         account.lines().iter().for_each(|line| term::complain(line));
     }
+    tell_stats(args, &told, profile.as_ref())?;
     let exit = finish(&ended, &env, &interrupt)?;
     if json {
         say_json(&json!({
@@ -74,11 +87,31 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
             "account": ended.account.as_ref().map(Told::json),
             "report": ended.report.as_ref().map(crate::report::Report::json),
             "diagnostics": diagnostics,
+            "stats": args.stats.is_some().then(|| told.json()),
+            "profile": profile.as_ref().map(|profile| told.profile_json(profile)),
         }))?;
     } else if let (Exit::Success, Some(report)) = (exit, &ended.report) {
         term::complain(&format!("{}: done\n{}", root.stem(), report.text()));
     }
     Ok(exit)
+}
+
+/// Statistics to where they were asked for, and the profile; with `--json` they are part of the result.
+fn tell_stats(
+    args: &RunArgs,
+    told: &stats::Told<'_>,
+    profile: Option<&Profile>,
+) -> Result<(), Failure> {
+    let json = args.compile.json;
+    match &args.stats {
+        Some(StatsPlace::Standard) if json => {}
+        Some(place) => stats::write(place, &told.json())?,
+        None => {}
+    }
+    if let (false, Some(profile)) = (json, profile) {
+        term::complain(&told.profile_text(profile));
+    }
+    Ok(())
 }
 
 /// No output may take the place of what the program was read from.

@@ -64,13 +64,15 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
     check_settings(image, &args.compile.settings)?;
     interrupt.listen();
-    let line = Line::new(json, args.machine.max_cycles);
+    let line = Line::new(json, args.machine.max_cycles, image.placement.rect.area() as u64);
+    let config = machine::config(&args.machine);
     let wanted = args.filter.as_deref().unwrap_or_default();
     let mut verdicts = Vec::new();
     for (name, program) in image.tests.iter().filter(|(name, _)| name.contains(wanted)) {
         let env =
             Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
-        let (ended, env) = machine::run(image, program, &args.machine, env, &interrupt, &line)?;
+        let (ended, env) =
+            machine::run(image, program, &args.machine, &config, env, &interrupt, &line)?;
         if ended.exit == Exit::Interrupted {
             return Err(Failure::interrupted());
         }

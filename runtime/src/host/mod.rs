@@ -32,7 +32,7 @@ pub use error::{Failure, HostError};
 pub use program::{HostOutcome, run_program};
 pub use region::{Elements, Region, Spread};
 pub use requests::{Request, Ticket};
-pub use run::{Aftermath, Run, RunError, run_image};
+pub use run::{Aftermath, Figures, Run, RunError, run_image, run_measured};
 pub use session::Session;
 pub use stream::{Finished, StreamId};
 pub use symbols::Symbols;

@@ -1,5 +1,7 @@
 //! A host program of an image on a fresh machine, from loading to the end.
 
+use std::time::{Duration, Instant};
+
 use dflow_ir::image::Image;
 use dflow_ir::program::Program;
 use dflow_ir::target::Target;
@@ -9,9 +11,10 @@ use super::{Failure, HostEnv, Session};
 use crate::account::{Account, Remark};
 use crate::config::{Config, Limit, Limits};
 use crate::doing::Doing;
-use crate::exec::LoadedProgram;
+use crate::exec::{CodeEngine, LoadedProgram};
 use crate::load::{self, LoadError};
 use crate::machine::{Machine, Running};
+use crate::profile::Work;
 use crate::stats::Stats;
 
 /// What a run that the host program itself ended gave.
@@ -25,6 +28,23 @@ pub struct Run {
     pub stats: Stats,
     /// What became of every word when all had come to rest, or was given a while for it.
     pub account: Account,
+}
+
+/// What a run took and did, however it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Where the mesh's clock stood at the end.
+    pub cycles: u64,
+    /// Counters of the machine.
+    pub stats: Stats,
+    /// Time to compile the image's programs and to make the machine.
+    pub load: Duration,
+    /// Time that the mesh ran.
+    pub mesh: Duration,
+    /// Bytes of tables that every PE has.
+    pub table_bytes: u64,
+    /// Bytes of the state of touched PEs, estimated.
+    pub state_bytes: u64,
 }
 
 /// What is known of a run that failed, beside why.
@@ -58,6 +78,22 @@ pub fn run_image(
     limits: &Limits,
     env: &mut dyn HostEnv,
 ) -> Result<Run, RunError> {
+    run_measured(image, program, config, limits, env, &mut Figures::default())
+}
+
+/// Likewise, with what it took.
+///
+/// # Errors
+/// The machine cannot be made, or the run fails.
+pub fn run_measured(
+    image: &Image,
+    program: &Program,
+    config: &Config,
+    limits: &Limits,
+    env: &mut dyn HostEnv,
+    figures: &mut Figures,
+) -> Result<Run, RunError> {
+    let begun = Instant::now();
     let machine = Machine::load(image, config)?.start();
     let host = LoadedProgram::host(program.clone(), Target::get(image.target));
     let host = host.with_memory_limit(limits.memory);
@@ -66,14 +102,38 @@ pub fn run_image(
         return Err(RunError::Run(Box::new(Failure::Limit(limit)), Box::default()));
     }
     let mut session = Session::new(machine, image, limits.clone());
-    let outcome = run_program(&host, engine.as_ref(), &mut session, env);
-    let outcome = outcome.map_err(|failure| failed(&session, failure))?;
+    figures.load = begun.elapsed();
+    if let Some(phases) = &config.profile {
+        phases.set(Work::Host);
+    }
+    let ended = attend(&host, engine.as_ref(), &mut session, env);
+    let machine = session.into_mesh();
+    *figures = Figures {
+        cycles: machine.now(),
+        stats: machine.stats(),
+        load: figures.load,
+        mesh: machine.run_time(),
+        table_bytes: machine.table_bytes(),
+        state_bytes: machine.state_bytes(),
+    };
+    ended
+}
+
+/// Runs the host program, then lets the mesh come to rest.
+fn attend(
+    host: &LoadedProgram,
+    engine: &dyn CodeEngine,
+    session: &mut Session<Machine<Running>>,
+    env: &mut dyn HostEnv,
+) -> Result<Run, RunError> {
+    let outcome = run_program(host, engine, session, env);
+    let outcome = outcome.map_err(|failure| failed(session, failure))?;
     let cycles = session.cycles();
     let stats = session.mesh().stats();
     let rested = session.come_to_rest();
     session.printed().iter().for_each(|line| env.printed(line));
     let busy = match &outcome {
-        HostOutcome::Done => rested.map_err(|failure| failed(&session, failure))?,
+        HostOutcome::Done => rested.map_err(|failure| failed(session, failure))?,
         // What comes after a failure is told only as far as it goes.
         HostOutcome::Failed { .. } => rested.unwrap_or(true),
     };

@@ -10,6 +10,7 @@ use crate::exec::{
     CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
     VectorStart, VectorState,
 };
+use crate::profile::{During, Phases, Work};
 
 /// Programs with their code, and the PEs' slot values.
 pub(crate) struct Programs {
@@ -19,6 +20,8 @@ pub(crate) struct Programs {
     pub(crate) slots: Vec<Vec<u64>>,
     /// Number of each PE among those of its program.
     pub(crate) rank: Vec<u32>,
+    /// Who is told what the threads are doing.
+    pub(crate) phases: Option<Arc<Phases>>,
 }
 
 impl Programs {
@@ -58,11 +61,13 @@ impl Code for Programs {
         registers: &dyn Registers,
         out: &mut Segment,
     ) {
+        let _tasks = During::new(self.phases.as_deref(), Work::Tasks);
         let (program, engine) = &self.loaded[usize::from(pe.program)];
         engine.run_with(program, state, self.slots(pe), entry, registers, out);
     }
 
     fn begin(&self, pe: Pe, _: &mut PeState, start: &VectorStart) -> VectorState {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         VectorState::new(self.program(pe), start.clone())
     }
 
@@ -106,6 +111,7 @@ impl Code for Programs {
         op: &mut VectorState,
         inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind> {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         let stepped = op.step(self.program(pe), state, inputs)?;
         Ok(Element { output: stepped.output, activate: stepped.activate, left: stepped.left })
     }
@@ -117,6 +123,7 @@ impl Code for Programs {
         op: &mut VectorState,
         complete: bool,
     ) -> Result<(), CodeTrapKind> {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         op.finish(self.program(pe), state, complete).map(|_| ())
     }
 

@@ -4,7 +4,8 @@
 //! host's clock `now` is at most that, and more than `frontier - HOST_LATENCY`.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use dflow_ir::mesh::{Color, Coord, Wavelet};
 
@@ -22,6 +23,7 @@ use crate::machine::{Goal, LinkId};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::code::Code;
 use crate::pe::main::Main;
+use crate::profile::Phases;
 use crate::stats::Stats;
 use crate::trap::Trap;
 
@@ -37,6 +39,10 @@ pub(crate) struct Engine<C: Code> {
     frontier: u64,
     /// What a fault of ours said that ended a run: nothing can be run any more.
     broken: Option<String>,
+    /// Who is told what the threads are doing.
+    phases: Option<Arc<Phases>>,
+    /// Time that all runs took.
+    pub(crate) run_time: Duration,
 }
 
 impl<C: Code> Engine<C> {
@@ -72,7 +78,19 @@ impl<C: Code> Engine<C> {
         }
         let links = plan.links.iter().map(|_| Mutex::default()).collect();
         let (kind, threads) = (config.engine, config.threads);
-        Engine { plan, code, regions, links, kind, threads, now: 0, frontier: 0, broken: None }
+        Engine {
+            plan,
+            code,
+            regions,
+            links,
+            kind,
+            threads,
+            now: 0,
+            frontier: 0,
+            broken: None,
+            phases: config.profile.clone(),
+            run_time: Duration::ZERO,
+        }
     }
 
     /// Width and height of regions that a configuration asks for.
@@ -196,7 +214,16 @@ impl<C: Code> Engine<C> {
         if let Some(what) = &self.broken {
             return RunEnd::Broken(what.clone());
         }
-        let run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
+        let begun = Instant::now();
+        let end = self.run_guarded(goals, limits);
+        self.run_time += begun.elapsed();
+        end
+    }
+
+    fn run_guarded(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
+        let phases = self.phases.clone();
+        let mut run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
+        run.phases = phases.as_deref();
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
         if run.goals_reached().is_some() || trapped {
             let reached = run.goals_reached();
@@ -204,6 +231,7 @@ impl<C: Code> Engine<C> {
         }
         let quiet = match self.kind {
             EngineKind::Step => {
+                let _entered = run.phases.map(|phases| phases.enter(0));
                 let (region, frontier) = (&mut self.regions[0], self.frontier);
                 run.guarded(|| step::run(&run, region, frontier)).unwrap_or(true)
             }

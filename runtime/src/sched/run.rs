@@ -13,9 +13,10 @@ use dflow_ir::mesh::Wavelet;
 
 use super::plan::Plan;
 use super::region::Region;
-use crate::config::{Limit, Limits};
+use crate::config::{Limit, Limits, Pulse};
 use crate::machine::Goal;
 use crate::pe::code::Code;
+use crate::profile::{Phases, Work};
 
 /// Cycles that are run beyond the one that ends a run.
 pub(crate) const SLACK: u64 = 64;
@@ -78,6 +79,29 @@ impl LinkState {
     }
 }
 
+/// What a thread tells of its regions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    /// Bytes of state, estimated.
+    pub(crate) bytes: u64,
+    /// PEs with state.
+    pub(crate) touched: u64,
+    /// Routers and cores looked at.
+    pub(crate) visits: u64,
+}
+
+impl Told {
+    /// What all this is more than what was told before, which it takes the place of.
+    pub(crate) fn since(self, before: &mut Told) -> Told {
+        let Told { bytes, touched, visits } = std::mem::replace(before, self);
+        Told {
+            bytes: self.bytes - bytes,
+            touched: self.touched - touched,
+            visits: self.visits - visits,
+        }
+    }
+}
+
 /// One run.
 pub(crate) struct Run<'a, C: Code> {
     pub(crate) plan: &'a Plan,
@@ -93,6 +117,12 @@ pub(crate) struct Run<'a, C: Code> {
     /// What a thread said that panicked.
     broken: Mutex<Option<String>>,
     bytes: AtomicU64,
+    touched: AtomicU64,
+    visits: AtomicU64,
+    /// Words that goals asked for and that had not come at the start.
+    missing: u64,
+    /// Who is told what the threads are doing.
+    pub(crate) phases: Option<&'a Phases>,
     last_report: Mutex<Instant>,
 }
 
@@ -109,7 +139,7 @@ impl<'a, C: Code> Run<'a, C> {
         for link in links {
             lock(link).settle(now);
         }
-        let run = Run {
+        let mut run = Run {
             plan,
             code,
             limits,
@@ -122,9 +152,16 @@ impl<'a, C: Code> Run<'a, C> {
             abort: AtomicU8::new(0),
             broken: Mutex::new(None),
             bytes: AtomicU64::new(0),
+            touched: AtomicU64::new(0),
+            visits: AtomicU64::new(0),
+            missing: 0,
+            phases: None,
             last_report: Mutex::new(Instant::now()),
         };
         run.open_goals(goals);
+        if limits.progress.is_some() {
+            run.missing = run.missing_words();
+        }
         run
     }
 
@@ -158,6 +195,15 @@ impl<'a, C: Code> Run<'a, C> {
         }
     }
 
+    /// Words that goals ask for and that have not come yet.
+    fn missing_words(&self) -> u64 {
+        let missing = |state: &Mutex<LinkState>| {
+            let state = lock(state);
+            state.goal.map_or(0, |goal| goal.words.saturating_sub(state.words))
+        };
+        self.links.iter().map(missing).sum()
+    }
+
     /// The cycle at which all goals held, if they do (and there are any).
     pub(crate) fn goals_reached(&self) -> Option<u64> {
         let done = self.goals != 0 && self.open.load(Ordering::SeqCst) == 0;
@@ -172,6 +218,14 @@ impl<'a, C: Code> Run<'a, C> {
     /// Something at `cycle` ends the run.
     pub(crate) fn stop_after(&self, cycle: u64) {
         self.stop.fetch_min(cycle.saturating_add(SLACK), Ordering::SeqCst);
+    }
+
+    /// This thread does another kind of work from now on.
+    #[inline]
+    pub(crate) fn at(&self, work: Work) {
+        if let Some(phases) = self.phases {
+            phases.set(work);
+        }
     }
 
     /// Whether threads are to leave off at once.
@@ -237,10 +291,12 @@ impl<'a, C: Code> Run<'a, C> {
         }
     }
 
-    /// Looks at limits and tells the progress; called now and then with the bytes that the
-    /// caller's regions took since it last told.
-    pub(crate) fn check(&self, cycle: u64, new_bytes: u64) {
-        let bytes = self.bytes.fetch_add(new_bytes, Ordering::Relaxed) + new_bytes;
+    /// Looks at limits and tells the progress; called now and then with what came to the caller's regions since
+    /// it last told.
+    pub(crate) fn check(&self, cycle: u64, new: Told) {
+        let bytes = self.bytes.fetch_add(new.bytes, Ordering::Relaxed) + new.bytes;
+        let touched = self.touched.fetch_add(new.touched, Ordering::Relaxed) + new.touched;
+        let visits = self.visits.fetch_add(new.visits, Ordering::Relaxed) + new.visits;
         let code = match self.limits.outside() {
             Some(Limit::Time) => 1,
             Some(Limit::Interrupted) => 2,
@@ -258,7 +314,9 @@ impl<'a, C: Code> Run<'a, C> {
             && last.elapsed() > Duration::from_millis(100)
         {
             *last = Instant::now();
-            (progress.0)(cycle);
+            let missing = || self.missing - self.missing_words().min(self.missing);
+            let words = (self.missing != 0).then(|| (missing(), self.missing));
+            (progress.0)(&Pulse { cycle, touched, visits, words });
         }
     }
 

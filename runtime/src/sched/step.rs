@@ -4,8 +4,9 @@
 //! in which nothing happened and nothing is stamped with a later cycle.
 
 use super::region::Region;
-use super::run::Run;
+use super::run::{Run, Told};
 use crate::pe::code::Code;
+use crate::profile::Work;
 
 /// How often limits are looked at, in PEs looked at.
 const CHECK: usize = 1 << 18;
@@ -13,22 +14,27 @@ const CHECK: usize = 1 << 18;
 /// Runs from cycle `from` on; whether nothing can happen any more.
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
     // The first look comes before the first cycle: the state may be too large already.
-    let (mut bytes, mut looked) = (region.bytes, 0);
-    run.check(from, bytes);
+    let (mut told, mut visits, mut looked) = (Told::default(), 0, CHECK);
     let mut t = from;
-    while t < run.stop() && !run.aborted() {
+    while t < run.stop() {
+        if looked >= CHECK {
+            looked = 0;
+            let now = Told { bytes: region.bytes, touched: region.stats.touched, visits };
+            run.check(t, now.since(&mut told));
+        }
+        if run.aborted() {
+            return false;
+        }
         for pe in 0..region.routers.len() as u32 {
+            run.at(Work::Fabric);
             region.visit_router(run.plan, run.code, pe, t);
+            run.at(Work::Cores);
             region.visit_core(run.plan, run.code, pe, t);
         }
         run.after_cycle(region);
         t += 1;
         looked += region.routers.len() + 64;
-        if looked >= CHECK {
-            looked = 0;
-            run.check(t, region.bytes - bytes);
-            bytes = region.bytes;
-        }
+        visits += 2 * region.routers.len() as u64;
         if region.active_until < t && region.wakes.latest < t {
             return true;
         }

@@ -5,9 +5,10 @@
 //! `t` is before their promises.
 
 use super::super::region::{Message, Region};
-use super::super::run::Run;
+use super::super::run::{Run, Told};
 use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
+use crate::profile::Work;
 
 /// How often limits are looked at: the work of so many visits, where a turn counts for some.
 const CHECK: usize = 1 << 16;
@@ -28,7 +29,8 @@ pub(crate) struct Worker<'r, 'a, C: Code> {
     next: Vec<u64>,
     mail: Vec<Message>,
     outbox: [Vec<Message>; 2],
-    bytes: u64,
+    told: Told,
+    visits: u64,
 }
 
 /// The region that a message is for.
@@ -56,7 +58,8 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             next: Vec::new(),
             mail: Vec::new(),
             outbox: Default::default(),
-            bytes: 0,
+            told: Told::default(),
+            visits: 0,
         }
     }
 
@@ -74,6 +77,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
         // The first look comes before the first cycle: the state may be too large already.
         let mut work = CHECK;
         let _leave = Leave(self.sync, self.id);
+        let _entered = self.run.phases.map(|phases| phases.enter(self.id));
         loop {
             let (bound, acted) = self.sync.bound(self.id);
             self.collect();
@@ -96,7 +100,9 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 if acted {
                     self.sync.promise(self.id, now.min(bound).saturating_add(lead), false);
                 }
+                self.run.at(Work::Waiting);
                 self.sync.wait(self.id, bound, now, lead);
+                self.run.at(Work::Cores);
                 work = CHECK;
             }
         }
@@ -133,7 +139,9 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
             let region = &mut *self.regions[place];
             let bytes = region.bytes;
-            visits += region.cycle(self.run.plan, self.run.code, t);
+            let visited = region.cycle(self.run, t);
+            self.visits += visited as u64;
+            visits += visited;
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.wakes.next();
@@ -157,9 +165,12 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     }
 
     fn check(&mut self, cycle: u64) {
-        let bytes = self.regions.iter().map(|region| region.bytes).sum::<u64>();
-        self.run.check(cycle, bytes - self.bytes);
-        self.bytes = bytes;
+        let mut now = Told { visits: self.visits, ..Told::default() };
+        for region in &self.regions {
+            now.bytes += region.bytes;
+            now.touched += region.stats.touched;
+        }
+        self.run.check(cycle, now.since(&mut self.told));
     }
 }
 
@@ -174,13 +185,16 @@ impl Drop for Leave<'_> {
 
 impl<C: Code> Region<C> {
     /// Visits all that was woken for cycle `t`; how many that were.
-    fn cycle(&mut self, plan: &super::super::plan::Plan, code: &C, t: u64) -> usize {
+    fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
+        let (plan, code) = (run.plan, run.code);
         let mut visits = std::mem::take(&mut self.visits);
         self.wakes.take(t, &mut visits);
         for &visit in &visits {
             if visit % 2 == 0 {
+                run.at(Work::Fabric);
                 self.visit_router(plan, code, visit / 2, t);
             } else {
+                run.at(Work::Cores);
                 self.visit_core(plan, code, visit / 2, t);
             }
         }
