@@ -1,0 +1,118 @@
+//! The engine's rates: a bench per row of the table in `benches/README.md`, on every engine and
+//! number of threads of [`ENGINES`] and [`THREADS`], in seconds of processor time over all
+//! threads. `DFLOW_BENCH=full` runs the sizes that the table is about.
+#![forbid(unsafe_code)]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use criterion::measurement::Measurement;
+use criterion::{BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput};
+use dflow_compiler::{MemoryWorld, Options, compile};
+use dflow_ir::image::Image;
+use dflow_reference::cg;
+use dflow_runtime::config::{Config, EngineKind, Limits};
+use dflow_runtime::machine::{Machine, Running};
+use dflow_runtime::stats::Stats;
+
+mod cpu;
+mod rows;
+
+use cpu::CpuTime;
+use rows::{Count, ROWS, Row};
+
+/// The engines that are compared.
+const ENGINES: &[(&str, EngineKind)] = &[("exact", EngineKind::Exact)];
+
+/// Numbers of threads.
+const THREADS: &[usize] = &[1, 2];
+
+/// The programs, by file name.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("allreduce.dfl", include_str!("programs/allreduce.dfl")),
+    ("cg.dfl", include_str!("programs/cg.dfl")),
+    ("chain.dfl", include_str!("programs/chain.dfl")),
+    ("cores.dfl", include_str!("programs/cores.dfl")),
+    ("halo.dfl", include_str!("programs/halo.dfl")),
+    ("hops.dfl", include_str!("programs/hops.dfl")),
+    ("reduce.csl", include_str!("programs/reduce.csl")),
+    ("streams.dfl", include_str!("programs/streams.dfl")),
+    ("traffic.dfl", include_str!("programs/traffic.dfl")),
+];
+
+fn image(row: &Row, full: bool) -> Image {
+    let world =
+        PROGRAMS.iter().fold(MemoryWorld::new(), |world, (path, text)| world.with(*path, *text));
+    let params = row.params(full);
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+    let options = Options { params: params.collect(), ..Options::default() };
+    let compiled = compile(&world, row.program, options);
+    compiled.image.unwrap_or_else(|| panic!("{}: {:?}", row.program, compiled.diagnostics))
+}
+
+fn load(image: &Image, engine: EngineKind, threads: usize) -> Machine<Running> {
+    let config = Config { engine, threads, ..Config::default() };
+    Machine::load(image, &config).expect("the image is valid").start()
+}
+
+fn run(mut machine: Machine<Running>) -> (Machine<Running>, Stats) {
+    black_box(machine.run(&[], &Limits::default()));
+    let stats = machine.stats();
+    (machine, stats)
+}
+
+fn count(row: &Row, full: bool, stats: &Stats) -> u64 {
+    match row.count {
+        Count::Hops => stats.hops,
+        Count::Delivered => stats.delivered,
+        Count::Slots => stats.slots,
+        Count::Tasks => stats.tasks,
+        Count::Product(names) => names.iter().map(|name| row.param(full, name)).product(),
+    }
+}
+
+fn group<'a>(c: &'a mut Criterion<CpuTime>, name: &str) -> BenchmarkGroup<'a, CpuTime> {
+    let mut group = c.benchmark_group(name);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(2));
+    group
+}
+
+/// Runs after load, per engine and number of threads.
+fn emulated(c: &mut Criterion<CpuTime>, full: bool) {
+    for row in ROWS {
+        let image = image(row, full);
+        let mut group = group(c, row.name);
+        for &(name, engine) in ENGINES {
+            let (_, stats) = run(load(&image, engine, 1));
+            group.throughput(Throughput::Elements(count(row, full, &stats)));
+            for &threads in THREADS {
+                group.bench_function(format!("{name}, {threads} thread(s)"), |b| {
+                    b.iter_batched(|| load(&image, engine, threads), run, BatchSize::PerIteration);
+                });
+            }
+        }
+        group.finish();
+    }
+}
+
+/// The same operations without a mesh.
+fn native<M: Measurement>(group: &mut BenchmarkGroup<'_, M>, shape: cg::Shape, rounds: u32) {
+    let cells = shape.nx * shape.ny * shape.nz;
+    group.throughput(Throughput::Elements(cells as u64 * u64::from(rounds)));
+    group.bench_function("cg", |b| b.iter(|| black_box(cg::native::solve(shape, rounds))));
+    let (p, k) = (cg::columns(shape), cg::coefficients(shape));
+    let mut q = vec![0.0; cells];
+    group.bench_function("faces", |b| {
+        b.iter(|| (0..rounds).for_each(|_| cg::native::faces(shape, &p, &k, black_box(&mut q))));
+    });
+}
+
+fn main() {
+    let full = std::env::var("DFLOW_BENCH").is_ok_and(|size| size == "full");
+    let mut c = Criterion::default().with_measurement(CpuTime).configure_from_args();
+    emulated(&mut c, full);
+    let side = if full { 64 } else { 16 };
+    native(&mut group(&mut c, "native"), cg::Shape { nx: side, ny: side, nz: 900 }, 10);
+    c.final_summary();
+}

@@ -1,0 +1,93 @@
+//! The programs of the engine's benches compute what they say.
+#![forbid(unsafe_code)]
+
+use dflow_compiler::{MemoryWorld, Options, compile};
+use dflow_ir::image::Image;
+use dflow_ir::mesh::Coord;
+use dflow_ir::target::TargetId;
+use dflow_reference::cg::{self, Shape};
+use dflow_runtime::config::{Config, Limits};
+use dflow_runtime::machine::{Machine, Running};
+
+const REDUCE: (&str, &str) = ("reduce.csl", include_str!("../benches/engine/programs/reduce.csl"));
+
+fn image(path: &str, text: &str, params: &[(&str, usize)], target: &str) -> Image {
+    let world = MemoryWorld::new().with(path, text).with(REDUCE.0, REDUCE.1);
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+    let target = TargetId::from_name(target).expect("a target");
+    let options = Options { params: params.collect(), target, ..Options::default() };
+    let compiled = compile(&world, path, options);
+    compiled.image.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics))
+}
+
+fn run(image: &Image) -> Machine<Running> {
+    let mut machine = Machine::load(image, &Config::default()).expect("it is valid").start();
+    machine.run(&[], &Limits::default());
+    machine
+}
+
+/// A variable of every PE, in rows.
+fn read(image: &Image, machine: &mut Machine<Running>, shape: Shape, name: &str) -> Vec<f32> {
+    let pes = (0..shape.ny).flat_map(|y| (0..shape.nx).map(move |x| (x as u16, y as u16)));
+    let mut values = Vec::new();
+    for (x, y) in pes {
+        let at = Coord { x, y };
+        let program = image.program_at(at).expect("every PE has one");
+        let globals = &image.programs[program].globals;
+        let (id, global) = globals.iter().find(|(_, global)| global.name == name).expect(name);
+        let map = &image.memory[program];
+        let address = map.globals.iter().find(|(known, _)| *known == id).expect("placed").1;
+        let bytes = machine.read_memory(at, address, global.size).expect("inside the memory");
+        values.extend(bytes.as_chunks::<4>().0.iter().map(|&raw| f32::from_le_bytes(raw)));
+    }
+    values
+}
+
+const SHAPES: [Shape; 4] = [
+    Shape { nx: 4, ny: 3, nz: 12 },
+    Shape { nx: 1, ny: 1, nz: 5 },
+    Shape { nx: 1, ny: 4, nz: 7 },
+    Shape { nx: 5, ny: 1, nz: 2 },
+];
+
+fn sizes(shape: Shape) -> Vec<(&'static str, usize)> {
+    vec![("width", shape.nx), ("height", shape.ny)]
+}
+
+#[test]
+fn conjugate_gradient_is_that_of_plain_code() {
+    let text = include_str!("../benches/engine/programs/cg.dfl");
+    for (shape, target) in SHAPES.iter().flat_map(|&s| [(s, "wse2"), (s, "wse3")]) {
+        let params = [sizes(shape), vec![("n", shape.nz), ("rounds", 3)]].concat();
+        let image = image("cg.dfl", text, &params, target);
+        let mut machine = run(&image);
+        let solved = cg::as_mesh::solve(shape, 3);
+        for (name, expected) in [("x", solved.x), ("r", solved.r), ("p", solved.p)] {
+            let found = read(&image, &mut machine, shape, name);
+            assert_eq!(found, expected, "{name} of {shape:?} on {target}");
+        }
+    }
+}
+
+#[test]
+fn flows_through_faces_are_those_of_plain_code() {
+    let text = include_str!("../benches/engine/programs/cg.dfl");
+    for shape in SHAPES {
+        let more = vec![("n", shape.nz), ("rounds", 2), ("faces", 1), ("solve", 0)];
+        let image = image("cg.dfl", text, &[sizes(shape), more].concat(), "wse2");
+        let (p, k) = (cg::columns(shape), cg::coefficients(shape));
+        let found = read(&image, &mut run(&image), shape, "q");
+        assert_eq!(found, cg::as_mesh::faces(shape, &p, &k), "{shape:?}");
+    }
+}
+
+#[test]
+fn every_pe_knows_the_sum() {
+    let text = include_str!("../benches/engine/programs/allreduce.dfl");
+    for (shape, target) in SHAPES.iter().flat_map(|&s| [(s, "wse2"), (s, "wse3")]) {
+        let image = image("allreduce.dfl", text, &sizes(shape), target);
+        let found = read(&image, &mut run(&image), shape, "total");
+        let pes = shape.nx * shape.ny;
+        assert_eq!(found, vec![pes as f32; pes], "{shape:?} on {target}");
+    }
+}
