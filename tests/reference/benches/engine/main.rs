@@ -41,8 +41,8 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 fn image(row: &Row, full: bool) -> Image {
-    let world =
-        PROGRAMS.iter().fold(MemoryWorld::new(), |world, (path, text)| world.with(*path, *text));
+    let with = |world: MemoryWorld, (path, text): &(&str, &str)| world.with(path, *text);
+    let world = PROGRAMS.iter().fold(MemoryWorld::new(), with);
     let params = row.params(full);
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let options = Options { params: params.collect(), ..Options::default() };
