@@ -139,12 +139,21 @@ impl Memory {
     /// # Errors
     /// The range leaves the memory.
     pub fn load(&mut self, addr: u64, bytes: u32) -> Result<u64, CodeTrapKind> {
-        let mut raw = [0; 8];
-        raw[..bytes as usize].copy_from_slice(self.range(addr, u64::from(bytes))?);
+        self.ensure(addr, u64::from(bytes))?;
         if let Some(unwritten) = &mut self.unwritten {
             unwritten.read(addr, bytes.into());
         }
-        Ok(u64::from_le_bytes(raw))
+        // Fixed sizes are single instructions.
+        let found = &self.bytes[addr as usize..];
+        Ok(match (bytes, found.first_chunk(), found.first_chunk()) {
+            (4, Some(raw), _) => u64::from(u32::from_le_bytes(*raw)),
+            (2, _, Some(raw)) => u64::from(u16::from_le_bytes(*raw)),
+            _ => {
+                let mut raw = [0; 8];
+                raw[..bytes as usize].copy_from_slice(&found[..bytes as usize]);
+                u64::from_le_bytes(raw)
+            }
+        })
     }
 
     /// Writes the low `bytes` (1, 2, 4 or 8) of `value`.
@@ -153,7 +162,11 @@ impl Memory {
     /// The range leaves the memory.
     pub fn store(&mut self, addr: u64, bytes: u32, value: u64) -> Result<(), CodeTrapKind> {
         let range = self.range(addr, u64::from(bytes))?;
-        range.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+        match bytes {
+            4 => range[..4].copy_from_slice(&(value as u32).to_le_bytes()),
+            2 => range[..2].copy_from_slice(&(value as u16).to_le_bytes()),
+            _ => range.copy_from_slice(&value.to_le_bytes()[..bytes as usize]),
+        }
         if let Some(unwritten) = &mut self.unwritten {
             unwritten.write(addr, bytes.into());
         }

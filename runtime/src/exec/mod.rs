@@ -29,7 +29,7 @@ pub mod vector;
 pub use program::LoadedProgram;
 pub use registers::{NoRegisters, Registers};
 pub use state::{PeState, finish_host_call};
-pub use vector::{FifoCheck, Stepped, VectorState};
+pub use vector::{Block, FifoCheck, Stepped, VectorState};
 
 /// Runs segments of one program on any PE. Engines are interchangeable, also between two
 /// segments of one main thread.

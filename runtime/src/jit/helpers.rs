@@ -12,7 +12,6 @@ use cranelift_codegen::ir::{Type, types};
 
 use super::bodies;
 use super::context::{Parts, PeContext};
-use crate::exec::vector::{CHUNK, LaneKernel, Lanes};
 
 /// Status of a function or helper: done.
 pub(super) const DONE: u32 = 0;
@@ -158,28 +157,33 @@ helpers! {
     Convert = convert(kind: u32, types: u32, src: u64) -> u64;
 }
 
-/// `a + b * k` on a chunk of singles with the host's fused instruction, if it has one. NaN
-/// results are canonical.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn fused_multiply_add() -> Option<LaneKernel> {
-    #[target_feature(enable = "avx2,fma")]
-    fn fused([a, b, k]: &[Lanes; 3], out: &mut Lanes) {
-        for at in 0..CHUNK {
-            let [a, b, k] = [a[at], b[at], k[at]].map(f32::from_bits);
-            let value = b.mul_add(k, a);
-            out[at] = if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
-        }
-    }
-    let wide = std::arch::is_x86_feature_detected!("avx2");
-    if !wide || !std::arch::is_x86_feature_detected!("fma") {
-        return None;
-    }
-    // SAFETY: this function pointer leaves only after both features were detected above.
-    Some(|lanes, out| unsafe { fused(lanes, out) })
+/// Work that is the same on every host and may use wide instructions. `run` is to be marked
+/// `#[inline(always)]`: what is not inlined is not made for them.
+pub(crate) trait Wide {
+    /// Does it; with `FUSED`, [`f32::mul_add`] is one instruction.
+    fn run<const FUSED: bool>(self);
 }
 
-/// Other hosts use the form without a fused instruction.
+/// Does work with the host's wide instructions, if it has them.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn wide(work: impl Wide) {
+    #[target_feature(enable = "avx2,fma")]
+    fn inner(work: impl Wide) {
+        work.run::<true>();
+    }
+    let wide = std::arch::is_x86_feature_detected!("avx2");
+    if wide && std::arch::is_x86_feature_detected!("fma") {
+        // SAFETY: both features were detected.
+        unsafe { inner(work) }
+    } else {
+        work.run::<false>();
+    }
+}
+
+/// Does work with the host's instructions.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn fused_multiply_add() -> Option<LaneKernel> {
-    None
+#[inline]
+pub(crate) fn wide(work: impl Wide) {
+    work.run::<false>();
 }

@@ -54,17 +54,16 @@ impl<C: Code> Region<C> {
         let end = paced.max(last);
         let (task, loc) = (op.task, op.loc);
         let mut outputs = Vec::with_capacity(if op.output.is_some() { count } else { 0 });
-        for at in 0..count {
-            let mut words = [0; 2];
-            for (word, id) in words.iter_mut().zip(pipes.into_iter().flatten()) {
-                *word = self.pipes[id as usize].front(count).0[at];
-            }
-            let done = code.element(core.at, &mut core.state, &mut op.code, words);
-            let done = done.map_err(|kind| {
-                let kind = Box::new(TrapKind::Code(kind));
-                Fault { kind, task, loc, color: None }
-            })?;
-            outputs.extend(done.output);
+        let words = pipes.map(|id| match id {
+            Some(id) => self.pipes[id as usize].front(count).0,
+            None => &[][..],
+        });
+        let elements = count as u32;
+        let block =
+            code.block(core.at, &mut core.state, &mut op.code, words, elements, &mut outputs);
+        if let Some(trap) = block.trap {
+            let kind = Box::new(TrapKind::Code(trap));
+            return Err(Fault { kind, task, loc, color: None });
         }
         for id in pipes.into_iter().flatten() {
             self.take_words(plan, id, count, t);
@@ -241,7 +240,7 @@ impl<C: Code> Region<C> {
     ) {
         let streams = op.needs.inputs | op.needs.output != 0;
         let simple = op.is_plain() && code.is_quick(&op.code) && core.bound.are_planned();
-        if !streams || !simple || op.commands() {
+        if !streams || !simple || op.commands() || plan.track {
             return;
         }
         if let Some(output) = op.output {

@@ -3,7 +3,7 @@
 use dflow_ir::loc::Loc;
 
 use crate::exec::odd::Odd;
-use crate::exec::{CodeTrapKind, Entry, Registers, Segment, VectorStart};
+use crate::exec::{Block, CodeTrapKind, Entry, Registers, Segment, VectorStart};
 
 /// Names a PE to the code engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,21 @@ pub(crate) trait Code: Sync {
         op: &mut Self::Op,
         inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind>;
+
+    /// Does up to `count` elements at once: the same as so many calls of [`Code::element`]. Fewer
+    /// if the operation is done, an input has no more words, FIFOs do not allow the next one (the
+    /// caller has asked [`Code::fifo`] for the first), and after one that has something to tell.
+    /// `inputs` are the words of its fabric inputs, one per element; words for the output queue
+    /// are appended to `out`.
+    fn block(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        op: &mut Self::Op,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Block;
 
     /// Writes back what an ended operation leaves (registers, the pointed-to result); it is not
     /// `complete` if a FIFO ended it.

@@ -7,7 +7,7 @@ use dflow_ir::loc::Loc;
 use super::code::{Code, Element, Fifo, Pe};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
+    Block, CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
     VectorStart, VectorState,
 };
 use crate::profile::{During, Phases, Work};
@@ -114,6 +114,18 @@ impl Code for Programs {
         let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         let stepped = op.step(self.program(pe), state, inputs)?;
         Ok(Element { output: stepped.output, activate: stepped.activate, left: stepped.left })
+    }
+
+    fn block(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        op: &mut VectorState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Block {
+        op.block(self.program(pe), state, inputs, count, out)
     }
 
     fn finish(

@@ -1,140 +1,215 @@
-//! Kernels on chunks of lanes, in a form that compilers turn into SIMD code.
+//! Many elements at once: gather a chunk of each source, compute all of it, write it.
 //!
-//! Each equals its row's kernel on every lane (a property test holds them together). A row
-//! without one goes element by element.
+//! Taken only where [`Plan::may_chunk`] says that no element written can be read later by another
+//! (and nothing leaves the memory). The loops have fixed lengths, so that they become SIMD code.
 
-use std::sync::OnceLock;
-
-use dflow_ir::dsd::op::DsdOp;
-
+use super::kernel::Kernel;
+use super::plan::{Dest, Place, Plan};
 use super::walk::Walk;
+use crate::jit::{Wide, wide};
 
 /// Elements per chunk.
-pub(crate) const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
+
+/// Elements that are computed together.
+const STEP: usize = 16;
 
 /// A chunk of raw elements.
-pub(crate) type Lanes = [u32; CHUNK];
+pub(super) type Lanes = [u32; CHUNK];
 
-/// Computes all lanes of a chunk.
-pub(crate) type LaneKernel = fn(&[Lanes; 3], &mut Lanes);
+/// Does all elements of a plan on the bytes of a PE's memory.
+pub(super) type Runner = fn(&mut Plan<'_>, &mut [u8]);
 
-/// The chunk kernel of a row, if it has one.
-pub(super) fn kernel(op: u8) -> Option<LaneKernel> {
-    static KERNELS: OnceLock<Vec<Option<LaneKernel>>> = OnceLock::new();
-    let kernels = KERNELS.get_or_init(|| DsdOp::all().map(|op| by_name(op.row().name)).collect());
-    kernels.get(usize::from(op)).copied().flatten()
+/// One element after the other, none needing another's result.
+pub(super) fn each<K: Kernel>(plan: &mut Plan<'_>, memory: &mut [u8]) {
+    wide(Each(plan, memory, std::marker::PhantomData::<K>));
 }
 
-fn by_name(name: &str) -> Option<LaneKernel> {
-    Some(match name {
-        "fadds" => |l, out| each(l, out, |a, b, _| add(a, b)),
-        "fsubs" => |l, out| each(l, out, |a, b, _| single(f32::from_bits(a) - f32::from_bits(b))),
-        "fmuls" => |l, out| each(l, out, |a, b, _| single(f32::from_bits(a) * f32::from_bits(b))),
-        "fmacs" => crate::jit::fused_multiply_add().unwrap_or(unfused_multiply_add),
-        "fnegs" => |l, out| each(l, out, |a, _, _| a ^ 0x8000_0000),
-        "fabss" => |l, out| each(l, out, |a, _, _| a & 0x7fff_ffff),
-        "fmovs" | "mov32" => |l, out| each(l, out, |a, _, _| a),
-        "mov16" | "fmovh" => |l, out| each(l, out, |a, _, _| a & 0xffff),
-        "add16" => |l, out| each(l, out, |a, b, _| a.wrapping_add(b) & 0xffff),
-        "sub16" => |l, out| each(l, out, |a, b, _| a.wrapping_sub(b) & 0xffff),
-        "and16" => |l, out| each(l, out, |a, b, _| a & b & 0xffff),
-        "or16" => |l, out| each(l, out, |a, b, _| (a | b) & 0xffff),
-        "xor16" => |l, out| each(l, out, |a, b, _| (a ^ b) & 0xffff),
-        "fnegh" => |l, out| each(l, out, |a, _, _| (a ^ 0x8000) & 0xffff),
-        "fabsh" => |l, out| each(l, out, |a, _, _| a & 0x7fff),
-        _ => return None,
-    })
+/// A reduction.
+pub(super) fn fold<K: Kernel>(plan: &mut Plan<'_>, memory: &mut [u8]) {
+    wide(Fold(plan, memory, std::marker::PhantomData::<K>));
 }
 
-#[inline(always)]
-fn each(lanes: &[Lanes; 3], out: &mut Lanes, f: impl Fn(u32, u32, u32) -> u32) {
-    let [first, second, third] = lanes;
-    for at in 0..CHUNK {
-        out[at] = f(first[at], second[at], third[at]);
+struct Each<'a, 'b, K>(&'a mut Plan<'b>, &'a mut [u8], std::marker::PhantomData<K>);
+
+impl<K: Kernel> Wide for Each<'_, '_, K> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Each(plan, memory, _) = self;
+        let mut lanes = plan.lanes();
+        let mut out: Lanes = [0; CHUNK];
+        let mut left = plan.length as usize;
+        while left > 0 {
+            let count = left.min(CHUNK);
+            left -= count;
+            plan.gather(memory, &mut lanes, count);
+            for step in 0..count.div_ceil(STEP) {
+                for at in step * STEP..(step + 1) * STEP {
+                    let raw = K::raw::<FUSED>(lanes[0][at], lanes[1][at], lanes[2][at]);
+                    out[at] = K::keep(raw);
+                }
+            }
+            plan.put(memory, &out[..count]);
+        }
     }
 }
 
+struct Fold<'a, 'b, K>(&'a mut Plan<'b>, &'a mut [u8], std::marker::PhantomData<K>);
+
+impl<K: Kernel> Wide for Fold<'_, '_, K> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let Fold(plan, memory, _) = self;
+        let mut lanes = plan.lanes();
+        let mut value = plan.value;
+        let mut left = plan.length as usize;
+        while left > 0 {
+            let count = left.min(CHUNK);
+            left -= count;
+            plan.gather(memory, &mut lanes, count);
+            for &lane in &lanes[1][..count] {
+                value = K::raw::<FUSED>(value, lane, 0);
+            }
+        }
+        plan.value = if plan.length > 0 { K::keep(value) } else { value };
+    }
+}
+
+/// A row without a kernel of its own here: the table's, with carry and accumulator.
+pub(super) fn table(plan: &mut Plan<'_>, memory: &mut [u8]) {
+    let mut lanes = plan.lanes();
+    let mut out: Lanes = [0; CHUNK];
+    let mut left = plan.length as usize;
+    while left > 0 {
+        let count = left.min(CHUNK);
+        left -= count;
+        plan.gather(memory, &mut lanes, count);
+        for at in 0..count {
+            let first = if plan.reduces { plan.value } else { lanes[0][at] };
+            out[at] = plan.row.apply([first, lanes[1][at], lanes[2][at]], &mut plan.carry);
+            plan.value = out[at];
+        }
+        plan.put(memory, &out[..count]);
+    }
+}
+
+impl Plan<'_> {
+    /// Chunks of the sources, with the values that do not change filled in.
+    #[inline(always)]
+    fn lanes(&self) -> [Lanes; 3] {
+        let mut lanes: [Lanes; 3] = [[0; CHUNK]; 3];
+        for (lane, source) in lanes.iter_mut().zip(&self.sources) {
+            if let Place::Value(value) = source
+                && *value != 0
+            {
+                lane.fill(*value);
+            }
+        }
+        lanes
+    }
+
+    #[inline(always)]
+    fn gather(&mut self, memory: &[u8], lanes: &mut [Lanes; 3], count: usize) {
+        for (lane, source) in lanes.iter_mut().zip(&mut self.sources) {
+            match source {
+                Place::Value(_) => {}
+                Place::Memory { walk, bytes } => gather(memory, walk, *bytes, &mut lane[..count]),
+                Place::Words(words) => {
+                    let (now, later) = words.split_at(count);
+                    lane[..count].copy_from_slice(now);
+                    *words = later;
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, memory: &mut [u8], out: &[u32]) {
+        if let Some(last) = out.last() {
+            self.value = *last;
+        }
+        match &mut self.dest {
+            Dest::None => {}
+            Dest::Memory { walk, bytes } => scatter(memory, walk, *bytes, out),
+            Dest::Words { words, upper: 0 } => words.extend_from_slice(out),
+            Dest::Words { words, upper } => words.extend(out.iter().map(|value| value | *upper)),
+        }
+    }
+}
+
+/// Reads elements along a linear walk that stays inside `memory`.
 #[inline(always)]
-fn add(a: u32, b: u32) -> u32 {
-    single(f32::from_bits(a) + f32::from_bits(b))
-}
-
-/// Raw bits, with the one NaN.
-#[inline(always)]
-fn single(value: f32) -> u32 {
-    if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() }
-}
-
-/// Multiply-add on hosts without a fused instruction.
-pub(super) fn unfused_multiply_add(lanes: &[Lanes; 3], out: &mut Lanes) {
-    each(lanes, out, multiply_add);
-}
-
-/// `a + b * k` with one rounding, without a fused instruction: the product is exact in double
-/// precision, the sum is rounded to odd there (its error from the two-sum of Knuth decides),
-/// and rounding an odd double to single rounds right (Boldo and Melquiond, 2008).
-#[inline(always)]
-fn multiply_add(a: u32, b: u32, k: u32) -> u32 {
-    let product = f64::from(f32::from_bits(b)) * f64::from(f32::from_bits(k));
-    let addend = f64::from(f32::from_bits(a));
-    let sum = product + addend;
-    let shadow = sum - product;
-    let error = (product - (sum - shadow)) + (addend - shadow);
-    let bits = sum.to_bits();
-    let inexact = error != 0.0 && sum.is_finite() && bits & 1 == 0;
-    let away = (error > 0.0) == (sum > 0.0);
-    let odd = if away { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-    single(f64::from_bits(if inexact { odd } else { bits }) as f32)
-}
-
-/// Reads elements along a walk that stays inside `memory`.
-pub(super) fn gather(memory: &[u8], walk: &mut Walk, bytes: u8, lane: &mut [u32]) {
-    let count = lane.len();
-    if walk.linear() == Some(i16::from(bytes)) {
-        let at = usize::from(walk.address());
-        let source = &memory[at..at + count * usize::from(bytes)];
-        walk.skip(count as u16);
-        if bytes == 4 {
-            for (value, raw) in lane.iter_mut().zip(source.as_chunks::<4>().0) {
+fn gather(memory: &[u8], walk: &mut Walk, bytes: u8, lane: &mut [u32]) {
+    let (at, count) = (usize::from(walk.address()), lane.len());
+    let step = walk.linear().unwrap_or(0);
+    walk.skip(count as u16);
+    match (bytes, step) {
+        (4, 4) => {
+            let source = &memory[at..at + 4 * count];
+            for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
                 *value = u32::from_le_bytes(*raw);
             }
-        } else {
-            for (value, raw) in lane.iter_mut().zip(source.as_chunks::<2>().0) {
+        }
+        (2, 2) => {
+            let source = &memory[at..at + 2 * count];
+            for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
                 *value = u32::from(u16::from_le_bytes(*raw));
             }
         }
-        return;
-    }
-    for value in lane {
-        let at = usize::from(walk.address());
-        let raw = &memory[at..at + usize::from(bytes)];
-        *value = raw.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte));
-        walk.advance();
+        (4, _) => apart(at, step, lane, |at, value| *value = four(memory, at)),
+        _ => apart(at, step, lane, |at, value| *value = two(memory, at)),
     }
 }
 
-/// Writes elements along a walk that stays inside `memory`.
-pub(super) fn scatter(memory: &mut [u8], walk: &mut Walk, bytes: u8, out: &[u32]) {
-    let count = out.len();
-    if walk.linear() == Some(i16::from(bytes)) {
-        let at = usize::from(walk.address());
-        let dest = &mut memory[at..at + count * usize::from(bytes)];
-        walk.skip(count as u16);
-        if bytes == 4 {
-            for (raw, value) in dest.as_chunks_mut::<4>().0.iter_mut().zip(out) {
+/// Writes elements along a linear walk that stays inside `memory`.
+#[inline(always)]
+fn scatter(memory: &mut [u8], walk: &mut Walk, bytes: u8, out: &[u32]) {
+    let (at, count) = (usize::from(walk.address()), out.len());
+    let step = walk.linear().unwrap_or(0);
+    walk.skip(count as u16);
+    match (bytes, step) {
+        (4, 4) => {
+            let dest = &mut memory[at..at + 4 * count];
+            for (raw, value) in dest.as_chunks_mut().0.iter_mut().zip(out) {
                 *raw = value.to_le_bytes();
             }
-        } else {
-            for (raw, value) in dest.as_chunks_mut::<2>().0.iter_mut().zip(out) {
+        }
+        (2, 2) => {
+            let dest = &mut memory[at..at + 2 * count];
+            for (raw, value) in dest.as_chunks_mut().0.iter_mut().zip(out) {
                 *raw = (*value as u16).to_le_bytes();
             }
         }
-        return;
+        (4, _) => apart(at, step, out, |at, value| {
+            memory[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        }),
+        _ => apart(at, step, out, |at, value| {
+            memory[at..at + 2].copy_from_slice(&(*value as u16).to_le_bytes());
+        }),
     }
-    for value in out {
-        let at = usize::from(walk.address());
-        memory[at..at + usize::from(bytes)]
-            .copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
-        walk.advance();
+}
+
+/// Elements with the byte addresses of a walk with a constant step.
+#[inline(always)]
+fn apart<T>(
+    first: usize,
+    step: i16,
+    lane: impl IntoIterator<Item = T>,
+    mut f: impl FnMut(usize, T),
+) {
+    let mut at = first;
+    for value in lane {
+        f(at, value);
+        at = at.wrapping_add_signed(isize::from(step));
     }
+}
+
+#[inline(always)]
+fn four(memory: &[u8], at: usize) -> u32 {
+    memory[at..].first_chunk().map_or(0, |raw| u32::from_le_bytes(*raw))
+}
+
+#[inline(always)]
+fn two(memory: &[u8], at: usize) -> u32 {
+    memory[at..].first_chunk().map_or(0, |raw| u32::from(u16::from_le_bytes(*raw)))
 }

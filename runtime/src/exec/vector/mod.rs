@@ -4,14 +4,17 @@
 //! naive loop over the row's kernel; any other becomes a [`VectorStart`], without an effect on
 //! memory until its elements are stepped.
 
+mod block;
 mod fast;
+mod kernel;
+mod plan;
 mod quick;
 mod resolve;
 mod running;
 mod walk;
 mod whole;
 
-pub(crate) use fast::{CHUNK, LaneKernel, Lanes};
+pub use block::Block;
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
 

@@ -45,18 +45,20 @@ pub struct Stepped {
 /// A running vector operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorState {
-    start: VectorStart,
+    pub(super) start: VectorStart,
     /// Destination, then sources.
-    walks: [Walk; 4],
-    done: u32,
-    carry: u32,
+    pub(super) walks: [Walk; 4],
+    pub(super) done: u32,
+    pub(super) carry: u32,
     /// Last value, or the accumulator of a reduction.
-    value: u32,
-    reduces: bool,
+    pub(super) value: u32,
+    pub(super) reduces: bool,
     /// An operand would leave its variable if all elements were done, and has not yet.
-    may_leave: bool,
+    pub(super) may_leave: bool,
     /// How its elements are done, if it is plain.
-    quick: Option<Quick>,
+    pub(super) quick: Option<Quick>,
+    /// Elements that were done when `quick` took over from `walks`.
+    pub(super) quick_from: u32,
 }
 
 impl VectorState {
@@ -80,7 +82,17 @@ impl VectorState {
         let may_leave = odd::leaves(program, &start).is_some();
         let plain = !reduces && !may_leave;
         let quick = if plain { Quick::new(&start, &walks) } else { None };
-        VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave, quick }
+        VectorState {
+            start,
+            walks,
+            done: 0,
+            carry: 0,
+            value,
+            reduces,
+            may_leave,
+            quick,
+            quick_from: 0,
+        }
     }
 
     /// What was started.
@@ -252,6 +264,15 @@ impl VectorState {
         Ok(stepped)
     }
 
+    /// Has the quick step do the rest again.
+    pub(super) fn speed_up(&mut self) {
+        self.quick = Quick::new(&self.start, &self.walks);
+        self.quick_from = self.done;
+        if let Some(quick) = &mut self.quick {
+            quick.carry = self.carry;
+        }
+    }
+
     /// Whether its elements are done the quick way.
     pub(crate) fn is_quick(&self) -> bool {
         self.quick.is_some()
@@ -260,7 +281,8 @@ impl VectorState {
     /// Has the general step do the rest.
     pub(super) fn slow_down(&mut self) {
         if let Some(quick) = self.quick.take() {
-            self.walks.iter_mut().for_each(|walk| walk.skip(self.done as u16));
+            let passed = self.done.wrapping_sub(self.quick_from) as u16;
+            self.walks.iter_mut().for_each(|walk| walk.skip(passed));
             self.carry = quick.carry;
         }
     }

@@ -215,7 +215,6 @@ proptest! {
 #[test]
 fn multiply_add_rounds_once_with_and_without_a_fused_instruction() {
     let op = DsdOp::by_name("fmacs").unwrap();
-    let kernel = super::fast::kernel(op.0).unwrap();
     let mut bits = 1u32;
     let mut next = || {
         bits ^= bits << 13;
@@ -223,26 +222,15 @@ fn multiply_add_rounds_once_with_and_without_a_fused_instruction() {
         bits ^= bits << 5;
         bits
     };
-    for _ in 0..20_000 {
-        let mut lanes = [[0; super::fast::CHUNK]; 3];
-        for lane in &mut lanes {
-            lane.fill_with(&mut next);
+    let one_nan = |raw: u32| if f32::from_bits(raw).is_nan() { 0x7fc0_0000 } else { raw };
+    for turn in 0..1_000_000 {
+        let [mut a, b, k] = [next(), next(), next()];
+        if turn % 2 == 0 {
+            // Near cancellation.
+            a = (-f32::from_bits(b) * f32::from_bits(k)).to_bits() ^ a & 3;
         }
-        // Half of the cases near cancellation.
-        #[expect(clippy::needless_range_loop, reason = "three lanes, one index")]
-        for at in 0..32 {
-            let product = f32::from_bits(lanes[1][at]) * f32::from_bits(lanes[2][at]);
-            lanes[0][at] = (-product).to_bits() ^ lanes[0][at] & 3;
-        }
-        let mut out = [0; super::fast::CHUNK];
-        kernel(&lanes, &mut out);
-        let mut unfused = [0; super::fast::CHUNK];
-        super::fast::unfused_multiply_add(&lanes, &mut unfused);
-        assert_eq!(out, unfused);
-        for at in 0..super::fast::CHUNK {
-            let sources = [lanes[0][at], lanes[1][at], lanes[2][at]];
-            assert_eq!(out[at], op.row().apply(sources, &mut 0), "{sources:x?}");
-        }
+        let unfused = one_nan(super::kernel::multiply_add::<false>(a, b, k));
+        assert_eq!(unfused, op.row().apply([a, b, k], &mut 0), "{a:x} {b:x} {k:x}");
     }
 }
 
@@ -446,4 +434,193 @@ fn quick_elements_are_the_general_ones() {
         }
     }
     assert!(quick > 500, "only {quick} were quick");
+}
+
+/// An operand as [`given`], or of the fabric, or the FIFO.
+#[derive(Clone, Debug)]
+enum Anywhere {
+    Here(Given),
+    Fabric,
+    Fifo,
+}
+
+fn anywhere() -> impl Strategy<Value = Anywhere> {
+    prop_oneof![
+        5 => given().prop_map(Anywhere::Here),
+        4 => Just(Anywhere::Fabric),
+        1 => Just(Anywhere::Fifo),
+    ]
+}
+
+fn any_stream(operand: &Anywhere, ty: dflow_ir::ty::Ty, length: u16, is_dest: bool) -> Stream {
+    match operand {
+        Anywhere::Here(given) => stream(given, ty.bytes(), length, is_dest),
+        Anywhere::Fabric if is_dest => Stream::Output {
+            queue: 2,
+            color: 5,
+            control: false,
+            index: 0x1234,
+            advance_switch: false,
+            transform: false,
+        },
+        Anywhere::Fabric => Stream::Input { queue: 3, color: 6, transform: false },
+        Anywhere::Fifo => Stream::Fifo { fifo: 0 },
+    }
+}
+
+/// Two same operations: one in steps as [`VectorState::block`] promises them, one in blocks.
+fn compare_blocks(
+    program: &LoadedProgram,
+    begin: &PeState,
+    start: &VectorStart,
+    words: &[Vec<u32>; 2],
+    sizes: &[u32],
+) -> Result<(), TestCaseError> {
+    let (mut fast, mut slow) = (begin.clone(), begin.clone());
+    let mut blocks = VectorState::new(program, start.clone());
+    let mut steps = blocks.clone();
+    let mut at = 0;
+    for &size in sizes {
+        if blocks.is_done() || blocks.fifo_check(program, &mut fast) != FifoCheck::Ready {
+            break;
+        }
+        prop_assert_eq!(steps.fifo_check(program, &mut slow), FifoCheck::Ready);
+        let mut out = Vec::new();
+        let inputs = words.each_ref().map(|words| &words[at..]);
+        let block = blocks.block(program, &mut fast, inputs, size, &mut out);
+        prop_assert!(block.done <= size);
+        prop_assert!(block.done > 0 || size == 0 || block.trap.is_some());
+        let (mut expected, mut last) = (Vec::new(), crate::exec::Stepped::default());
+        for step in 0..block.done as usize {
+            let inputs = words.each_ref().map(|words| words[at + step]);
+            prop_assert!(last.activate == [None; 2] && !last.left);
+            last = steps.step(program, &mut slow, inputs).unwrap();
+            expected.extend(last.output);
+        }
+        at += block.done as usize;
+        prop_assert_eq!((out, block.activate, block.left), (expected, last.activate, last.left));
+        if block.trap.is_some() {
+            let inputs = words.each_ref().map(|words| words[at]);
+            prop_assert_eq!(block.trap, steps.step(program, &mut slow, inputs).err());
+            return Ok(());
+        }
+        prop_assert_eq!(&blocks, &steps);
+        prop_assert_eq!(&fast, &slow);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_block_equals_as_many_steps(
+        op in 0..DsdOp::all().count() as u8,
+        dest in anywhere(),
+        sources in [anywhere(), anywhere(), anywhere()],
+        length in proptest::option::of(0u16..300),
+        content in proptest::collection::vec(any::<u8>(), BYTES as usize),
+        words in proptest::array::uniform2(proptest::collection::vec(any::<u32>(), 1200)),
+        sizes in proptest::collection::vec(prop_oneof![0u32..4, 4u32..40, 40u32..150], 1..8),
+        kind in 0u8..8,
+        held in 0u16..3,
+    ) {
+        let program = program();
+        let op = DsdOp(op);
+        let row = op.row();
+        let extent = length.unwrap_or(300);
+        let mut streams = [Stream::None; 3];
+        for at in 0..row.shape.arity() {
+            streams[at] = any_stream(&sources[at], row.sources[at], extent, false);
+            if let Stream::Scalar(value) = &mut streams[at] {
+                *value = row.sources[at].mask(u64::from(*value)) as u32;
+            }
+        }
+        // One source at most is the FIFO, and there are two ports.
+        let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
+        let mut fifos = 0;
+        for stream in streams.iter_mut().filter(|stream| is_fifo(stream)) {
+            fifos += 1;
+            if fifos > 1 {
+                *stream = Stream::Scalar(7);
+            }
+        }
+        let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
+        if streams.iter().all(is_input) {
+            streams[2] = Stream::Scalar(0);
+        }
+        let start = VectorStart {
+            op,
+            dest: any_stream(&dest, row.dest, extent, true),
+            sources: streams,
+            length: length.map(u32::from),
+            asynchronous: true,
+            microthread: 0,
+            activate: None,
+            unblock: None,
+            priority: None,
+            packed: kind == 1 && row.dest.bytes() == 2 && row.sources[0].bytes() == 2,
+            zero: None,
+            on_control: dflow_ir::inst::OnControl::Ignore,
+            loc: Loc::default(),
+        };
+        let mut begin = state(&program);
+        begin.memory.bytes_mut().copy_from_slice(&content);
+        begin.unmasked = if kind == 2 { 0xff } else { 0 };
+        begin.fifos[0].len = held;
+        compare_blocks(&program, &begin, &start, &words, &sizes)?;
+    }
+}
+
+/// Values at the edges of singles, halves and integers, and in between.
+fn edges() -> Vec<u32> {
+    let halves = [0, 1, 2, 0x3ff, 0x400, 0x401, 0x3555, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7c01];
+    let mut edges: Vec<u32> = halves.iter().flat_map(|&half| [half, half | 0x8000]).collect();
+    edges.extend([0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0x7f80_0000, 0xff80_0000, 0x7f7f_ffff]);
+    edges.extend([0x0080_0000, 0x807f_ffff, 0x3f80_0000, 0xbf80_0001, 0x4049_0fdb, 0x12_3456]);
+    // Singles halfway between two halves, and beside.
+    for size in [0x3880_0000, 0x387f_f000, 0x3300_0000, 0x3f80_1000, 0x477f_f000, 0x4780_0000] {
+        edges.extend([size - 1, size, size + 1, size | 0x8000_0000, size + 0x2000]);
+    }
+    edges
+}
+
+#[test]
+fn every_fast_kernel_is_its_row_at_the_edges() {
+    use super::plan::{Dest, Place, Plan};
+    let edges = edges();
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for &a in &edges {
+        first.extend(vec![a; edges.len()]);
+        second.extend(&edges);
+    }
+    let mut kernels = 0;
+    for op in DsdOp::all().filter(|op| super::kernel::ways(op.0).is_some()) {
+        kernels += 1;
+        for &third in &edges {
+            let mut out = Vec::new();
+            let mut plan = Plan {
+                row: op.row(),
+                op: op.0,
+                dest: Dest::Words { words: &mut out, upper: 0 },
+                sources: [Place::Words(&first), Place::Words(&second), Place::Value(third)],
+                length: first.len() as u32,
+                value: 0,
+                carry: 0,
+                reduces: false,
+            };
+            plan.fast(&mut []);
+            for at in 0..first.len() {
+                let sources = [first[at], second[at], third];
+                let masked =
+                    [0, 1, 2].map(|at| op.row().sources[at].mask(sources[at].into()) as u32);
+                let expected = op.row().apply(masked, &mut 0);
+                assert_eq!(out[at], expected, "{op} of {sources:x?}");
+            }
+            if op.row().shape.arity() < 3 {
+                break;
+            }
+        }
+    }
+    assert!(kernels > 20);
 }

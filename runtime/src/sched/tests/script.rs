@@ -13,7 +13,7 @@ use dflow_ir::target::{Target, TargetId};
 use crate::config::{Config, EngineKind};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    ActKind, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SlotAct, Stop, Stream,
+    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SlotAct, Stop, Stream,
     VectorStart,
 };
 use crate::fabric::plan::RouterPlan;
@@ -234,6 +234,10 @@ impl Code for Script {
         None
     }
 
+    fn is_quick(&self, _: &Self::Op) -> bool {
+        true
+    }
+
     fn is_done(&self, op: &Op) -> bool {
         op.left == Some(0)
     }
@@ -259,6 +263,28 @@ impl Code for Script {
             (false, false) => state.hash,
         });
         Ok(Element { output, ..Element::default() })
+    }
+
+    fn block(
+        &self,
+        pe: Pe,
+        state: &mut State,
+        op: &mut Op,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Block {
+        let mut block = Block::default();
+        while block.done < count && !self.is_done(op) {
+            let at = block.done as usize;
+            let words = inputs.map(|words| words.get(at).copied().unwrap_or(0));
+            match self.element(pe, state, op, words) {
+                Ok(element) => out.extend(element.output),
+                Err(trap) => return Block { trap: Some(trap), ..block },
+            }
+            block.done += 1;
+        }
+        block
     }
 
     fn finish(&self, _: Pe, _: &mut State, _: &mut Op, _: bool) -> Result<(), CodeTrapKind> {

@@ -1,0 +1,169 @@
+//! Many steps of a running vector operation at once.
+//!
+//! Invariant: memory, registers, FIFOs, results and what is told are those of as many calls of
+//! [`VectorState::step`], bit by bit.
+
+use super::plan::{Dest, FEW, Place, Plan};
+use super::running::VectorState;
+use crate::exec::program::LoadedProgram;
+use crate::exec::state::PeState;
+use crate::exec::{CodeTrapKind, Stream};
+
+/// What a block of steps gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// Steps done.
+    pub done: u32,
+    /// Local tasks that FIFOs activate by the last step (pop, push).
+    pub activate: [Option<u8>; 2],
+    /// An operand has left the variable that it began in, by the last step, for the first time.
+    pub left: bool,
+    /// The step after the last one traps.
+    pub trap: Option<CodeTrapKind>,
+}
+
+impl Block {
+    /// Whether something happened that the caller must see before more steps are done.
+    fn ends(&self) -> bool {
+        self.left || self.activate.iter().any(Option::is_some)
+    }
+}
+
+impl VectorState {
+    /// Does up to `count` steps; fewer if the operation is done, if an input has no more words, if
+    /// a FIFO does not admit the next step, and after a step that has something to tell. The
+    /// caller has asked [`VectorState::fifo_check`] for the first step. `inputs` are the payloads
+    /// of [`VectorState::inputs`], a word per step; payloads for the output queue are appended to
+    /// `out`, one per step.
+    pub fn block(
+        &mut self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Block {
+        let used = self.inputs().into_iter().flatten().count();
+        let words = inputs[..used].iter().map(|words| words.len() as u32);
+        let count = words.fold(count, u32::min);
+        if count < FEW {
+            return self.steps(program, state, inputs, count, out);
+        }
+        let was_quick = self.is_quick();
+        self.slow_down();
+        let done = self.at_once(program, state, inputs, count, out);
+        if was_quick {
+            self.speed_up();
+        }
+        match done {
+            Some(done) => Block { done, ..Block::default() },
+            None => self.steps(program, state, inputs, count, out),
+        }
+    }
+
+    /// Step by step.
+    fn steps(
+        &mut self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Block {
+        let mut block = Block::default();
+        while block.done < count && !self.is_done() && !block.ends() {
+            if block.done > 0 && self.fifo_wait(program, state).is_some() {
+                break;
+            }
+            let at = block.done as usize;
+            let words = inputs.map(|words| words.get(at).copied().unwrap_or(0));
+            match self.step(program, state, words) {
+                Ok(stepped) => {
+                    out.extend(stepped.output);
+                    (block.activate, block.left) = (stepped.activate, stepped.left);
+                    block.done += 1;
+                }
+                Err(trap) => {
+                    block.trap = Some(trap);
+                    break;
+                }
+            }
+            if state.memory.is_tracked() {
+                break;
+            }
+        }
+        block
+    }
+
+    /// All steps in chunks, where that gives the same; how many.
+    fn at_once(
+        &mut self,
+        _: &LoadedProgram,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Option<u32> {
+        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
+        let count = count.min(left);
+        let odd = self.may_leave || self.start.packed || state.unmasked != 0;
+        if odd || count < FEW || state.memory.is_tracked() {
+            return None;
+        }
+        let mut plan = self.plan(inputs, count, out)?;
+        if !plan.may_chunk(state.memory.bytes().len()) {
+            return None;
+        }
+        plan.fast(state.memory.bytes_mut());
+        let (value, carry) = (plan.value, plan.carry);
+        if let Dest::Memory { walk, .. } = plan.dest {
+            self.walks[0] = walk;
+        }
+        for (own, source) in self.walks[1..].iter_mut().zip(plan.sources) {
+            if let Place::Memory { walk, .. } = source {
+                *own = walk;
+            }
+        }
+        (self.value, self.carry) = (value, carry);
+        self.done = self.done.wrapping_add(count);
+        Some(count)
+    }
+
+    /// The next `count` elements; none with FIFOs.
+    fn plan<'a>(
+        &self,
+        inputs: [&'a [u32]; 2],
+        count: u32,
+        out: &'a mut Vec<u32>,
+    ) -> Option<Plan<'a>> {
+        let row = self.start.op.row();
+        let dest = match self.start.dest {
+            Stream::Memory(memory) => Dest::Memory { walk: self.walks[0], bytes: memory.element },
+            Stream::Output { index, .. } => {
+                let upper = if row.dest.bytes() == 2 { u32::from(index) << 16 } else { 0 };
+                Dest::Words { words: out, upper }
+            }
+            Stream::Fifo { .. } => return None,
+            Stream::None | Stream::Input { .. } | Stream::Scalar(_) | Stream::Pointer { .. } => {
+                Dest::None
+            }
+        };
+        let (mut sources, mut input) = ([Place::Value(0); 3], 0);
+        for (at, source) in self.start.sources.iter().enumerate() {
+            sources[at] = match *source {
+                Stream::None | Stream::Output { .. } | Stream::Pointer { .. } => Place::Value(0),
+                Stream::Scalar(value) => Place::Value(value),
+                Stream::Memory(memory) => {
+                    Place::Memory { walk: self.walks[at + 1], bytes: memory.element }
+                }
+                Stream::Input { .. } => {
+                    input += 1;
+                    Place::Words(&inputs[input - 1][..count as usize])
+                }
+                Stream::Fifo { .. } => return None,
+            };
+        }
+        let (value, carry, reduces) = (self.value, self.carry, self.reduces);
+        Some(Plan { row, op: self.start.op.0, dest, sources, length: count, value, carry, reduces })
+    }
+}

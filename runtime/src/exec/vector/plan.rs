@@ -1,0 +1,163 @@
+//! A number of elements of a vector operation that are to be done in one go.
+//!
+//! Two ways with one result: [`Plan::naive`] is the meaning, element by element; [`Plan::fast`]
+//! works on chunks and is taken only where [`Plan::may_chunk`] allows it.
+
+use dflow_ir::dsd::op::OpRow;
+
+use super::walk::Walk;
+use super::{fast, kernel};
+use crate::exec::CodeTrapKind;
+use crate::exec::state::PeState;
+
+/// Below this many elements the chunks cost more than they save.
+pub(super) const FEW: u32 = 6;
+
+/// A source: a walk, a value, or words of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place<'a> {
+    Memory { walk: Walk, bytes: u8 },
+    Value(u32),
+    Words(&'a [u32]),
+}
+
+/// Where results go.
+#[derive(Debug)]
+pub(super) enum Dest<'a> {
+    /// Nowhere: the last value counts.
+    None,
+    Memory {
+        walk: Walk,
+        bytes: u8,
+    },
+    /// An output queue; `upper` is joined to each.
+    Words {
+        words: &'a mut Vec<u32>,
+        upper: u32,
+    },
+}
+
+/// Elements to do, with the walks where they begin.
+pub(super) struct Plan<'a> {
+    pub(super) row: &'static OpRow,
+    pub(super) op: u8,
+    pub(super) dest: Dest<'a>,
+    pub(super) sources: [Place<'a>; 3],
+    pub(super) length: u32,
+    /// Last value, or the accumulator of a reduction.
+    pub(super) value: u32,
+    pub(super) carry: u32,
+    pub(super) reduces: bool,
+}
+
+impl Plan<'_> {
+    /// Whether gathering ahead of writing gives what the naive loop gives.
+    pub(super) fn may_chunk(&self, memory: usize) -> bool {
+        let dest = match &self.dest {
+            Dest::Memory { walk, bytes } => match Span::of(walk, *bytes, self.length, memory) {
+                Some(span) => Some(span),
+                None => return false,
+            },
+            Dest::None | Dest::Words { .. } => None,
+        };
+        self.sources.iter().all(|source| match source {
+            Place::Value(_) | Place::Words(_) => true,
+            Place::Memory { walk, bytes } => Span::of(walk, *bytes, self.length, memory)
+                .is_some_and(|span| dest.as_ref().is_none_or(|dest| dest.is_safe_with(&span))),
+        })
+    }
+
+    /// All elements in chunks.
+    pub(super) fn fast(&mut self, memory: &mut [u8]) {
+        let ways = kernel::ways(self.op);
+        let run = match ways {
+            Some(ways) if self.reduces => ways.fold,
+            Some(ways) => ways.each,
+            None => fast::table,
+        };
+        run(self, memory);
+    }
+
+    /// The meaning: one element after the other.
+    pub(super) fn naive(&mut self, state: &mut PeState) -> Result<(), CodeTrapKind> {
+        for _ in 0..self.length {
+            let mut values = [0; 3];
+            for (value, source) in values.iter_mut().zip(&mut self.sources) {
+                *value = match source {
+                    Place::Value(value) => *value,
+                    Place::Memory { walk, bytes } => {
+                        let address = u64::from(walk.address());
+                        walk.advance();
+                        state.memory.load(address, u32::from(*bytes))? as u32
+                    }
+                    Place::Words(words) => match words.split_first() {
+                        Some((word, rest)) => {
+                            *words = rest;
+                            *word
+                        }
+                        None => 0,
+                    },
+                };
+            }
+            if self.reduces {
+                values[0] = self.value;
+            }
+            if state.unmasked != 0 {
+                state.raise((self.row.raised)(values))?;
+            }
+            self.value = self.row.apply(values, &mut self.carry);
+            self.keep(state)?;
+        }
+        Ok(())
+    }
+
+    /// Writes one result.
+    fn keep(&mut self, state: &mut PeState) -> Result<(), CodeTrapKind> {
+        match &mut self.dest {
+            Dest::None => {}
+            Dest::Memory { walk, bytes } => {
+                let address = u64::from(walk.address());
+                walk.advance();
+                state.memory.store(address, u32::from(*bytes), u64::from(self.value))?;
+            }
+            Dest::Words { words, upper } => words.push(self.value | *upper),
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that a linear walk covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    start: u16,
+    step: i16,
+    bytes: u8,
+    low: i64,
+    high: i64,
+}
+
+impl Span {
+    /// The span, if the walk is linear and stays inside `memory` bytes.
+    #[inline]
+    fn of(walk: &Walk, bytes: u8, length: u32, memory: usize) -> Option<Span> {
+        let step = walk.linear()?;
+        let first = i64::from(walk.address());
+        let last = first + i64::from(step) * (i64::from(length) - 1).max(0);
+        let (low, high) = (first.min(last), first.max(last) + i64::from(bytes));
+        (low >= 0 && high <= memory as i64).then_some(Span {
+            start: walk.address(),
+            step,
+            bytes,
+            low,
+            high,
+        })
+    }
+
+    /// Whether writing this span never changes an element of `source` that is read later.
+    #[inline]
+    fn is_safe_with(&self, source: &Span) -> bool {
+        let apart = self.high <= source.low || source.high <= self.low;
+        let distinct = self.step.unsigned_abs() >= u16::from(self.bytes);
+        apart || (self == source && distinct)
+    }
+}
