@@ -284,6 +284,7 @@ impl VectorState {
             let passed = self.done.wrapping_sub(self.quick_from) as u16;
             self.walks.iter_mut().for_each(|walk| walk.skip(passed));
             self.carry = quick.carry;
+            self.quick_from = 0;
         }
     }
 

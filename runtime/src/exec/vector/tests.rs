@@ -504,6 +504,8 @@ fn compare_blocks(
             prop_assert_eq!(block.trap, steps.step(program, &mut slow, inputs).err());
             return Ok(());
         }
+        blocks.slow_down();
+        steps.slow_down();
         prop_assert_eq!(&blocks, &steps);
         prop_assert_eq!(&fast, &slow);
     }
