@@ -44,8 +44,9 @@ pub(crate) struct Pipe {
     /// Cycles from the output queue to the last router, and from there back to the source.
     transit: u64,
     credit: u64,
-    /// Words in it.
+    /// Words in it, and words of it that stand in the input queue.
     held: u32,
+    queued: u32,
     /// Words that it takes in if nobody takes them out; of these, on the way alone.
     places: u32,
     on_the_way: u32,
@@ -67,6 +68,7 @@ impl Pipe {
             transit: 1 + timing.ramp_up + hops * timing.hop,
             credit: (hops + 1) * timing.credit,
             held: 0,
+            queued: 0,
             places: on_the_way + queues,
             on_the_way,
             open: 0,
@@ -82,8 +84,9 @@ impl Pipe {
 
     /// Words that it takes now, and of these without waiting for whoever takes them out.
     pub(crate) fn room(&self) -> (u32, u32) {
-        let free = self.places.saturating_sub(self.held);
-        ((self.places + self.open).saturating_sub(self.held), free)
+        let used = self.held + self.queued;
+        let free = self.places.saturating_sub(used);
+        ((self.places + self.open).saturating_sub(used), free)
     }
 
     /// Whether a single word may go up the ramp.
@@ -130,6 +133,23 @@ impl Pipe {
         if packet.taken == packet.words.len() {
             self.packets.pop_front();
         }
+        std::mem::take(&mut self.wanted).then_some(self.credit)
+    }
+
+    /// The first word goes into the input queue.
+    pub(crate) fn queue_one(&mut self) -> Option<u64> {
+        self.queued += 1;
+        let open = self.open;
+        let credit = self.take(1);
+        self.open = open;
+        credit
+    }
+
+    /// A word has left the input queue; from how many cycles on the source may use its place, if
+    /// it waits for one.
+    pub(crate) fn leave_queue(&mut self) -> Option<u64> {
+        self.queued = self.queued.saturating_sub(1);
+        self.open = self.open.saturating_sub(1);
         std::mem::take(&mut self.wanted).then_some(self.credit)
     }
 

@@ -67,8 +67,6 @@ impl<C: Code> Region<C> {
         }
         for id in pipes.into_iter().flatten() {
             self.take_words(plan, id, count, t);
-            let left = code.progress(&op.code);
-            self.promise(id, left, pace, t);
         }
         if let Some(output) = op.output
             && let Outlet::Pipe(id) = core.outlets[usize::from(output.color)]
@@ -79,6 +77,7 @@ impl<C: Code> Region<C> {
                 sent.words += count as u64;
             }
         }
+        self.promise(code, core, (pe, t), op, pace);
         self.stats.slots += count as u64 - 1;
         op.chunk = (op.chunk * 2).min(LONGEST);
         op.until = if code.is_done(&op.code) { end } else { end + pace };
@@ -203,12 +202,47 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// An operation is bound to take what it has left to take.
-    fn promise(&mut self, id: u32, (done, length): (u32, Option<u32>), pace: u64, t: u64) {
-        let left = length.map_or(LONGEST, |length| length - done);
+    /// An operation is bound to take what it has left, as far as nothing else can keep it from
+    /// that: its output has places, and words of its other input are there.
+    fn promise(
+        &mut self,
+        code: &C,
+        core: &Core<C>,
+        (pe, t): (u32, u64),
+        op: &Op<C::Op>,
+        pace: u64,
+    ) {
+        let Some(pipes) = self.pipes_of(pe, op) else { return };
+        let (done, length) = code.progress(&op.code);
+        let mut left = length.map_or(LONGEST, |length| length - done);
+        if let Some(output) = op.output {
+            left = match core.outlets[usize::from(output.color)] {
+                Outlet::Pipe(id) => left.min(self.pipes[id as usize].room().0),
+                Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) | Outlet::Closing(_) => 0,
+            };
+        }
+        if let [Some(first), Some(second)] = pipes {
+            left = left.min(self.pipes[first as usize].held());
+            left = left.min(self.pipes[second as usize].held());
+        }
+        for id in pipes.into_iter().flatten() {
+            self.open_pipe(id, left, pace, t);
+        }
+    }
+
+    fn open_pipe(&mut self, id: u32, words: u32, pace: u64, t: u64) {
         let pipe = &mut self.pipes[id as usize];
         let source = pipe.route().source;
-        if let Some(credit) = pipe.open(left, pace) {
+        if let Some(credit) = pipe.open(words, pace) {
+            self.wakes.core(source, t + credit);
+        }
+    }
+
+    /// A word has left an input queue.
+    pub(super) fn left_queue(&mut self, pe: u32, queue: usize, t: u64) {
+        let Some(id) = self.pipe_of(pe, queue as u8) else { return };
+        let source = self.pipes[id as usize].route().source;
+        if let Some(credit) = self.pipes[id as usize].leave_queue() {
             self.wakes.core(source, t + credit);
         }
     }
@@ -254,9 +288,9 @@ impl<C: Code> Region<C> {
         core.flowing_in |= op.needs.inputs;
         core.flowing_out |= op.needs.output;
         let (pace, _) = self.beside(code, core, (pe, t), op);
+        self.promise(code, core, (pe, t), op, pace);
         for queue in op.inputs.into_iter().flatten() {
             let Some(id) = self.pipe_of(pe, queue) else { continue };
-            self.promise(id, code.progress(&op.code), pace, t);
             if let Some(arrival) = self.pipes[id as usize].arrival() {
                 self.wakes.core(pe, (arrival + plan.timing.ramp_down).max(t + 1));
             }
@@ -272,7 +306,7 @@ impl<C: Code> Region<C> {
         core.flowing_out &= !op.needs.output;
         for queue in op.inputs.into_iter().flatten() {
             let Some(id) = self.pipe_of(pe, queue) else { continue };
-            self.promise(id, (0, Some(0)), 1, t);
+            self.open_pipe(id, 0, 1, t);
             self.wakes.router(pe, t + 1);
         }
     }

@@ -339,7 +339,8 @@ impl<C: Code> Core<C> {
         if ring.places() == 0 {
             *ring = Ring::new(places);
         }
-        ring.push(word);
+        let stamp = word.stamp.max(ring.free_from() + 1);
+        ring.push(Slot { stamp, ..word });
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;
     }
@@ -550,6 +551,9 @@ impl<C: Code> Region<C> {
             core.arrived &= !(1 << queue);
         }
         core.look_at(queue, t);
+        if self.flow {
+            self.left_queue(pe, queue, t);
+        }
         if was_full {
             self.wakes.router(pe, t + plan.timing.credit);
         }
@@ -646,7 +650,11 @@ impl<C: Code> Region<C> {
                 NEVER
             }
             Outlet::Channel(id) => self.channels[id as usize].free_from(),
-            Outlet::Routers | Outlet::Unknown => {
+            Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
+                self.pipes[id as usize].want();
+                NEVER
+            }
+            Outlet::Routers | Outlet::Unknown | Outlet::Closing(_) => {
                 let router = self.routers[pe as usize].as_deref();
                 router.map_or(0, |router| router.free_from(color, RAMP))
             }

@@ -283,8 +283,13 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
             let outlet = &mut core.outlets[usize::from(output.color)];
-            let old = std::mem::replace(outlet, Outlet::Routers);
-            self.cut_later(plan, old);
+            match *outlet {
+                Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
+                Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) => {
+                    let old = std::mem::replace(outlet, Outlet::Routers);
+                    self.cut_later(plan, old);
+                }
+            }
         }
         core.claim(op)?;
         if self.flow {

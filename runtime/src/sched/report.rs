@@ -78,6 +78,15 @@ pub(crate) fn deadlock<C: Code>(
                 }));
             }
         }
+        // Under way when a run of the `flow` engine was ended.
+        for pipe in region.pipes.iter().filter(|pipe| pipe.held() != 0) {
+            let route = pipe.route();
+            let Some(color) = Color::new(route.color) else { continue };
+            let number = region.number(plan, route.source);
+            let place = StuckPlace::Router(Port::Ramp);
+            let entry = stuck.entry((color, place)).or_insert((0, 0, number));
+            *entry = (entry.0 + u64::from(pipe.held()), entry.1 + 1, entry.2.min(number));
+        }
     }
     let mut waiters: Vec<Waiter> =
         groups.into_iter().map(|(key, group)| waiter(plan, code, regions, key, group)).collect();

@@ -18,6 +18,8 @@ pub(super) struct Quick {
     feeds: [Feed; 3],
     sink: Sink,
     pub(super) carry: u32,
+    /// The last result.
+    pub(super) value: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +104,7 @@ impl Quick {
             | Stream::Scalar(_)
             | Stream::Pointer { .. } => return None,
         };
-        (!start.packed).then_some(Quick { op: start.op, feeds, sink, carry: 0 })
+        (!start.packed).then_some(Quick { op: start.op, feeds, sink, carry: 0, value: 0 })
     }
 
     /// Does one element; the word that it sends, if it sends one.
@@ -127,6 +129,7 @@ impl Quick {
             };
         }
         let value = self.op.row().apply(values, &mut self.carry);
+        self.value = value;
         match &mut self.sink {
             Sink::Word { upper } => Ok(Some(value | *upper)),
             Sink::Vector(vector) => {

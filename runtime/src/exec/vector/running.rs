@@ -269,7 +269,7 @@ impl VectorState {
         self.quick = Quick::new(&self.start, &self.walks);
         self.quick_from = self.done;
         if let Some(quick) = &mut self.quick {
-            quick.carry = self.carry;
+            (quick.carry, quick.value) = (self.carry, self.value);
         }
     }
 
@@ -283,7 +283,7 @@ impl VectorState {
         if let Some(quick) = self.quick.take() {
             let passed = self.done.wrapping_sub(self.quick_from) as u16;
             self.walks.iter_mut().for_each(|walk| walk.skip(passed));
-            self.carry = quick.carry;
+            (self.carry, self.value) = (quick.carry, quick.value);
             self.quick_from = 0;
         }
     }

@@ -131,7 +131,7 @@ impl<C: Code> Region<C> {
         let pipe = &mut self.pipes[id as usize];
         let route = pipe.route();
         let payload = pipe.front(1).0.first().copied().unwrap_or_default();
-        let credit = pipe.take(1);
+        let credit = pipe.queue_one();
         let next = pipe.arrival().unwrap_or(NEVER);
         self.stats.hops += u64::from(route.hops);
         if let Some(credit) = credit {

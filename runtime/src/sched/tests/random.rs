@@ -171,3 +171,38 @@ fn the_generators_move_words() {
     assert!(long.delivered > 50 * 100, "{long:?}");
     assert!(short.filtered > 50 && long.filtered > 50, "{short:?} {long:?}");
 }
+
+/// What is the same in the engine that approximates cycles: no word is lost or comes twice, a run
+/// repeats itself, and machines with one sender per color come to the same end.
+#[test]
+fn flow_keeps_the_words_and_the_end() {
+    let mut slower = (0, 0);
+    for seed in first()..first() + seeds() {
+        for style in [
+            Style { words: 12, wild: 3, plain: false },
+            Style { words: 200, wild: 0, plain: false },
+            Style { words: 60, wild: 0, plain: true },
+        ] {
+            let machine = machine(seed, style);
+            let flow = run(&machine, EngineKind::Flow, 1, 0);
+            assert_eq!(flow, run(&machine, EngineKind::Flow, 2, 2), "seed {seed}");
+            if !style.plain {
+                continue;
+            }
+            let exact = run(&machine, EngineKind::Exact, 1, 0);
+            let counts = |seen: &Seen| {
+                let Stats { delivered, hops, slots, tasks, sent, .. } = seen.stats;
+                (delivered, hops, slots, tasks, sent)
+            };
+            assert_eq!(counts(&flow), counts(&exact), "seed {seed}");
+            let cycle = |seen: &Seen| match seen.ends.last() {
+                Some(RunEnd::Idle { cycle }) => *cycle,
+                end => panic!("seed {seed}: {end:?}"),
+            };
+            let (exact, flow) = (cycle(&exact), cycle(&flow));
+            slower = (slower.0 + exact, slower.1 + flow);
+        }
+    }
+    let (exact, flow) = slower;
+    assert!(flow.abs_diff(exact) * 50 < exact, "{exact} cycles, {flow} in flow");
+}
