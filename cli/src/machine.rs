@@ -1,11 +1,12 @@
 //! Running a host program: the command line's settings in, the runtime's outcome out.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
-use dflow_runtime::config::{Config, Limit, Limits};
+use dflow_runtime::config::{Config, Limit, Limits, Probe};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 
@@ -173,6 +174,7 @@ pub(crate) fn run<'a>(
         deadline: args.timeout.map(|seconds| start + Duration::from_secs_f64(seconds)),
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
+        exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
     };
     let mut figures = Figures::default();
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
@@ -261,6 +263,10 @@ fn limit_text(
         (Limit::Cycles, None) => format!(
             "the cycle limit of {cycle} was reached, which holds where the host block waits for nothing; \
              --max-cycles sets another one"
+        ),
+        (Limit::Memory, _) if memory::is_exhausted() => format!(
+            "the memory of this computer was used up at cycle {cycle}, by {} PEs among others",
+            group(doing.touched)
         ),
         (Limit::Memory, _) if doing.bytes <= limits.memory => format!(
             "the memory limit was reached at cycle {cycle}: the host holds more than {} (--max-memory)",

@@ -9,6 +9,14 @@ pub(crate) fn default_limit() -> u64 {
     available().map_or(UNKNOWN, |bytes| bytes / 10 * 9)
 }
 
+/// Bytes that must be left, or a run ends: the estimate of what it takes is rough.
+const LEAST: u64 = 256 << 20;
+
+/// Whether so little is left that the system would begin to swap.
+pub(crate) fn is_exhausted() -> bool {
+    available().is_some_and(|bytes| bytes < LEAST)
+}
+
 /// What Linux says is available without swapping.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

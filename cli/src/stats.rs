@@ -66,7 +66,8 @@ pub(crate) struct Told<'a> {
 impl Told<'_> {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
-        let Figures { cycles, stats, load, mesh, table_bytes, state_bytes } = self.figures;
+        let Figures { cycles, stats, load, mesh, functions, table_bytes, state_bytes } =
+            self.figures;
         let rect = self.image.placement.rect;
         let threads = self.config.threads_used(rect.width, rect.height);
         let seconds = mesh.as_secs_f64();
@@ -97,6 +98,7 @@ impl Told<'_> {
             "engine": engine(self.config.engine),
             "code": code(self.config.code),
             "programs": self.image.programs.len(),
+            "compiled_functions": functions,
             "ce_cycles": stats.slots,
             "tasks": stats.tasks,
             "wavelets_sent": stats.sent,

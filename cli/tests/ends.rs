@@ -371,3 +371,19 @@ fn statistics_and_profile_are_part_of_the_result_or_files() {
     let text = std::fs::read_to_string(file).expect("a file");
     assert!(text.contains("\"cycle_count\""), "{text}");
 }
+
+/// Compilation follows the number of different programs: coordinates as params, which decide at the
+/// edges and are data elsewhere.
+#[test]
+fn compiled_functions_do_not_grow_with_the_mesh() {
+    let code = "const edge = x == 0; var place: u32 = @as(u32, x) * 7; \
+        fn later() void { place += 1; } task main() void { if (edge) { place = 1; } else { later(); } }";
+    let counts = |width: u16| {
+        let output = dflowc(&row(width, code, ""), &["--stats", "json"]);
+        let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(stats["simulated_tile_count"], width);
+        (stats["programs"].clone(), stats["compiled_functions"].clone())
+    };
+    assert_eq!(counts(3), (2.into(), 3.into()), "the first PE needs one function, the others two");
+    assert_eq!(counts(700), counts(3));
+}

@@ -110,6 +110,8 @@ pub struct Limits {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// Told now and then how far the run is.
     pub progress: Option<Progress>,
+    /// Asked now and then whether the computer's memory is used up.
+    pub exhausted: Option<Probe>,
 }
 
 /// How far a run is.
@@ -130,6 +132,16 @@ pub struct Pulse {
 #[derive(Clone)]
 pub struct Progress(pub Arc<dyn Fn(&Pulse) + Send + Sync>);
 
+/// A question that is asked a few times per second from the engine.
+#[derive(Clone)]
+pub struct Probe(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Probe")
+    }
+}
+
 impl std::fmt::Debug for Progress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Progress")
@@ -144,6 +156,7 @@ impl Default for Limits {
             deadline: None,
             interrupt: None,
             progress: None,
+            exhausted: None,
         }
     }
 }

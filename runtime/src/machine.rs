@@ -182,6 +182,12 @@ impl<S> Machine<S> {
         self.engine.deadlock()
     }
 
+    /// Functions that were compiled to native code for it.
+    pub fn compiled_functions(&self) -> usize {
+        let programs = self.engine.code.loaded.iter();
+        programs.map(|(_, engine)| engine.compiled()).sum()
+    }
+
     /// Time that its runs took on this computer.
     pub fn run_time(&self) -> std::time::Duration {
         self.engine.run_time

@@ -47,6 +47,11 @@ pub trait CodeEngine: Send + Sync {
         out: &mut Segment,
     );
 
+    /// Functions that were compiled to native code for it.
+    fn compiled(&self) -> usize {
+        0
+    }
+
     /// The same for code without configuration registers.
     fn run(
         &self,

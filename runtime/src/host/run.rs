@@ -41,6 +41,8 @@ pub struct Figures {
     pub load: Duration,
     /// Time that the mesh ran.
     pub mesh: Duration,
+    /// Functions that were compiled to native code for PEs.
+    pub functions: usize,
     /// Bytes of tables that every PE has.
     pub table_bytes: u64,
     /// Bytes of the state of touched PEs, estimated.
@@ -113,6 +115,7 @@ pub fn run_measured(
         stats: machine.stats(),
         load: figures.load,
         mesh: machine.run_time(),
+        functions: machine.compiled_functions(),
         table_bytes: machine.table_bytes(),
         state_bytes: machine.state_bytes(),
     };

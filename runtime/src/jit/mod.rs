@@ -38,6 +38,7 @@ pub enum JitError {
 pub struct Jit {
     code: Code,
     program: u64,
+    functions: usize,
 }
 
 impl Jit {
@@ -49,7 +50,9 @@ impl Jit {
         let mut module = JITModule::new(builder()?);
         let (functions, trampolines) = translate::program(&mut module, program)?;
         module.finalize_definitions().map_err(Box::new)?;
-        Ok(Jit { code: Code::new(module, &functions, &trampolines), program: program.id() })
+        let count = functions.len();
+        let code = Code::new(module, &functions, &trampolines);
+        Ok(Jit { code, program: program.id(), functions: count })
     }
 }
 
@@ -60,6 +63,10 @@ impl std::fmt::Debug for Jit {
 }
 
 impl CodeEngine for Jit {
+    fn compiled(&self) -> usize {
+        self.functions
+    }
+
     fn run_with(
         &self,
         program: &LoadedProgram,

@@ -21,6 +21,9 @@ use crate::profile::{Phases, Work};
 /// Cycles that are run beyond the one that ends a run.
 pub(crate) const SLACK: u64 = 64;
 
+/// How often the computer's memory is looked at.
+const PROBE: Duration = Duration::from_millis(50);
+
 /// Why all threads leave off: one of them has failed.
 const BROKEN: u8 = 4;
 
@@ -124,6 +127,7 @@ pub(crate) struct Run<'a, C: Code> {
     /// Who is told what the threads are doing.
     pub(crate) phases: Option<&'a Phases>,
     last_report: Mutex<Instant>,
+    last_probe: Mutex<Option<Instant>>,
 }
 
 impl<'a, C: Code> Run<'a, C> {
@@ -157,6 +161,7 @@ impl<'a, C: Code> Run<'a, C> {
             missing: 0,
             phases: None,
             last_report: Mutex::new(Instant::now()),
+            last_probe: Mutex::new(None),
         };
         run.open_goals(goals);
         if limits.progress.is_some() {
@@ -291,6 +296,17 @@ impl<'a, C: Code> Run<'a, C> {
         }
     }
 
+    /// Whether somebody says that the computer's memory is used up; asked now and then.
+    fn exhausted(&self) -> bool {
+        let Some(probe) = &self.limits.exhausted else { return false };
+        let Ok(mut last) = self.last_probe.try_lock() else { return false };
+        if last.is_some_and(|last| last.elapsed() < PROBE) {
+            return false;
+        }
+        *last = Some(Instant::now());
+        (probe.0)()
+    }
+
     /// Looks at limits and tells the progress; called now and then with what came to the caller's regions since
     /// it last told.
     pub(crate) fn check(&self, cycle: u64, new: Told) {
@@ -301,7 +317,7 @@ impl<'a, C: Code> Run<'a, C> {
             Some(Limit::Time) => 1,
             Some(Limit::Interrupted) => 2,
             Some(Limit::Memory) => 3,
-            Some(Limit::Cycles) | None if bytes > self.limits.memory => 3,
+            Some(Limit::Cycles) | None if bytes > self.limits.memory || self.exhausted() => 3,
             Some(Limit::Cycles) | None => 0,
         };
         if code != 0 {

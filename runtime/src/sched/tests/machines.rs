@@ -7,7 +7,7 @@ use dflow_ir::mesh::Coord;
 use dflow_ir::target::TargetId;
 
 use super::chain;
-use crate::config::{CodeKind, Config, EngineKind, Limit, Limits};
+use crate::config::{CodeKind, Config, EngineKind, Limit, Limits, Probe};
 use crate::machine::Machine;
 use crate::outcome::RunEnd;
 
@@ -86,6 +86,10 @@ fn limits_end_a_run_at_the_same_cycle() {
     }
     let mut machine = Machine::load(&image, &Config::default()).unwrap().start();
     let limits = Limits { memory: 1000, ..Limits::default() };
+    assert_eq!(machine.run(&[], &limits), RunEnd::Limit(Limit::Memory));
+    // Whatever the estimate says, the computer may have no more.
+    let mut machine = Machine::load(&image, &Config::default()).unwrap().start();
+    let limits = Limits { exhausted: Some(Probe(Arc::new(|| true))), ..Limits::default() };
     assert_eq!(machine.run(&[], &limits), RunEnd::Limit(Limit::Memory));
 }
 
