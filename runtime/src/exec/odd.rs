@@ -104,8 +104,13 @@ pub(super) fn is_outside(program: &LoadedProgram, memory: &MemoryStream, address
     })
 }
 
+/// The same of one operand that has elements.
 #[inline]
-fn leaves_by(program: &LoadedProgram, memory: &MemoryStream, length: u32) -> Option<Odd> {
+pub(super) fn leaves_by(
+    program: &LoadedProgram,
+    memory: &MemoryStream,
+    length: u32,
+) -> Option<Odd> {
     let (global, first, end) = program.owners().find(memory.dsd.base())?;
     let (low, high) = covered(program, memory, length);
     let inside = first <= low && high <= end;

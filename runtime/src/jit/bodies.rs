@@ -184,7 +184,9 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     let InstData::Vector(data) = data else {
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
-    let [dest, first, second, third, index] = [0, 1, 2, 3, 4].map(|at| parts.args[at]);
+    let &[dest, first, second, third, index, ..] = parts.args else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
     let args = VectorArgs { dest, sources: [first, second, third], index };
     let issued = vector::issue(parts.program, parts.state, data, &args, loc);
     if let Ok((_, Some(odd))) = issued {

@@ -146,7 +146,7 @@ impl PeContext {
     }
 
     /// Ends the run: what is kept here goes back to the state and the segment.
-    pub(super) fn finish(mut self, returned: bool) {
+    pub(super) fn finish(&mut self, returned: bool) {
         if let Some(payload) = self.panic.take() {
             std::panic::resume_unwind(payload);
         }

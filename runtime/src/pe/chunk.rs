@@ -273,7 +273,7 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
     ) {
         let streams = op.needs.inputs | op.needs.output != 0;
-        let simple = op.is_plain() && code.is_quick(&op.code) && core.bound.are_planned();
+        let simple = op.is_plain() && code.is_plain(&op.code) && core.bound.are_planned();
         if !streams || !simple || op.commands() || plan.track {
             return;
         }

@@ -49,7 +49,7 @@ pub(crate) trait Code: Sync {
     fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;
 
     /// Whether its elements are only words, memory and scalars, one after the other.
-    fn is_quick(&self, op: &Self::Op) -> bool;
+    fn is_plain(&self, op: &Self::Op) -> bool;
 
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;

@@ -80,8 +80,8 @@ impl Code for Programs {
         }
     }
 
-    fn is_quick(&self, op: &VectorState) -> bool {
-        op.is_quick()
+    fn is_plain(&self, op: &VectorState) -> bool {
+        op.is_plain()
     }
 
     fn is_done(&self, op: &VectorState) -> bool {

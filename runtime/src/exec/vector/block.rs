@@ -49,10 +49,10 @@ impl VectorState {
         if count < FEW {
             return self.steps(program, state, inputs, count, out);
         }
-        let was_quick = self.is_quick();
+        let was_plain = self.is_plain();
         self.slow_down();
         let done = self.at_once(program, state, inputs, count, out);
-        if was_quick {
+        if was_plain {
             self.speed_up();
         }
         match done {
@@ -116,12 +116,10 @@ impl VectorState {
         }
         plan.fast(state.memory.bytes_mut());
         let (value, carry) = (plan.value, plan.carry);
-        if let Dest::Memory { walk, .. } = plan.dest {
-            self.walks[0] = walk;
-        }
-        for (own, source) in self.walks[1..].iter_mut().zip(plan.sources) {
-            if let Place::Memory { walk, .. } = source {
-                *own = walk;
+        let streams = std::iter::once(&self.start.dest).chain(&self.start.sources);
+        for (walk, stream) in self.walks.iter_mut().zip(streams) {
+            if let Stream::Memory(_) = stream {
+                walk.skip(count as u16);
             }
         }
         (self.value, self.carry) = (value, carry);
@@ -129,7 +127,7 @@ impl VectorState {
         Some(count)
     }
 
-    /// The next `count` elements; none with FIFOs.
+    /// The next `count` elements; none with FIFOs, or with walks of several steps.
     fn plan<'a>(
         &self,
         inputs: [&'a [u32]; 2],
@@ -138,7 +136,7 @@ impl VectorState {
     ) -> Option<Plan<'a>> {
         let row = self.start.op.row();
         let dest = match self.start.dest {
-            Stream::Memory(memory) => Dest::Memory { walk: self.walks[0], bytes: memory.element },
+            Stream::Memory(memory) => Dest::Memory(self.walks[0].line(memory.element)?),
             Stream::Output { index, .. } => {
                 let upper = if row.dest.bytes() == 2 { u32::from(index) << 16 } else { 0 };
                 Dest::Words { words: out, upper }
@@ -153,9 +151,7 @@ impl VectorState {
             sources[at] = match *source {
                 Stream::None | Stream::Output { .. } | Stream::Pointer { .. } => Place::Value(0),
                 Stream::Scalar(value) => Place::Value(value),
-                Stream::Memory(memory) => {
-                    Place::Memory { walk: self.walks[at + 1], bytes: memory.element }
-                }
+                Stream::Memory(memory) => Place::Memory(self.walks[at + 1].line(memory.element)?),
                 Stream::Input { .. } => {
                     input += 1;
                     Place::Words(&inputs[input - 1][..count as usize])

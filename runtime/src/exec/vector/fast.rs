@@ -4,8 +4,7 @@
 //! (and nothing leaves the memory). The loops have fixed lengths, so that they become SIMD code.
 
 use super::kernel::Kernel;
-use super::plan::{Dest, Place, Plan};
-use super::walk::Walk;
+use super::plan::{Dest, Line, Place, Plan};
 use crate::jit::{Wide, wide};
 
 /// Elements per chunk.
@@ -42,7 +41,7 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
         while left > 0 {
             let count = left.min(CHUNK);
             left -= count;
-            plan.gather(memory, &mut lanes, count);
+            plan.gather(memory, &mut lanes, K::USED, count);
             for step in 0..count.div_ceil(STEP) {
                 for at in step * STEP..(step + 1) * STEP {
                     let raw = K::raw::<FUSED>(lanes[0][at], lanes[1][at], lanes[2][at]);
@@ -66,7 +65,7 @@ impl<K: Kernel> Wide for Fold<'_, '_, K> {
         while left > 0 {
             let count = left.min(CHUNK);
             left -= count;
-            plan.gather(memory, &mut lanes, count);
+            plan.gather(memory, &mut lanes, [false, true, false], count);
             for &lane in &lanes[1][..count] {
                 value = K::raw::<FUSED>(value, lane, 0);
             }
@@ -83,7 +82,7 @@ pub(super) fn table(plan: &mut Plan<'_>, memory: &mut [u8]) {
     while left > 0 {
         let count = left.min(CHUNK);
         left -= count;
-        plan.gather(memory, &mut lanes, count);
+        plan.gather(memory, &mut lanes, [true; 3], count);
         for at in 0..count {
             let first = if plan.reduces { plan.value } else { lanes[0][at] };
             out[at] = plan.row.apply([first, lanes[1][at], lanes[2][at]], &mut plan.carry);
@@ -108,15 +107,22 @@ impl Plan<'_> {
         lanes
     }
 
+    /// The next elements of the sources that are used.
     #[inline(always)]
-    fn gather(&mut self, memory: &[u8], lanes: &mut [Lanes; 3], count: usize) {
-        for (lane, source) in lanes.iter_mut().zip(&mut self.sources) {
-            match source {
+    fn gather(&mut self, memory: &[u8], lanes: &mut [Lanes; 3], used: [bool; 3], count: usize) {
+        for at in 0..3 {
+            if !used[at] {
+                continue;
+            }
+            match &mut self.sources[at] {
                 Place::Value(_) => {}
-                Place::Memory { walk, bytes } => gather(memory, walk, *bytes, &mut lane[..count]),
+                Place::Memory(line) => gather(memory, line, &mut lanes[at], count),
                 Place::Words(words) => {
                     let (now, later) = words.split_at(count);
-                    lane[..count].copy_from_slice(now);
+                    match now.first_chunk() {
+                        Some(all) => lanes[at] = *all,
+                        None => lanes[at][..count].copy_from_slice(now),
+                    }
                     *words = later;
                 }
             }
@@ -130,43 +136,48 @@ impl Plan<'_> {
         }
         match &mut self.dest {
             Dest::None => {}
-            Dest::Memory { walk, bytes } => scatter(memory, walk, *bytes, out),
+            Dest::Memory(line) => scatter(memory, line, out),
             Dest::Words { words, upper: 0 } => words.extend_from_slice(out),
             Dest::Words { words, upper } => words.extend(out.iter().map(|value| value | *upper)),
         }
     }
 }
 
-/// Reads elements along a linear walk that stays inside `memory`.
+/// Reads elements along a line that stays inside `memory`.
 #[inline(always)]
-fn gather(memory: &[u8], walk: &mut Walk, bytes: u8, lane: &mut [u32]) {
-    let (at, count) = (usize::from(walk.address()), lane.len());
-    let step = walk.linear().unwrap_or(0);
-    walk.skip(count as u16);
+fn gather(memory: &[u8], line: &mut Line, lane: &mut Lanes, count: usize) {
+    let Line { at, step, bytes } = *line;
+    let at = at as usize;
+    line.skip(count as u32);
     match (bytes, step) {
-        (4, 4) => {
-            let source = &memory[at..at + 4 * count];
-            for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
-                *value = u32::from_le_bytes(*raw);
-            }
-        }
-        (2, 2) => {
-            let source = &memory[at..at + 2 * count];
-            for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
-                *value = u32::from(u16::from_le_bytes(*raw));
-            }
-        }
-        (4, _) => apart(at, step, lane, |at, value| *value = four(memory, at)),
-        _ => apart(at, step, lane, |at, value| *value = two(memory, at)),
+        (4, 4) if count == CHUNK => words(&memory[at..at + 4 * CHUNK], lane),
+        (4, 4) => words(&memory[at..at + 4 * count], &mut lane[..count]),
+        (2, 2) => halves(&memory[at..at + 2 * count], &mut lane[..count]),
+        (4, _) => apart(at, step, &mut lane[..count], |at, value| *value = four(memory, at)),
+        _ => apart(at, step, &mut lane[..count], |at, value| *value = two(memory, at)),
     }
 }
 
-/// Writes elements along a linear walk that stays inside `memory`.
 #[inline(always)]
-fn scatter(memory: &mut [u8], walk: &mut Walk, bytes: u8, out: &[u32]) {
-    let (at, count) = (usize::from(walk.address()), out.len());
-    let step = walk.linear().unwrap_or(0);
-    walk.skip(count as u16);
+fn words(source: &[u8], lane: &mut [u32]) {
+    for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
+        *value = u32::from_le_bytes(*raw);
+    }
+}
+
+#[inline(always)]
+fn halves(source: &[u8], lane: &mut [u32]) {
+    for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
+        *value = u32::from(u16::from_le_bytes(*raw));
+    }
+}
+
+/// Writes elements along a line that stays inside `memory`.
+#[inline(always)]
+fn scatter(memory: &mut [u8], line: &mut Line, out: &[u32]) {
+    let (Line { at, step, bytes }, count) = (*line, out.len());
+    let at = at as usize;
+    line.skip(count as u32);
     match (bytes, step) {
         (4, 4) => {
             let dest = &mut memory[at..at + 4 * count];
@@ -189,18 +200,18 @@ fn scatter(memory: &mut [u8], walk: &mut Walk, bytes: u8, out: &[u32]) {
     }
 }
 
-/// Elements with the byte addresses of a walk with a constant step.
+/// Elements with the byte addresses of a line.
 #[inline(always)]
 fn apart<T>(
     first: usize,
-    step: i16,
+    step: i32,
     lane: impl IntoIterator<Item = T>,
     mut f: impl FnMut(usize, T),
 ) {
     let mut at = first;
     for value in lane {
         f(at, value);
-        at = at.wrapping_add_signed(isize::from(step));
+        at = at.wrapping_add_signed(step as isize);
     }
 }
 

@@ -5,6 +5,7 @@
 //! memory until its elements are stepped.
 
 mod block;
+mod element;
 mod fast;
 mod kernel;
 mod plan;
@@ -73,6 +74,21 @@ pub(crate) type IssuedOdd = (Issued, Option<Odd>);
 
 /// Issues a vector operation. The start-up cost is the instruction's static cost.
 pub(crate) fn issue(
+    program: &LoadedProgram,
+    state: &mut PeState,
+    inst: &VectorInst,
+    args: &VectorArgs,
+    loc: Loc,
+) -> Result<IssuedOdd, CodeTrapKind> {
+    if let Some(quick) = quick::Quick::new(inst, args) {
+        let (slots, odd) = quick.run(program, state)?;
+        return Ok((Issued::Done { slots, complete: true }, odd));
+    }
+    issue_any(program, state, inst, args, loc)
+}
+
+/// The same for operations of all kinds.
+fn issue_any(
     program: &LoadedProgram,
     state: &mut PeState,
     inst: &VectorInst,

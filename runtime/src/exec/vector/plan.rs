@@ -1,11 +1,11 @@
-//! A number of elements of a vector operation that are to be done in one go.
+//! A number of elements of a vector operation that are to be done in one go, where all walks
+//! over memory have one step.
 //!
 //! Two ways with one result: [`Plan::naive`] is the meaning, element by element; [`Plan::fast`]
 //! works on chunks and is taken only where [`Plan::may_chunk`] allows it.
 
 use dflow_ir::dsd::op::OpRow;
 
-use super::walk::Walk;
 use super::{fast, kernel};
 use crate::exec::CodeTrapKind;
 use crate::exec::state::PeState;
@@ -13,10 +13,36 @@ use crate::exec::state::PeState;
 /// Below this many elements the chunks cost more than they save.
 pub(super) const FEW: u32 = 6;
 
+/// A walk with one step: a byte address (16 bits, where it wraps), the step and the size of an
+/// element in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) at: u32,
+    pub(super) step: i32,
+    pub(super) bytes: u32,
+}
+
+impl Line {
+    /// `count` elements on.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, count: u32) {
+        let way = (self.step as u32).wrapping_mul(count);
+        self.at = self.at.wrapping_add(way) & 0xffff;
+    }
+
+    /// The address of the next element, and on to the one behind it.
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let at = self.at;
+        self.skip(1);
+        u64::from(at)
+    }
+}
+
 /// A source: a walk, a value, or words of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place<'a> {
-    Memory { walk: Walk, bytes: u8 },
+    Memory(Line),
     Value(u32),
     Words(&'a [u32]),
 }
@@ -26,10 +52,7 @@ pub(super) enum Place<'a> {
 pub(super) enum Dest<'a> {
     /// Nowhere: the last value counts.
     None,
-    Memory {
-        walk: Walk,
-        bytes: u8,
-    },
+    Memory(Line),
     /// An output queue; `upper` is joined to each.
     Words {
         words: &'a mut Vec<u32>,
@@ -54,7 +77,7 @@ impl Plan<'_> {
     /// Whether gathering ahead of writing gives what the naive loop gives.
     pub(super) fn may_chunk(&self, memory: usize) -> bool {
         let dest = match &self.dest {
-            Dest::Memory { walk, bytes } => match Span::of(walk, *bytes, self.length, memory) {
+            Dest::Memory(line) => match Span::of(line, self.length, memory) {
                 Some(span) => Some(span),
                 None => return false,
             },
@@ -62,7 +85,7 @@ impl Plan<'_> {
         };
         self.sources.iter().all(|source| match source {
             Place::Value(_) | Place::Words(_) => true,
-            Place::Memory { walk, bytes } => Span::of(walk, *bytes, self.length, memory)
+            Place::Memory(line) => Span::of(line, self.length, memory)
                 .is_some_and(|span| dest.as_ref().is_none_or(|dest| dest.is_safe_with(&span))),
         })
     }
@@ -85,11 +108,7 @@ impl Plan<'_> {
             for (value, source) in values.iter_mut().zip(&mut self.sources) {
                 *value = match source {
                     Place::Value(value) => *value,
-                    Place::Memory { walk, bytes } => {
-                        let address = u64::from(walk.address());
-                        walk.advance();
-                        state.memory.load(address, u32::from(*bytes))? as u32
-                    }
+                    Place::Memory(line) => state.memory.load(line.next(), line.bytes)? as u32,
                     Place::Words(words) => match words.split_first() {
                         Some((word, rest)) => {
                             *words = rest;
@@ -115,10 +134,8 @@ impl Plan<'_> {
     fn keep(&mut self, state: &mut PeState) -> Result<(), CodeTrapKind> {
         match &mut self.dest {
             Dest::None => {}
-            Dest::Memory { walk, bytes } => {
-                let address = u64::from(walk.address());
-                walk.advance();
-                state.memory.store(address, u32::from(*bytes), u64::from(self.value))?;
+            Dest::Memory(line) => {
+                state.memory.store(line.next(), line.bytes, u64::from(self.value))?;
             }
             Dest::Words { words, upper } => words.push(self.value | *upper),
         }
@@ -126,38 +143,29 @@ impl Plan<'_> {
     }
 }
 
-/// Bytes that a linear walk covers.
+/// Bytes that a line covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
-    start: u16,
-    step: i16,
-    bytes: u8,
+    line: Line,
     low: i64,
     high: i64,
 }
 
 impl Span {
-    /// The span, if the walk is linear and stays inside `memory` bytes.
+    /// The span, if it stays inside `memory` bytes.
     #[inline]
-    fn of(walk: &Walk, bytes: u8, length: u32, memory: usize) -> Option<Span> {
-        let step = walk.linear()?;
-        let first = i64::from(walk.address());
-        let last = first + i64::from(step) * (i64::from(length) - 1).max(0);
-        let (low, high) = (first.min(last), first.max(last) + i64::from(bytes));
-        (low >= 0 && high <= memory as i64).then_some(Span {
-            start: walk.address(),
-            step,
-            bytes,
-            low,
-            high,
-        })
+    fn of(line: &Line, length: u32, memory: usize) -> Option<Span> {
+        let first = i64::from(line.at);
+        let last = first + i64::from(line.step) * (i64::from(length) - 1).max(0);
+        let (low, high) = (first.min(last), first.max(last) + i64::from(line.bytes));
+        (low >= 0 && high <= memory as i64).then_some(Span { line: *line, low, high })
     }
 
     /// Whether writing this span never changes an element of `source` that is read later.
     #[inline]
     fn is_safe_with(&self, source: &Span) -> bool {
         let apart = self.high <= source.low || source.high <= self.low;
-        let distinct = self.step.unsigned_abs() >= u16::from(self.bytes);
+        let distinct = self.line.step.unsigned_abs() >= self.line.bytes;
         apart || (self == source && distinct)
     }
 }

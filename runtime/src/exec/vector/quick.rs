@@ -1,142 +1,209 @@
-//! Elements of plain operations: what most streams are, with everything decided at the start.
+//! The common vector operation without detours: synchronous, over scalars and descriptors of
+//! memory in one dimension.
 //!
-//! Plain is: vectors in memory of one dimension that stay in their variable, words of queues, and
-//! scalars; a wavelet per element; no accumulator. The result is that of the general step (a
-//! property test holds both together).
+//! Invariant: the same as [`resolve`](super::resolve) and [`whole`](super::whole) give; what is
+//! not common is left to them. Short operations are bound by what surrounds their elements.
 
-use dflow_ir::dsd::op::DsdOp;
+use dflow_ir::dsd::op::{OpRow, OpShape, RowState};
+use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
+use dflow_ir::inst::{Operand, VectorInst};
+use dflow_ir::ty::Ty;
 
+use super::VectorArgs;
+use super::plan::{Dest, FEW, Line, Place, Plan};
+use super::running::store_pointer;
+use super::whole;
+use crate::exec::odd::{self, Odd};
+use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{CodeTrapKind, Stream, VectorStart};
+use crate::exec::{CodeTrapKind, MemoryStream};
 
-use super::walk::Walk;
+/// An operand: a descriptor of memory, or a value (the address of a pointer).
+#[derive(Clone, Copy)]
+enum Plain {
+    Memory(Dsd),
+    Value(u32),
+}
 
-/// One element, ready to be done again and again.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A common operation.
 pub(super) struct Quick {
-    op: DsdOp,
-    feeds: [Feed; 3],
-    sink: Sink,
-    pub(super) carry: u32,
-    /// The last result.
-    pub(super) value: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Feed {
-    Scalar(u32),
-    /// Payload of one of the two words, cut to so many bits.
-    Word {
-        at: u8,
-        mask: u32,
-    },
-    Vector(Vector),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Sink {
-    /// The payload, with these upper bits.
-    Word {
-        upper: u32,
-    },
-    Vector(Vector),
-}
-
-/// A vector in memory of elements of two or four bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Vector {
-    address: u16,
-    step: u16,
-    wide: bool,
-}
-
-impl Vector {
-    fn new(walk: &Walk, element: u8) -> Option<Vector> {
-        let step = walk.linear()? as u16;
-        let wide = match element {
-            2 => false,
-            4 => true,
-            _byte => return None,
-        };
-        Some(Vector { address: walk.address(), step, wide })
-    }
-
-    /// The address of the next element.
-    fn next(&mut self) -> u64 {
-        let address = self.address;
-        self.address = address.wrapping_add(self.step);
-        address.into()
-    }
+    row: &'static OpRow,
+    op: u8,
+    dest: Plain,
+    sources: [Plain; 3],
+    length: u32,
 }
 
 impl Quick {
-    /// An operation that is plain.
-    pub(super) fn new(start: &VectorStart, walks: &[Walk; 4]) -> Option<Quick> {
-        let row = start.op.row();
-        let mut words = 0;
-        let mut feeds = [Feed::Scalar(0); 3];
-        for (at, source) in start.sources.iter().enumerate() {
-            feeds[at] = match *source {
-                Stream::None => Feed::Scalar(0),
-                Stream::Scalar(value) => Feed::Scalar(value),
-                Stream::Memory(memory) => {
-                    Feed::Vector(Vector::new(&walks[at + 1], memory.element)?)
-                }
-                Stream::Input { .. } => {
-                    words += 1;
-                    let mask = row.sources[at].mask(u64::from(u32::MAX)) as u32;
-                    Feed::Word { at: words - 1, mask }
-                }
-                Stream::Output { .. } | Stream::Fifo { .. } | Stream::Pointer { .. } => {
-                    return None;
-                }
-            };
+    /// The operation, if it is a common one.
+    #[inline]
+    pub(super) fn new(inst: &VectorInst, args: &VectorArgs) -> Option<Quick> {
+        let row = inst.op.row();
+        if inst.options.asynchronous
+            || inst.options.index.is_some()
+            || matches!(row.state, RowState::NotYet(_))
+        {
+            return None;
         }
-        let sink = match start.dest {
-            Stream::Memory(memory) => Sink::Vector(Vector::new(&walks[0], memory.element)?),
-            Stream::Output { index, .. } => {
-                let upper = if row.dest.bytes() == 2 { u32::from(index) << 16 } else { 0 };
-                Sink::Word { upper }
+        let mut length = Length::default();
+        let mut sources = [Plain::Value(0); 3];
+        for (at, &operand) in inst.sources.iter().enumerate().take(3) {
+            if matches!(operand, Operand::Pointer(_)) {
+                return None;
             }
-            Stream::None
-            | Stream::Input { .. }
-            | Stream::Fifo { .. }
-            | Stream::Scalar(_)
-            | Stream::Pointer { .. } => return None,
-        };
-        (!start.packed).then_some(Quick { op: start.op, feeds, sink, carry: 0, value: 0 })
+            sources[at] = plain(operand, args.sources[at], row.sources[at], &mut length)?;
+        }
+        if matches!(inst.dest, Operand::Scalar(_)) {
+            return None;
+        }
+        let dest = plain(inst.dest, args.dest, row.dest, &mut length)?;
+        Some(Quick { row, op: inst.op.0, dest, sources, length: length.elements() })
     }
 
-    /// Does one element; the word that it sends, if it sends one.
-    ///
-    /// # Errors
-    /// An element lies outside the PE's memory.
+    /// Runs it; issue slots beyond the start-up, and what was odd.
     #[inline]
-    pub(super) fn step(
-        &mut self,
+    pub(super) fn run(
+        &self,
+        program: &LoadedProgram,
         state: &mut PeState,
-        inputs: [u32; 2],
-    ) -> Result<Option<u32>, CodeTrapKind> {
+    ) -> Result<(u32, Option<Odd>), CodeTrapKind> {
+        let odd = self.leaves(program);
+        if self.length == 1 && state.unmasked == 0 {
+            self.single(state)?;
+        } else {
+            self.many(state)?;
+        }
+        let in_memory = self.sources.map(|source| matches!(source, Plain::Memory(_)));
+        Ok((whole::slots(program, self.row, self.length, in_memory), odd))
+    }
+
+    /// The only element.
+    #[inline]
+    fn single(&self, state: &mut PeState) -> Result<(), CodeTrapKind> {
         let mut values = [0; 3];
-        for (value, feed) in values.iter_mut().zip(&mut self.feeds) {
-            *value = match feed {
-                Feed::Scalar(value) => *value,
-                Feed::Word { at, mask } => inputs[usize::from(*at)] & *mask,
-                Feed::Vector(vector) => {
-                    let (wide, address) = (vector.wide, vector.next());
-                    state.memory.load_word(address, wide)?
+        for (at, source) in self.sources.iter().enumerate() {
+            values[at] = match *source {
+                Plain::Value(value) => value,
+                Plain::Memory(dsd) => {
+                    let bytes = self.row.sources[at].bytes();
+                    state.memory.load(u64::from(dsd.base()), bytes)? as u32
                 }
             };
         }
-        let value = self.op.row().apply(values, &mut self.carry);
-        self.value = value;
-        match &mut self.sink {
-            Sink::Word { upper } => Ok(Some(value | *upper)),
-            Sink::Vector(vector) => {
-                let (wide, address) = (vector.wide, vector.next());
-                state.memory.store_word(address, wide, value)?;
-                Ok(None)
-            }
+        let value = self.row.apply(values, &mut 0);
+        let address = match self.dest {
+            Plain::Value(address) => u64::from(address),
+            Plain::Memory(dsd) => u64::from(dsd.base()),
+        };
+        state.memory.store(address, self.row.dest.bytes(), u64::from(value))
+    }
+
+    /// All elements.
+    fn many(&self, state: &mut PeState) -> Result<(), CodeTrapKind> {
+        let mut plan = self.plan();
+        let plain = plan.length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
+        if plain && plan.may_chunk(state.memory.bytes().len()) {
+            plan.fast(state.memory.bytes_mut());
+        } else {
+            plan.naive(state)?;
         }
+        match self.dest {
+            Plain::Value(address) if plan.length > 0 => {
+                store_pointer(state, self.row.dest, address as u16, plan.value)
+            }
+            Plain::Value(_) | Plain::Memory(_) => Ok(()),
+        }
+    }
+
+    fn plan(&self) -> Plan<'static> {
+        let line = |dsd: Dsd, ty: Ty| {
+            let step = i32::from(dsd.stride().wrapping_mul(ty.bytes() as i16));
+            Line { at: dsd.base().into(), step, bytes: ty.bytes() }
+        };
+        let mut sources = [Place::Value(0); 3];
+        for (at, source) in self.sources.iter().enumerate() {
+            sources[at] = match *source {
+                Plain::Value(value) => Place::Value(value),
+                Plain::Memory(dsd) => Place::Memory(line(dsd, self.row.sources[at])),
+            };
+        }
+        let (dest, seed) = match (self.dest, self.sources[0]) {
+            (Plain::Memory(dsd), _) => (Dest::Memory(line(dsd, self.row.dest)), None),
+            (Plain::Value(_), Plain::Value(seed)) if self.row.shape == OpShape::Reduce => {
+                (Dest::None, Some(seed))
+            }
+            (Plain::Value(_), Plain::Value(_) | Plain::Memory(_)) => (Dest::None, None),
+        };
+        Plan {
+            row: self.row,
+            op: self.op,
+            dest,
+            sources,
+            length: self.length,
+            value: seed.unwrap_or(0),
+            carry: 0,
+            reduces: seed.is_some(),
+        }
+    }
+
+    /// The first operand that leaves the variable that it begins in.
+    #[inline]
+    fn leaves(&self, program: &LoadedProgram) -> Option<Odd> {
+        if self.length == 0 {
+            return None;
+        }
+        let leaves = |operand: Plain, ty: Ty| match operand {
+            Plain::Value(_) => None,
+            Plain::Memory(dsd) => {
+                let element = ty.bytes() as u8;
+                let memory = MemoryStream { dsd, element, moved: 0, save: None };
+                odd::leaves_by(program, &memory, self.length)
+            }
+        };
+        let [first, second, third] = self.sources;
+        let types = &self.row.sources;
+        leaves(self.dest, self.row.dest)
+            .or_else(|| leaves(first, types[0]))
+            .or_else(|| leaves(second, types[1]))
+            .or_else(|| leaves(third, types[2]))
+    }
+}
+
+#[inline]
+fn plain(operand: Operand, value: u64, ty: Ty, length: &mut Length) -> Option<Plain> {
+    match operand {
+        Operand::Memory(_) => {
+            let dsd = Dsd(value);
+            if dsd.kind() != DsdKind::Mem1d || dsd.extent() == INFINITE {
+                return None;
+            }
+            length.ask(dsd.extent());
+            Some(Plain::Memory(dsd))
+        }
+        Operand::Scalar(_) => Some(Plain::Value(ty.mask(value) as u32)),
+        Operand::Pointer(_) => Some(Plain::Value(u32::from(value as u16))),
+        Operand::Fabric(_) | Operand::Dsr(_) | Operand::Fifo(_) => None,
+    }
+}
+
+/// The length rule: the first extent that is not 0, the sources before the destination; 1 if no
+/// operand has one.
+#[derive(Default)]
+struct Length {
+    found: u16,
+    seen: bool,
+}
+
+impl Length {
+    #[inline]
+    fn ask(&mut self, extent: u16) {
+        self.seen = true;
+        if self.found == 0 {
+            self.found = extent;
+        }
+    }
+
+    fn elements(&self) -> u32 {
+        if self.seen { u32::from(self.found) } else { 1 }
     }
 }

@@ -10,7 +10,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
-use super::quick::Quick;
+use super::element::PlainElement;
 use super::walk::Walk;
 use crate::exec::odd::{self, Odd};
 use crate::exec::program::LoadedProgram;
@@ -56,9 +56,9 @@ pub struct VectorState {
     /// An operand would leave its variable if all elements were done, and has not yet.
     pub(super) may_leave: bool,
     /// How its elements are done, if it is plain.
-    pub(super) quick: Option<Quick>,
-    /// Elements that were done when `quick` took over from `walks`.
-    pub(super) quick_from: u32,
+    pub(super) plain: Option<PlainElement>,
+    /// Elements that were done when `plain` took over from `walks`.
+    pub(super) plain_from: u32,
 }
 
 impl VectorState {
@@ -80,8 +80,8 @@ impl VectorState {
             None => (0, false),
         };
         let may_leave = odd::leaves(program, &start).is_some();
-        let plain = !reduces && !may_leave;
-        let quick = if plain { Quick::new(&start, &walks) } else { None };
+        let stays = !reduces && !may_leave;
+        let plain = if stays { PlainElement::new(&start, &walks) } else { None };
         VectorState {
             start,
             walks,
@@ -90,8 +90,8 @@ impl VectorState {
             value,
             reduces,
             may_leave,
-            quick,
-            quick_from: 0,
+            plain,
+            plain_from: 0,
         }
     }
 
@@ -246,8 +246,8 @@ impl VectorState {
         if state.unmasked != 0 {
             self.slow_down();
         }
-        if let Some(quick) = &mut self.quick {
-            stepped.output = quick.step(state, inputs)?;
+        if let Some(plain) = &mut self.plain {
+            stepped.output = plain.step(state, inputs)?;
             self.done = self.done.wrapping_add(1);
             return Ok(stepped);
         }
@@ -264,27 +264,27 @@ impl VectorState {
         Ok(stepped)
     }
 
-    /// Has the quick step do the rest again.
+    /// Has the short step do the rest again.
     pub(super) fn speed_up(&mut self) {
-        self.quick = Quick::new(&self.start, &self.walks);
-        self.quick_from = self.done;
-        if let Some(quick) = &mut self.quick {
-            (quick.carry, quick.value) = (self.carry, self.value);
+        self.plain = PlainElement::new(&self.start, &self.walks);
+        self.plain_from = self.done;
+        if let Some(plain) = &mut self.plain {
+            (plain.carry, plain.value) = (self.carry, self.value);
         }
     }
 
-    /// Whether its elements are done the quick way.
-    pub(crate) fn is_quick(&self) -> bool {
-        self.quick.is_some()
+    /// Whether its elements are done the short way.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain.is_some()
     }
 
     /// Has the general step do the rest.
     pub(super) fn slow_down(&mut self) {
-        if let Some(quick) = self.quick.take() {
-            let passed = self.done.wrapping_sub(self.quick_from) as u16;
+        if let Some(plain) = self.plain.take() {
+            let passed = self.done.wrapping_sub(self.plain_from) as u16;
             self.walks.iter_mut().for_each(|walk| walk.skip(passed));
-            (self.carry, self.value) = (quick.carry, quick.value);
-            self.quick_from = 0;
+            (self.carry, self.value) = (plain.carry, plain.value);
+            self.plain_from = 0;
         }
     }
 

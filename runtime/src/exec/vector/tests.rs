@@ -366,11 +366,11 @@ fn fifos_end_a_synchronous_operation_early_and_activate_when_room_comes() {
     assert_eq!(words(&state, 100, 2), [5, 6]);
 }
 
-/// Every operation with its operands in memory, from queues, or a scalar in turn: the quick way
+/// Every operation with its operands in memory, from queues, or a scalar in turn: the short way
 /// and the general one give the same words and the same memory, also if the rest of an operation
 /// goes the general way.
 #[test]
-fn quick_elements_are_the_general_ones() {
+fn plain_elements_are_the_general_ones() {
     let program = program();
     let memory = |base: u16, element: u32, stride: i16| {
         let dsd = Dsd::mem1d(base, 8, stride, false);
@@ -385,7 +385,7 @@ fn quick_elements_are_the_general_ones() {
         advance_switch: false,
         transform: false,
     };
-    let mut quick = 0;
+    let mut plain = 0;
     for op in DsdOp::all() {
         let row = op.row();
         for choice in 0..18 {
@@ -415,7 +415,7 @@ fn quick_elements_are_the_general_ones() {
                 let words: Vec<u32> = (0..128).map(|at| (at * 0x0101_4321) ^ 0x3c00_4000).collect();
                 put(&mut state, 0, &words);
                 let mut running = VectorState::new(&program, start.clone());
-                let is_quick = running.is_quick();
+                let is_plain = running.is_plain();
                 let stepped: Vec<Option<u32>> = (0..8)
                     .map(|at| {
                         if at >= slow_from {
@@ -425,15 +425,15 @@ fn quick_elements_are_the_general_ones() {
                         running.step(&program, &mut state, inputs).unwrap().output
                     })
                     .collect();
-                (stepped, state.memory().bytes().to_vec(), running.is_done(), is_quick)
+                (stepped, state.memory().bytes().to_vec(), running.is_done(), is_plain)
             };
             let (general, other, all) = (run(0), run(5), run(8));
             assert_eq!(all, general, "{}, {choice}", row.name);
             assert_eq!(all, other, "{}, {choice}", row.name);
-            quick += usize::from(all.3);
+            plain += usize::from(all.3);
         }
     }
-    assert!(quick > 500, "only {quick} were quick");
+    assert!(plain > 500, "only {plain} were plain");
 }
 
 /// An operand as [`given`], or of the fabric, or the FIFO.
@@ -626,4 +626,56 @@ fn every_fast_kernel_is_its_row_at_the_edges() {
         }
     }
     assert!(kernels > 20);
+}
+
+/// An operand as an instruction names it, and its raw value.
+fn operand(given: &Given, extent: u16, is_dest: bool, ty: dflow_ir::ty::Ty) -> (Operand, u64) {
+    let local = Local::from_u32(0);
+    match *given {
+        Given::Memory(at, stride) => {
+            (Operand::Memory(local), Dsd::mem1d(at, extent, stride, false).0)
+        }
+        Given::Shape(at) => (Operand::Memory(local), Dsd::mem4d(at, ShapeId::from_u32(0), false).0),
+        Given::Scalar(value) if is_dest => (Operand::Pointer(local), u64::from(value % 900)),
+        Given::Scalar(value) => (Operand::Scalar(local), ty.mask(value.into())),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_quick_way_equals_the_way_of_all(
+        op in 0..DsdOp::all().count() as u8,
+        dest in (given(), 0u16..4),
+        sources in [(given(), 0u16..20), (given(), 0u16..4), (given(), 0u16..4)],
+        content in proptest::collection::vec(any::<u8>(), BYTES as usize),
+        unmasked in prop_oneof![3 => Just(0u8), 1 => any::<u8>()],
+    ) {
+        let program = program();
+        let row = DsdOp(op).row();
+        let (dest, dest_value) = operand(&dest.0, dest.1, true, row.dest);
+        let mut inst = vector(row.name, dest, &[]);
+        let mut args = VectorArgs { dest: dest_value, ..VectorArgs::default() };
+        for at in 0..row.shape.arity() {
+            let (given, extent) = &sources[at];
+            let (operand, value) = operand(given, *extent, false, row.sources[at]);
+            inst.sources.push(operand);
+            args.sources[at] = value;
+        }
+        let mut quick = state(&program);
+        quick.memory.bytes_mut().copy_from_slice(&content);
+        quick.unmasked = unmasked;
+        let mut slow = quick.clone();
+        let done = |issued: super::IssuedOdd| match issued {
+            (Issued::Done { slots, complete }, odd) => (slots, complete, odd),
+            (Issued::Starts(start), _) => panic!("started {start:?}"),
+        };
+        let first = issue(&program, &mut quick, &inst, &args, Loc::default()).map(done);
+        let second = super::issue_any(&program, &mut slow, &inst, &args, Loc::default()).map(done);
+        prop_assert_eq!(&first, &second);
+        if first.is_ok() {
+            prop_assert_eq!(&quick, &slow);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 use dflow_ir::dsd::{Dsd, DsdKind};
 
+use super::plan::Line;
 use crate::exec::MemoryStream;
 use crate::exec::program::LoadedProgram;
 
@@ -64,6 +65,12 @@ impl Walk {
     /// Byte step, if every step is the same.
     pub(super) fn linear(&self) -> Option<i16> {
         (self.dims == 1 && self.ring.is_none()).then_some(self.steps[0] as i16)
+    }
+
+    /// The same as a line, if every step is the same.
+    pub(super) fn line(&self, bytes: u8) -> Option<Line> {
+        let step = self.linear()?;
+        Some(Line { at: self.address.into(), step: step.into(), bytes: bytes.into() })
     }
 
     /// To the next element: the innermost dimension first.

@@ -1,11 +1,16 @@
 //! Memory-only vector operations, done at once.
+//!
+//! [`naive`] is the meaning, element by element. Where every walk has one step a [`Plan`] gives
+//! the same.
+
+use dflow_ir::dsd::op::OpRow;
 
 use super::plan::{Dest, FEW, Place, Plan};
 use super::running::{reduction, save_address, store_pointer};
 use super::walk::Walk;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{CodeTrapKind, Stream, VectorStart};
+use crate::exec::{CodeTrapKind, MemoryStream, Stream, VectorStart};
 
 /// Runs the operation to its end; issue slots beyond the start-up.
 pub(super) fn run(
@@ -13,48 +18,121 @@ pub(super) fn run(
     state: &mut PeState,
     start: &VectorStart,
 ) -> Result<u32, CodeTrapKind> {
-    let mut plan = plan(program, start);
-    let plain = plan.length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
-    if plain && plan.may_chunk(state.memory.bytes().len()) {
+    let length = start.length.unwrap_or(0);
+    let plain = length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
+    let plan = if plain { plan(program, start) } else { None };
+    let fits = |plan: &Plan<'_>| plan.may_chunk(state.memory.bytes().len());
+    let value = if let Some(mut plan) = plan.filter(fits) {
         plan.fast(state.memory.bytes_mut());
+        plan.value
     } else {
-        plan.naive(state)?;
-    }
-    end(program, state, start, &plan)?;
+        naive(program, state, start)?
+    };
+    end(program, state, start, value)?;
     let in_memory = start.sources.map(|source| matches!(source, Stream::Memory(_)));
-    let rate = plan.row.elements_per_slot(program.target(), in_memory);
-    Ok(plan.length.div_ceil(rate))
+    Ok(slots(program, start.op.row(), length, in_memory))
 }
 
-/// All elements of an operation on memory.
-fn plan(program: &LoadedProgram, start: &VectorStart) -> Plan<'static> {
+/// Issue slots of `length` elements. One takes one slot, whatever the rate.
+#[inline]
+pub(super) fn slots(
+    program: &LoadedProgram,
+    row: &OpRow,
+    length: u32,
+    in_memory: [bool; 3],
+) -> u32 {
+    if length <= 1 {
+        return length;
+    }
+    length.div_ceil(row.elements_per_slot(program.target(), in_memory))
+}
+
+/// All elements of an operation on memory, if its walks have one step each.
+fn plan(program: &LoadedProgram, start: &VectorStart) -> Option<Plan<'static>> {
     let seed = reduction(start);
-    let place = |stream: &Stream| match stream {
-        Stream::Memory(memory) => {
-            Place::Memory { walk: Walk::of(program, memory), bytes: memory.element }
+    let line = |memory: &MemoryStream| Walk::of(program, memory).line(memory.element);
+    let mut sources = [Place::Value(0); 3];
+    for (place, stream) in sources.iter_mut().zip(&start.sources) {
+        match stream {
+            Stream::Memory(memory) => *place = Place::Memory(line(memory)?),
+            Stream::Scalar(value) => *place = Place::Value(*value),
+            Stream::None
+            | Stream::Input { .. }
+            | Stream::Output { .. }
+            | Stream::Fifo { .. }
+            | Stream::Pointer { .. } => {}
         }
-        Stream::Scalar(value) => Place::Value(*value),
+    }
+    let dest = match &start.dest {
+        Stream::Memory(memory) => Dest::Memory(line(memory)?),
         Stream::None
         | Stream::Input { .. }
         | Stream::Output { .. }
         | Stream::Fifo { .. }
-        | Stream::Pointer { .. } => Place::Value(0),
+        | Stream::Scalar(_)
+        | Stream::Pointer { .. } => Dest::None,
     };
-    let dest = match place(&start.dest) {
-        Place::Memory { walk, bytes } => Dest::Memory { walk, bytes },
-        Place::Value(_) | Place::Words(_) => Dest::None,
-    };
-    let [first, second, third] = &start.sources;
-    Plan {
+    Some(Plan {
         row: start.op.row(),
         op: start.op.0,
         dest,
-        sources: [place(first), place(second), place(third)],
+        sources,
         length: start.length.unwrap_or(0),
         value: seed.unwrap_or(0),
         carry: 0,
         reduces: seed.is_some(),
+    })
+}
+
+/// One element after the other; the last value.
+fn naive(
+    program: &LoadedProgram,
+    state: &mut PeState,
+    start: &VectorStart,
+) -> Result<u32, CodeTrapKind> {
+    let walk = |stream: &Stream| match stream {
+        Stream::Memory(memory) => Some((Walk::of(program, memory), u32::from(memory.element))),
+        Stream::None
+        | Stream::Input { .. }
+        | Stream::Output { .. }
+        | Stream::Fifo { .. }
+        | Stream::Scalar(_)
+        | Stream::Pointer { .. } => None,
+    };
+    let (row, seed) = (start.op.row(), reduction(start));
+    let mut walks = start.sources.each_ref().map(walk);
+    let scalars = start.sources.map(|source| match source {
+        Stream::Scalar(value) => value,
+        Stream::None
+        | Stream::Memory(_)
+        | Stream::Input { .. }
+        | Stream::Output { .. }
+        | Stream::Fifo { .. }
+        | Stream::Pointer { .. } => 0,
+    });
+    let mut dest = walk(&start.dest);
+    let (mut value, mut carry) = (seed.unwrap_or(0), 0);
+    for _ in 0..start.length.unwrap_or(0) {
+        let mut values = scalars;
+        for (value, walk) in values.iter_mut().zip(&mut walks) {
+            if let Some((walk, bytes)) = walk {
+                *value = state.memory.load(u64::from(walk.address()), *bytes)? as u32;
+                walk.advance();
+            }
+        }
+        if seed.is_some() {
+            values[0] = value;
+        }
+        if state.unmasked != 0 {
+            state.raise((row.raised)(values))?;
+        }
+        value = row.apply(values, &mut carry);
+        if let Some((walk, bytes)) = &mut dest {
+            state.memory.store(u64::from(walk.address()), *bytes, u64::from(value))?;
+            walk.advance();
+        }
     }
+    Ok(value)
 }
 
 /// What is left when all elements are done: a pointer's value, registers that move on.
@@ -62,16 +140,17 @@ fn end(
     program: &LoadedProgram,
     state: &mut PeState,
     start: &VectorStart,
-    plan: &Plan<'_>,
+    value: u32,
 ) -> Result<(), CodeTrapKind> {
+    let length = start.length.unwrap_or(0);
     if let Stream::Pointer { address } = start.dest
-        && plan.length > 0
+        && length > 0
     {
-        store_pointer(state, plan.row.dest, address, plan.value)?;
+        store_pointer(state, start.op.row().dest, address, value)?;
     }
     for stream in std::iter::once(&start.dest).chain(&start.sources) {
         if let Stream::Memory(memory) = stream {
-            save_address(program, state, memory, plan.length);
+            save_address(program, state, memory, length);
         }
     }
     Ok(())
@@ -83,7 +162,6 @@ pub(super) fn run_naive(
     state: &mut PeState,
     start: &VectorStart,
 ) -> Result<(), CodeTrapKind> {
-    let mut plan = plan(program, start);
-    plan.naive(state)?;
-    end(program, state, start, &plan)
+    let value = naive(program, state, start)?;
+    end(program, state, start, value)
 }

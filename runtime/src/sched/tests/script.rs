@@ -234,7 +234,7 @@ impl Code for Script {
         None
     }
 
-    fn is_quick(&self, _: &Self::Op) -> bool {
+    fn is_plain(&self, _: &Self::Op) -> bool {
         true
     }
 

@@ -1,0 +1,142 @@
+//! Elements of plain operations: what most streams are, with everything decided at the start.
+//!
+//! Plain is: vectors in memory of one dimension that stay in their variable, words of queues, and
+//! scalars; a wavelet per element; no accumulator. The result is that of the general step (a
+//! property test holds both together).
+
+use dflow_ir::dsd::op::DsdOp;
+
+use crate::exec::state::PeState;
+use crate::exec::{CodeTrapKind, Stream, VectorStart};
+
+use super::walk::Walk;
+
+/// One element, ready to be done again and again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PlainElement {
+    op: DsdOp,
+    feeds: [Feed; 3],
+    sink: Sink,
+    pub(super) carry: u32,
+    /// The last result.
+    pub(super) value: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Feed {
+    Scalar(u32),
+    /// Payload of one of the two words, cut to so many bits.
+    Word {
+        at: u8,
+        mask: u32,
+    },
+    Vector(Vector),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sink {
+    /// The payload, with these upper bits.
+    Word {
+        upper: u32,
+    },
+    Vector(Vector),
+}
+
+/// A vector in memory of elements of two or four bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Vector {
+    address: u16,
+    step: u16,
+    wide: bool,
+}
+
+impl Vector {
+    fn new(walk: &Walk, element: u8) -> Option<Vector> {
+        let step = walk.linear()? as u16;
+        let wide = match element {
+            2 => false,
+            4 => true,
+            _byte => return None,
+        };
+        Some(Vector { address: walk.address(), step, wide })
+    }
+
+    /// The address of the next element.
+    fn next(&mut self) -> u64 {
+        let address = self.address;
+        self.address = address.wrapping_add(self.step);
+        address.into()
+    }
+}
+
+impl PlainElement {
+    /// An operation that is plain.
+    pub(super) fn new(start: &VectorStart, walks: &[Walk; 4]) -> Option<PlainElement> {
+        let row = start.op.row();
+        let mut words = 0;
+        let mut feeds = [Feed::Scalar(0); 3];
+        for (at, source) in start.sources.iter().enumerate() {
+            feeds[at] = match *source {
+                Stream::None => Feed::Scalar(0),
+                Stream::Scalar(value) => Feed::Scalar(value),
+                Stream::Memory(memory) => {
+                    Feed::Vector(Vector::new(&walks[at + 1], memory.element)?)
+                }
+                Stream::Input { .. } => {
+                    words += 1;
+                    let mask = row.sources[at].mask(u64::from(u32::MAX)) as u32;
+                    Feed::Word { at: words - 1, mask }
+                }
+                Stream::Output { .. } | Stream::Fifo { .. } | Stream::Pointer { .. } => {
+                    return None;
+                }
+            };
+        }
+        let sink = match start.dest {
+            Stream::Memory(memory) => Sink::Vector(Vector::new(&walks[0], memory.element)?),
+            Stream::Output { index, .. } => {
+                let upper = if row.dest.bytes() == 2 { u32::from(index) << 16 } else { 0 };
+                Sink::Word { upper }
+            }
+            Stream::None
+            | Stream::Input { .. }
+            | Stream::Fifo { .. }
+            | Stream::Scalar(_)
+            | Stream::Pointer { .. } => return None,
+        };
+        (!start.packed).then_some(PlainElement { op: start.op, feeds, sink, carry: 0, value: 0 })
+    }
+
+    /// Does one element; the word that it sends, if it sends one.
+    ///
+    /// # Errors
+    /// An element lies outside the PE's memory.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        state: &mut PeState,
+        inputs: [u32; 2],
+    ) -> Result<Option<u32>, CodeTrapKind> {
+        let mut values = [0; 3];
+        for (value, feed) in values.iter_mut().zip(&mut self.feeds) {
+            *value = match feed {
+                Feed::Scalar(value) => *value,
+                Feed::Word { at, mask } => inputs[usize::from(*at)] & *mask,
+                Feed::Vector(vector) => {
+                    let (wide, address) = (vector.wide, vector.next());
+                    state.memory.load_word(address, wide)?
+                }
+            };
+        }
+        let value = self.op.row().apply(values, &mut self.carry);
+        self.value = value;
+        match &mut self.sink {
+            Sink::Word { upper } => Ok(Some(value | *upper)),
+            Sink::Vector(vector) => {
+                let (wide, address) = (vector.wide, vector.next());
+                state.memory.store_word(address, wide, value)?;
+                Ok(None)
+            }
+        }
+    }
+}
