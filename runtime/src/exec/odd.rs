@@ -104,7 +104,17 @@ pub(super) fn is_outside(program: &LoadedProgram, memory: &MemoryStream, address
     })
 }
 
-/// The same of one operand that has elements.
+/// Whether all elements of an operand in one dimension lie in the variable that its base lies in,
+/// or its base in none: then nothing is odd.
+#[inline]
+pub(super) fn stays(program: &LoadedProgram, dsd: Dsd, bytes: u32, length: u32) -> bool {
+    let Some((_, first, end)) = program.owners().find(dsd.base()) else { return true };
+    let (base, bytes) = (i64::from(dsd.base()), i64::from(bytes));
+    let last = base + i64::from(dsd.stride()) * bytes * (i64::from(length) - 1);
+    i64::from(first) <= base.min(last) && base.max(last) + bytes <= i64::from(end)
+}
+
+/// The same as [`leaves`] of one operand that has elements.
 #[inline]
 pub(super) fn leaves_by(
     program: &LoadedProgram,

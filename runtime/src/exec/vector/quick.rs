@@ -152,6 +152,15 @@ impl Quick {
         if self.length == 0 {
             return None;
         }
+        let stays = |operand: Plain, ty: Ty| match operand {
+            Plain::Value(_) => true,
+            Plain::Memory(dsd) => odd::stays(program, dsd, ty.bytes(), self.length),
+        };
+        let types = &self.row.sources;
+        let sources = || self.sources.into_iter().zip(*types);
+        if stays(self.dest, self.row.dest) && sources().all(|(source, ty)| stays(source, ty)) {
+            return None;
+        }
         let leaves = |operand: Plain, ty: Ty| match operand {
             Plain::Value(_) => None,
             Plain::Memory(dsd) => {
@@ -160,12 +169,8 @@ impl Quick {
                 odd::leaves_by(program, &memory, self.length)
             }
         };
-        let [first, second, third] = self.sources;
-        let types = &self.row.sources;
         leaves(self.dest, self.row.dest)
-            .or_else(|| leaves(first, types[0]))
-            .or_else(|| leaves(second, types[1]))
-            .or_else(|| leaves(third, types[2]))
+            .or_else(|| sources().find_map(|(source, ty)| leaves(source, ty)))
     }
 }
 
