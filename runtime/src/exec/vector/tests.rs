@@ -657,8 +657,7 @@ proptest! {
         let (dest, dest_value) = operand(&dest.0, dest.1, true, row.dest);
         let mut inst = vector(row.name, dest, &[]);
         let mut args = VectorArgs { dest: dest_value, ..VectorArgs::default() };
-        for at in 0..row.shape.arity() {
-            let (given, extent) = &sources[at];
+        for (at, (given, extent)) in sources.iter().enumerate().take(row.shape.arity()) {
             let (operand, value) = operand(given, *extent, false, row.sources[at]);
             inst.sources.push(operand);
             args.sources[at] = value;

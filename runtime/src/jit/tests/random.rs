@@ -15,7 +15,7 @@ use dflow_ir::program::{FuncId, Profile, Program, Shape, ShapeId, SigId, SlotId}
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
 
-use super::{allowed_binary, allowed_unary};
+use super::scalar::{allowed_binary, allowed_unary};
 
 struct Rng(u64);
 

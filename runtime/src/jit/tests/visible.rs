@@ -1,0 +1,139 @@
+//! Acts that others can see: vector operations, the host, configuration registers.
+
+use super::*;
+
+#[test]
+fn registers_fabric_operations_and_their_results() {
+    let mut b = function(&[], None);
+    let dsr = DsrRef { file: DsrFile::Src1, index: 3 };
+    let desc = FabricDsd { input: true, queue: 2, color: Color::new(4), ..FabricDsd::default() };
+    let five = b.constant(Ty::I16, 5);
+    let one = b.constant(Ty::I16, 1);
+    let base = b.constant(Ty::I16, 100);
+    let (input, memory) = (b.local(Ty::I64), b.local(Ty::I64));
+    b.inst(InstData::MakeFabric { dst: input, desc, extent: five });
+    b.inst(InstData::MakeMem1d { dst: memory, base, extent: five, stride: one, indexed: false });
+    let load = |dsd| InstData::LoadDsr {
+        dsr,
+        dsd,
+        options: VectorOptions::default(),
+        save_address: true,
+        single_step: false,
+        xdsr: None,
+    };
+    let result = b.local(Ty::I8);
+    let vector = |result| {
+        InstData::Vector(Box::new(VectorInst {
+            op: dflow_ir::dsd::op::DsdOp::by_name("mov32").unwrap(),
+            dest: Operand::Memory(memory),
+            sources: vec![Operand::Dsr(dsr)],
+            options: VectorOptions::default(),
+            result,
+        }))
+    };
+    b.inst(load(input));
+    b.inst(vector(Some(result)));
+    stores(&mut b, 64, result);
+    b.inst(load(memory));
+    b.inst(vector(None));
+    b.inst(vector(Some(result)));
+    stores(&mut b, 65, result);
+    b.inst(InstData::Random { dst: one });
+    stores(&mut b, 66, one);
+    b.terminate(Terminator::Return(None));
+    let mut pair = Pair::of(vec![b.finish()]);
+    let segments = pair.finish(0, &[]);
+    assert!(matches!(segments[0].stop, Stop::Vector(_)));
+    assert_eq!(segments[1].stop, Stop::Return);
+}
+
+#[test]
+fn host_operations_write_their_results_into_the_frame() {
+    let mut b = function(&[Ty::I64], None);
+    let size = b.param(0);
+    let (ptr, kept) = (b.local(Ty::I64), b.constant(Ty::F64, 1.25f64.to_bits()));
+    b.inst(InstData::Host { op: HostOp::Alloc, dsts: vec![ptr], args: vec![size] });
+    let base = b.constant(Ty::I64, 256);
+    b.inst(InstData::Store { addr: base, offset: 0, src: ptr });
+    b.inst(InstData::Store { addr: base, offset: 8, src: kept });
+    b.inst(InstData::Store { addr: base, offset: 1 << 21, src: kept });
+    b.inst(InstData::Load { dst: ptr, addr: base, offset: -300 });
+    b.terminate(Terminator::Return(None));
+    let mut program = Program::empty("host".to_owned(), Profile::Host);
+    program.funcs = [b.finish()].into_iter().collect();
+    let program = LoadedProgram::host(program, Target::get(TargetId::Wse2));
+    let mut pair = Pair::load(program.with_memory_limit(4 << 20));
+    let segments = pair.finish(0, &[4096]);
+    assert!(matches!(segments[0].stop, Stop::Host(_)));
+    assert!(matches!(segments[1].stop, Stop::Trap(_)));
+    assert_eq!(pair.native.memory_mut().load(264, 8), Ok(1.25f64.to_bits()));
+}
+
+/// An image may hold any bits in a descriptor: the operand's kind decides whether to wait.
+#[test]
+fn a_fabric_descriptor_in_place_of_memory_traps() {
+    let mut b = function(&[], None);
+    let five = b.constant(Ty::I16, 5);
+    let dest = b.local(Ty::I64);
+    let desc = FabricDsd { queue: 2, color: Color::new(3), ..FabricDsd::default() };
+    b.inst(InstData::MakeFabric { dst: dest, desc, extent: five });
+    b.inst(InstData::Vector(Box::new(VectorInst {
+        op: dflow_ir::dsd::op::DsdOp::by_name("mov16").unwrap(),
+        dest: Operand::Memory(dest),
+        sources: vec![Operand::Scalar(five)],
+        options: VectorOptions::default(),
+        result: None,
+    })));
+    b.terminate(Terminator::Return(None));
+    let segments = Pair::of(vec![b.finish()]).finish(0, &[]);
+    assert!(
+        matches!(&segments[0].stop, Stop::Trap(trap) if matches!(trap.kind, CodeTrapKind::BadVector(_)))
+    );
+}
+
+/// Loads and stores beyond the memory, and the instructions for registers.
+#[test]
+fn registers_are_words_that_a_segment_writes_in_slots_of_their_own() {
+    let mut b = function(&[], Some(Ty::I32));
+    let route = b.constant(Ty::I16, 0x7f23);
+    let bytes = b.constant(Ty::I16, 2 * 0x7f23);
+    let value = b.constant(Ty::I16, 0x1234);
+    let both = b.local(Ty::I32);
+    b.inst(InstData::Store { addr: bytes, offset: 2, src: value });
+    b.inst(InstData::Load { dst: both, addr: bytes, offset: 0 });
+    b.inst(InstData::SetConfig { addr: route, src: value });
+    b.inst(InstData::GetConfig { dst: value, addr: route });
+    b.terminate(Terminator::Return(Some(both)));
+    let mut pair = Pair::of(vec![b.finish()]);
+    let segment = pair.start(0, &[]);
+    let writes: Vec<(u32, ActKind)> = segment.acts.iter().map(|act| (act.slot, act.what)).collect();
+    let write = |address| ActKind::Write { address, value: 0x1234 };
+    assert_eq!(writes, [(0, write(0x7f24)), (2, write(0x7f23))]);
+    assert!(matches!(segment.stop, Stop::Config(ConfigRead { address: 0x7f23, .. })));
+    // The load saw its own write above the other register.
+    let seen = u32::from(0x7f23u16.wrapping_mul(31)) | 0x1234 << 16;
+    assert_eq!(pair.plain.suspended_local(both), Some(seen.into()));
+}
+
+#[test]
+fn what_is_neither_memory_nor_a_register_traps_by_name() {
+    let kind = |address: u64, ty: Ty| {
+        let mut b = function(&[], None);
+        let addr = b.constant(Ty::I16, address);
+        let value = b.local(ty);
+        b.inst(InstData::Load { dst: value, addr, offset: 0 });
+        b.terminate(Terminator::Return(None));
+        match Pair::of(vec![b.finish()]).start(0, &[]).stop {
+            Stop::Trap(trap) => trap.kind,
+            stop => panic!("{stop:?}"),
+        }
+    };
+    let outside = |address, bytes| CodeTrapKind::OutsideMemory { address, bytes };
+    assert_eq!(kind(0xfe70, Ty::I16), outside(0xfe70, 2));
+    assert_eq!(kind(0xd000, Ty::I16), outside(0xd000, 2));
+    assert_eq!(kind(2 * 0x7f37, Ty::I32), CodeTrapKind::NoRegister { address: 0x7f38 });
+    for (address, ty) in [(0xfe41, Ty::I16), (0xfe40, Ty::I8)] {
+        let why = "is read and written as a whole word";
+        assert_eq!(kind(address, ty), CodeTrapKind::BadRegister { address: 0x7f20, why });
+    }
+}
