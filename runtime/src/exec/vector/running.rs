@@ -174,8 +174,9 @@ impl VectorState {
         let count = self.in_next_step() as u16;
         for source in &self.start.sources {
             if let Stream::Fifo { fifo } = *source {
+                let pops = count * self.pops(fifo);
                 let held = &mut state.fifos[usize::from(fifo)];
-                if held.len < count {
+                if held.len < pops {
                     held.hit_empty = true;
                     return self.blocked(fifo_data(program, fifo).0.empty);
                 }
@@ -201,7 +202,7 @@ impl VectorState {
         let count = self.in_next_step() as u16;
         let held = |fifo: u16| state.fifos.get(usize::from(fifo)).map_or(0, |held| held.len);
         let empty = self.start.sources.iter().find_map(|source| match *source {
-            Stream::Fifo { fifo } if held(fifo) < count => Some((fifo, false)),
+            Stream::Fifo { fifo } if held(fifo) < count * self.pops(fifo) => Some((fifo, false)),
             Stream::Fifo { .. }
             | Stream::None
             | Stream::Memory(_)
@@ -214,6 +215,12 @@ impl VectorState {
         let capacity = fifo_data(program, fifo).0.capacity;
         let full = capacity.saturating_sub(held(fifo)) < count;
         empty.or_else(|| full.then_some((fifo, true)))
+    }
+
+    /// Elements of a FIFO that one element of the operation takes: two if both sources are it.
+    fn pops(&self, fifo: u16) -> u16 {
+        let same = |source: &&Stream| **source == Stream::Fifo { fifo };
+        self.start.sources.iter().filter(same).count() as u16
     }
 
     fn blocked(&self, action: FifoAction) -> FifoCheck {

@@ -539,15 +539,7 @@ proptest! {
                 *value = row.sources[at].mask(u64::from(*value)) as u32;
             }
         }
-        // One source at most is the FIFO, and there are two ports.
-        let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
-        let mut fifos = 0;
-        for stream in streams.iter_mut().filter(|stream| is_fifo(stream)) {
-            fifos += 1;
-            if fifos > 1 {
-                *stream = Stream::Scalar(7);
-            }
-        }
+        // There are two ports.
         let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
         if streams.iter().all(is_input) {
             streams[2] = Stream::Scalar(0);
