@@ -51,7 +51,7 @@ impl VectorState {
         }
         let was_plain = self.is_plain();
         self.slow_down();
-        let done = self.at_once(program, state, inputs, count, out);
+        let done = self.at_once(state, inputs, count, out);
         if was_plain {
             self.speed_up();
         }
@@ -98,18 +98,54 @@ impl VectorState {
     /// All steps in chunks, where that gives the same; how many.
     fn at_once(
         &mut self,
-        _: &LoadedProgram,
         state: &mut PeState,
         inputs: [&[u32]; 2],
         count: u32,
         out: &mut Vec<u32>,
     ) -> Option<u32> {
-        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
-        let count = count.min(left);
-        let odd = self.may_leave || self.start.packed || state.unmasked != 0;
-        if odd || count < FEW || state.memory.is_tracked() {
+        let odd = self.may_leave || state.unmasked != 0 || state.memory.is_tracked();
+        if odd || count < FEW {
             return None;
         }
+        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
+        if self.start.packed {
+            let count = count.min(1 << 16);
+            return self.in_pairs(state, inputs, left.min(2 * count), out);
+        }
+        let count = count.min(left);
+        self.elements(state, inputs, count, out)?;
+        Some(count)
+    }
+
+    /// The same where two elements share a word: the low half is the first; how many steps.
+    fn in_pairs(
+        &mut self,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        elements: u32,
+        out: &mut Vec<u32>,
+    ) -> Option<u32> {
+        let steps = elements.div_ceil(2);
+        let [first, second] = inputs.map(|words| {
+            let words = words.iter().take(steps as usize);
+            words.flat_map(|word| [word & 0xffff, word >> 16]).collect::<Vec<u32>>()
+        });
+        let mut single = Vec::new();
+        self.elements(state, [&first, &second], elements, &mut single)?;
+        let (pairs, last) = single.as_chunks();
+        out.extend(pairs.iter().map(|[low, high]| low & 0xffff | high << 16));
+        out.extend(last);
+        Some(steps)
+    }
+
+    /// Elements in chunks, one word each, where that gives the same.
+    fn elements(
+        &mut self,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Option<()> {
         let mut plan = self.plan(inputs, count, out)?;
         if !plan.may_chunk(state.memory.bytes().len()) {
             return None;
@@ -124,7 +160,7 @@ impl VectorState {
         }
         (self.value, self.carry) = (value, carry);
         self.done = self.done.wrapping_add(count);
-        Some(count)
+        Some(())
     }
 
     /// The next `count` elements; none with FIFOs, or with walks of several steps.
