@@ -1,13 +1,14 @@
 //! What a run is told from outside: engines, threads, limits.
 //!
-//! Invariant: nothing here changes a result, except that a limit may end a run, and that a strict
-//! run ends where another one tells of something odd.
+//! Invariant: nothing here changes a result, except that a limit may end a run, that a strict
+//! run ends where another one tells of something odd, and that other constants give other cycles.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::profile::Phases;
+use dflow_ir::target::Override;
 
 /// Cycles between an event that the host sees and the first effect of its answer on the mesh
 /// (assumed; spec/time.md, section 9). Engines may run ahead by less than this.
@@ -54,6 +55,8 @@ pub struct Config {
     pub track: bool,
     /// Who is told what the threads are doing.
     pub profile: Option<Arc<Phases>>,
+    /// Constants of the target that have another value in this run.
+    pub timing: Vec<Override>,
 }
 
 /// A thread gets a band of so many rows or columns at least, unless regions are given.
@@ -70,6 +73,7 @@ impl Default for Config {
             strict: false,
             track: false,
             profile: None,
+            timing: Vec::new(),
         }
     }
 }

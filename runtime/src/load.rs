@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dflow_ir::image::{HostStream, Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord, RectMap};
 use dflow_ir::program::HostLink;
-use dflow_ir::target::Target;
+use dflow_ir::target::{OverrideError, Target};
 use dflow_ir::validate;
 
 use crate::config::{CodeKind, Config};
@@ -45,6 +45,9 @@ pub enum LoadError {
     /// There is no native code for this computer.
     #[error("{0}; the interpreter needs none")]
     Code(String),
+    /// A constant cannot have the value that it is given.
+    #[error("{0}")]
+    Timing(#[from] OverrideError),
     /// The image contradicts itself or its target.
     #[error("the image is not valid: {0}")]
     Invalid(String),
@@ -62,7 +65,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
     if image.programs.len() > MAX_PROGRAMS {
         return Err(LoadError::TooManyPrograms(image.programs.len()));
     }
-    let target = Target::get(image.target);
+    let target = Target::custom(image.target, &config.timing)?;
     let timing = Latencies::new(&target.timing);
     let (width, height) =
         (u32::from(image.placement.rect.width), u32::from(image.placement.rect.height));

@@ -9,6 +9,9 @@ pub struct Stats {
     pub hops: u64,
     /// Issue slots used by threads of cores.
     pub slots: u64,
+    /// Of these: slots that rest on constants of the target which nobody has published. They count
+    /// where their segment begins.
+    pub assumed: u64,
     /// Tasks started.
     pub tasks: u64,
     /// Control wavelets whose entry point no task is bound to, dropped.
@@ -38,6 +41,7 @@ impl Stats {
             delivered,
             hops,
             slots,
+            assumed,
             tasks,
             dropped_controls,
             filtered,
@@ -52,6 +56,7 @@ impl Stats {
         self.delivered += delivered;
         self.hops += hops;
         self.slots += slots;
+        self.assumed += assumed;
         self.tasks += tasks;
         self.dropped_controls += dropped_controls;
         self.filtered += filtered;

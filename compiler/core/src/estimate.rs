@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use dflow_ir::scalar::{BinaryOp, UnaryOp};
+use dflow_ir::cost;
+use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::target::Target;
 
 use crate::typed::{Expr, ExprKind, FuncIdx, LocalIdx, Operand, Program, Stmt, StmtKind, Vector};
@@ -49,7 +50,10 @@ impl Walk<'_> {
     }
 
     fn stmt(&mut self, stmt: &Stmt, constants: &mut Constants) -> u64 {
-        let (scalar, branch) = (self.scalar(), self.branch());
+        let scalar = self.scalar();
+        let timing = self.target.timing;
+        let [branch, jump, edge] =
+            [timing.branch_not_taken, timing.branch_taken, timing.loop_edge].map(u64::from);
         match &stmt.kind {
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::Set(local, value) => {
@@ -72,24 +76,25 @@ impl Walk<'_> {
                 let then = self.list(then, &mut constants.clone());
                 let otherwise = self.list(otherwise, &mut constants.clone());
                 constants.clear();
-                self.expr(cond) + branch + then.max(otherwise)
+                // One of them is jumped to, the other jumps behind it.
+                self.expr(cond) + branch + jump + then.max(otherwise)
             }
             StmtKind::While { cond, step, body, .. } => {
                 let trips = trips(cond, step, constants).unwrap_or(1);
                 constants.clear();
                 let inner = self.list(body, &mut Constants::new());
                 let step = self.list(step, &mut Constants::new());
-                let round = self.expr(cond) + branch + inner.saturating_add(step);
-                trips.saturating_mul(round).saturating_add(self.expr(cond) + branch)
+                let round = self.expr(cond) + edge + inner.saturating_add(step);
+                trips.saturating_mul(round).saturating_add(self.expr(cond) + jump)
             }
             StmtKind::Block { body, .. } => self.list(body, constants),
             StmtKind::Switch { value, cases, otherwise } => {
                 let costs = cases.iter().map(|(_, stmts)| stmts).chain([otherwise]);
                 let most = costs.map(|stmts| self.list(stmts, &mut constants.clone())).max();
                 constants.clear();
-                self.expr(value) + branch + most.unwrap_or(0)
+                self.expr(value) + jump + most.unwrap_or(0)
             }
-            StmtKind::Break(_) | StmtKind::Continue(_) => branch,
+            StmtKind::Break(_) | StmtKind::Continue(_) => jump,
             StmtKind::Return(value) => value.as_ref().map_or(0, |value| self.expr(value)),
             StmtKind::Assert { .. } => 0,
             _ => self.rest(&stmt.kind),
@@ -120,6 +125,7 @@ impl Walk<'_> {
             | ExprKind::FuncAddress(_) => 0,
             ExprKind::Load { address, .. } => scalar + self.expr(address),
             ExprKind::Unary(UnaryOp::Sqrt, arg) => divide + self.expr(arg),
+            ExprKind::Convert(Convert::Truncate, arg) => self.expr(arg),
             ExprKind::Unary(_, arg) | ExprKind::Convert(_, arg) => scalar + self.expr(arg),
             ExprKind::Binary(op, lhs, rhs) => {
                 let own = if divides(*op) { divide } else { scalar };
@@ -158,11 +164,9 @@ impl Walk<'_> {
 
     fn vector(&mut self, vector: &Vector) -> u64 {
         let builds = |operand: &Operand| matches!(operand, Operand::Memory(_) | Operand::Fabric(_));
-        let timing = &self.target.timing;
-        let start = match builds(&vector.dest) || vector.sources.iter().any(builds) {
-            true => timing.vector_descriptors,
-            false => timing.vector_registers,
-        };
+        let all = vector.sources.iter().chain([&vector.dest]);
+        let descriptors = all.filter(|operand| builds(operand)).count() as u32;
+        let start = cost::start_up(descriptors, &self.target.timing);
         let operands = vector.sources.iter().chain([&vector.dest]);
         let elements = operands.filter_map(|operand| self.elements(operand)).next().unwrap_or(1);
         let mut memory = [false; 3];
@@ -199,10 +203,6 @@ impl Walk<'_> {
 
     fn scalar(&self) -> u64 {
         u64::from(self.target.timing.scalar)
-    }
-
-    fn branch(&self) -> u64 {
-        u64::from(self.target.timing.scalar + self.target.timing.branch)
     }
 }
 

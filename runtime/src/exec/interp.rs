@@ -3,6 +3,7 @@
 //! Invariants: safe code only; total on validated programs; frames live in [`PeState`], so a
 //! suspended main thread leaves nothing behind here. Generated code is held to this file.
 
+use dflow_ir::cost::Slots;
 use dflow_ir::dsd::{Dsd, late};
 use dflow_ir::func::{Block, Func, Inst, Local};
 use dflow_ir::inst::{FlagOp, InstData, Terminator, VectorInst};
@@ -245,11 +246,12 @@ impl<'a> Run<'a> {
 
     /// The slot that an instruction belongs to, its cost being counted already.
     fn slot(&self, inst: Inst) -> u32 {
-        self.out.cycles.wrapping_sub(self.plan.inst_cost[inst])
+        self.out.cycles.wrapping_sub(self.plan.inst_cost[inst].all)
     }
 
-    fn spend(&mut self, slots: u32) {
-        self.out.cycles = self.out.cycles.wrapping_add(slots);
+    fn spend(&mut self, slots: Slots) {
+        self.out.cycles = self.out.cycles.wrapping_add(slots.all);
+        self.out.assumed = self.out.assumed.wrapping_add(slots.assumed);
     }
 
     /// Marks every frame with where it stands and stops.
@@ -275,11 +277,11 @@ impl<'a> Run<'a> {
         let to = match &data.terminator {
             Terminator::Jump(to) => *to,
             Terminator::Branch { cond, then, otherwise } => {
-                if self.local(*cond) != 0 {
-                    *then
-                } else {
-                    *otherwise
+                let to = if self.local(*cond) != 0 { *then } else { *otherwise };
+                if to.as_u32() != block.as_u32() + 1 {
+                    self.spend(self.plan.taken);
                 }
+                to
             }
             Terminator::Switch { value, cases, otherwise } => {
                 let value = self.local(*value);

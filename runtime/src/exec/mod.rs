@@ -119,6 +119,8 @@ pub enum ActKind {
 pub struct Segment {
     /// Issue slots that the segment takes.
     pub cycles: u32,
+    /// Those of them that rest on constants which nobody has published.
+    pub assumed: u32,
     /// What takes effect in a slot of its own, in order.
     pub acts: Vec<SlotAct>,
     /// Why it stopped.
@@ -127,14 +129,14 @@ pub struct Segment {
 
 impl Default for Segment {
     fn default() -> Segment {
-        Segment { cycles: 0, acts: Vec::new(), stop: Stop::Return }
+        Segment { cycles: 0, assumed: 0, acts: Vec::new(), stop: Stop::Return }
     }
 }
 
 impl Segment {
     /// Empties it for another run; buffers stay.
     pub(crate) fn clear(&mut self) {
-        self.cycles = 0;
+        (self.cycles, self.assumed) = (0, 0);
         self.acts.clear();
         self.stop = Stop::Return;
     }

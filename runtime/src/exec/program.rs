@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
-use dflow_ir::cost;
+use dflow_ir::cost::{self, FuncCost, Slots};
 use dflow_ir::dsd::DsrRef;
 use dflow_ir::func::{Block, Func, Inst};
 use dflow_ir::image::MemoryMap;
@@ -57,9 +57,11 @@ pub struct FuncPlan {
     /// Place of each resume index, from 1.
     pub places: Vec<CodeAt>,
     /// Issue slots of each instruction, without a vector operation's elements.
-    pub inst_cost: SecondaryMap<Inst, u32>,
+    pub inst_cost: SecondaryMap<Inst, Slots>,
     /// Issue slots of each terminator.
-    pub end_cost: SecondaryMap<Block, u32>,
+    pub end_cost: SecondaryMap<Block, Slots>,
+    /// What a branch costs in addition that does not go on with the block that follows.
+    pub taken: Slots,
     /// Number of its signature among all of the program: equal signatures, equal numbers.
     pub signature: u32,
 }
@@ -121,6 +123,7 @@ impl LoadedProgram {
     ) -> LoadedProgram {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let suspension = Suspension::analyze(&program);
+        let mut costs = cost::program(&program, target);
         let mut signatures = IndexSet::new();
         let funcs = program
             .funcs
@@ -132,7 +135,7 @@ impl LoadedProgram {
                     suspension.may_suspend[id],
                     &suspension.funcs[id],
                     number,
-                    target,
+                    std::mem::take(&mut costs[id]),
                 )
             })
             .collect();
@@ -338,7 +341,7 @@ impl FuncPlan {
         may_suspend: bool,
         suspension: &FuncSuspension,
         signature: u32,
-        target: &Target,
+        costs: FuncCost,
     ) -> FuncPlan {
         let mut plan = FuncPlan {
             frame_words: (FRAME_HEADER + func.locals.len() as u32).max(FRAME_MIN),
@@ -349,8 +352,9 @@ impl FuncPlan {
             resume_inst: SecondaryMap::new(),
             resume_end: SecondaryMap::new(),
             places: Vec::with_capacity(suspension.points.len()),
-            inst_cost: SecondaryMap::new(),
-            end_cost: SecondaryMap::new(),
+            inst_cost: costs.inst,
+            end_cost: costs.end,
+            taken: costs.taken,
             signature,
         };
         for slot in func.stack_slots.values() {
@@ -363,9 +367,7 @@ impl FuncPlan {
         for (block, data) in &func.blocks {
             for (index, &inst) in data.insts.iter().enumerate() {
                 places[inst] = Some(CodeAt { block, index: index as u32 });
-                plan.inst_cost[inst] = cost::inst(&func.insts[inst], func, target);
             }
-            plan.end_cost[block] = cost::terminator(block, &data.terminator, target);
         }
         for (point, index) in suspension.points.iter().zip(1..) {
             let at = match point.at {

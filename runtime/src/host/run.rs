@@ -97,7 +97,8 @@ pub fn run_measured(
 ) -> Result<Run, RunError> {
     let begun = Instant::now();
     let machine = Machine::load(image, config)?.start();
-    let host = LoadedProgram::host(program.clone(), Target::get(image.target));
+    let target = Target::custom(image.target, &config.timing).map_err(LoadError::from)?;
+    let host = LoadedProgram::host(program.clone(), target);
     let host = host.with_memory_limit(limits.memory);
     let engine = load::compile(&host, config)?;
     if let Some(limit @ (Limit::Interrupted | Limit::Time)) = limits.outside() {

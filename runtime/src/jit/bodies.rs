@@ -131,7 +131,7 @@ pub(super) fn store(
 /// The slot that an instruction belongs to, its cost being counted already.
 fn slot(parts: &Parts<'_>, func: u32, inst: u32) -> u32 {
     let plan = parts.program.plan(FuncId::from_u32(func));
-    parts.cycles.wrapping_sub(plan.inst_cost[Inst::from_u32(inst)])
+    (*parts.cycles as u32).wrapping_sub(plan.inst_cost[Inst::from_u32(inst)].all)
 }
 
 /// Records a write to a configuration register.
@@ -190,12 +190,12 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     let args = VectorArgs { dest, sources: [first, second, third], index };
     let issued = vector::issue(parts.program, parts.state, data, &args, loc);
     if let Ok((_, Some(odd))) = issued {
-        let slot = parts.cycles.saturating_sub(1);
+        let slot = (*parts.cycles as u32).saturating_sub(1);
         parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
     }
     match issued.map(|(issued, _)| issued) {
         Ok(Issued::Done { slots, complete }) => {
-            *parts.cycles = parts.cycles.wrapping_add(slots);
+            *parts.cycles = parts.cycles.wrapping_add(slots.packed());
             *parts.result = complete.into();
             DONE
         }

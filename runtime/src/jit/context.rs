@@ -9,6 +9,8 @@
 
 use std::any::Any;
 
+use dflow_ir::cost::Slots;
+
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{Registers, Segment, Stop};
@@ -34,8 +36,8 @@ pub(super) struct PeContext {
     pub(super) result: u64,
     /// PE stack pointer.
     pub(super) sp: u64,
-    /// Issue slots so far.
-    pub(super) cycles: u32,
+    /// Issue slots so far, packed ([`Slots::packed`]).
+    pub(super) cycles: u64,
     /// 1 while frames are re-entered.
     pub(super) resuming: u32,
     // ---- below: helpers only ----
@@ -53,7 +55,7 @@ pub(super) struct Parts<'a> {
     pub(super) out: &'a mut Segment,
     pub(super) registers: &'a dyn Registers,
     pub(super) args: &'a [u64],
-    pub(super) cycles: &'a mut u32,
+    pub(super) cycles: &'a mut u64,
     pub(super) result: &'a mut u64,
     pub(super) sp: &'a mut u64,
 }
@@ -152,7 +154,8 @@ impl PeContext {
         }
         let parts = self.parts();
         parts.state.sp = *parts.sp;
-        parts.out.cycles = *parts.cycles;
+        let Slots { all, assumed } = Slots::unpacked(*parts.cycles);
+        (parts.out.cycles, parts.out.assumed) = (all, assumed);
         if returned {
             parts.out.stop = Stop::Return;
         }
@@ -180,6 +183,6 @@ mod tests {
             offset_of!(PeContext, cycles),
             offset_of!(PeContext, resuming),
         ];
-        assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 76]);
+        assert_eq!(offsets, [0, 8, 16, 24, 32, 40, 48, 56, 64, 72, 80]);
     }
 }

@@ -16,7 +16,6 @@ use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use super::threads::Threads;
 use crate::exec::Segment;
-use crate::exec::Stop;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Outlet;
 use crate::fabric::control;
@@ -174,7 +173,7 @@ impl<C: Code> Core<C> {
             sight: Sight::default(),
             main: Main::Idle,
             task: NO_TASK,
-            segment: Segment { cycles: 0, acts: Vec::new(), stop: Stop::Return },
+            segment: Segment::default(),
             threads: Threads::default(),
             owned_in: 0,
             owned_out: 0,

@@ -129,6 +129,7 @@ impl<C: Code> Region<C> {
                 if let Some(last) = core.threads.delay(total.into()) {
                     self.wakes.core(pe, last);
                 }
+                self.stats.assumed += u64::from(core.segment.assumed);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
                 self.count_slot(plan, program, code, core, pe, t)
@@ -435,7 +436,7 @@ fn run_segment<C: Code>(
     let clock = (*clock, t);
     let view = View { plan, number, router, core: registers, clock, program, bound };
     segment.acts.clear();
-    segment.cycles = 0;
+    (segment.cycles, segment.assumed) = (0, 0);
     match next {
         Next::Start { args, count } => {
             let func = program.tasks[usize::from(*task)].func;

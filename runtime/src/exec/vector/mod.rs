@@ -19,6 +19,7 @@ pub use block::Block;
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
 
+use dflow_ir::cost::Slots;
 use dflow_ir::inst::VectorInst;
 use dflow_ir::loc::Loc;
 
@@ -64,7 +65,7 @@ impl VectorArgs {
 pub(crate) enum Issued {
     /// It is done and took this many slots beyond its start-up. It is not complete if a register
     /// that is stepped through has no element left.
-    Done { slots: u32, complete: bool },
+    Done { slots: Slots, complete: bool },
     /// Others can see it.
     Starts(Box<VectorStart>),
 }
@@ -96,7 +97,7 @@ fn issue_any(
     loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
     let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
-        return Ok((Issued::Done { slots: 0, complete: false }, None));
+        return Ok((Issued::Done { slots: Slots::default(), complete: false }, None));
     };
     resolve::step_registers(state, inst);
     let waits = |stream: &Stream| match stream {

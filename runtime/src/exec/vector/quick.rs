@@ -4,7 +4,8 @@
 //! Invariant: the same as [`resolve`](super::resolve) and [`whole`](super::whole) give; what is
 //! not common is left to them. Short operations are bound by what surrounds their elements.
 
-use dflow_ir::dsd::op::{OpRow, OpShape, RowState};
+use dflow_ir::cost::Slots;
+use dflow_ir::dsd::op::{Lie, OpRow, OpShape, RowState};
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE};
 use dflow_ir::inst::{Operand, VectorInst};
 use dflow_ir::ty::Ty;
@@ -12,7 +13,6 @@ use dflow_ir::ty::Ty;
 use super::VectorArgs;
 use super::plan::{Dest, FEW, Line, Place, Plan};
 use super::running::store_pointer;
-use super::whole;
 use crate::exec::odd::{self, Odd};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
@@ -66,15 +66,32 @@ impl Quick {
         &self,
         program: &LoadedProgram,
         state: &mut PeState,
-    ) -> Result<(u32, Option<Odd>), CodeTrapKind> {
+    ) -> Result<(Slots, Option<Odd>), CodeTrapKind> {
         let odd = self.leaves(program);
         if self.length == 1 && state.unmasked == 0 {
             self.single(state)?;
         } else {
             self.many(state)?;
         }
-        let in_memory = self.sources.map(|source| matches!(source, Plain::Memory(_)));
-        Ok((whole::slots(program, self.row, self.length, in_memory), odd))
+        Ok((self.slots(program), odd))
+    }
+
+    /// Issue slots of its elements.
+    #[inline]
+    fn slots(&self, program: &LoadedProgram) -> Slots {
+        let lie = |operand: Plain, ty: Ty| match operand {
+            Plain::Memory(dsd) => {
+                let (address, bytes) = (dsd.base(), ty.bytes() as u8);
+                let step = dsd.stride().wrapping_mul(bytes.into());
+                Some(Lie { address, step, bytes })
+            }
+            Plain::Value(_) => None,
+        };
+        let sources = [0, 1, 2].map(|at| lie(self.sources[at], self.row.sources[at]));
+        let dest = lie(self.dest, self.row.dest);
+        let seeded = matches!((self.dest, self.sources[0]), (Plain::Value(_), Plain::Value(_)));
+        let reduces = seeded && self.row.shape == OpShape::Reduce;
+        self.row.slots(program.target(), self.length, dest, &sources, reduces)
     }
 
     /// The only element.

@@ -98,7 +98,7 @@ fn done(
 ) -> u32 {
     let args = VectorArgs { dest: dest.0, sources, index: 0 };
     match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
-        Issued::Done { slots, complete: _ } => slots,
+        Issued::Done { slots, complete: _ } => slots.all,
         Issued::Starts(start) => panic!("started {start:?}"),
     }
 }

@@ -3,6 +3,7 @@
 //! Invariants: addresses wrap at 16 bits; the outermost dimension has no end of its own (the
 //! operation's length decides), so walking past the extent goes on with the same stride.
 
+use dflow_ir::dsd::op::Lie;
 use dflow_ir::dsd::{Dsd, DsdKind};
 
 use super::plan::Line;
@@ -71,6 +72,13 @@ impl Walk {
     pub(super) fn line(&self, bytes: u8) -> Option<Line> {
         let step = self.linear()?;
         Some(Line { at: self.address.into(), step: step.into(), bytes: bytes.into() })
+    }
+
+    /// Where it starts and the step of its innermost dimension of more than one element.
+    pub(super) fn lie(&self, bytes: u8) -> Lie {
+        let inner = (0..usize::from(self.dims)).rev().find(|&dim| self.extents[dim] != 1);
+        let step = self.steps[inner.unwrap_or(0)] as i16;
+        Lie { address: self.address, step, bytes }
     }
 
     /// To the next element: the innermost dimension first.

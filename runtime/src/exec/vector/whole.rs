@@ -3,7 +3,7 @@
 //! [`naive`] is the meaning, element by element. Where every walk has one step a [`Plan`] gives
 //! the same.
 
-use dflow_ir::dsd::op::OpRow;
+use dflow_ir::cost::Slots;
 
 use super::plan::{Dest, FEW, Place, Plan};
 use super::running::{reduction, save_address, store_pointer};
@@ -17,7 +17,7 @@ pub(super) fn run(
     program: &LoadedProgram,
     state: &mut PeState,
     start: &VectorStart,
-) -> Result<u32, CodeTrapKind> {
+) -> Result<Slots, CodeTrapKind> {
     let length = start.length.unwrap_or(0);
     let plain = length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
     let plan = if plain { plan(program, start) } else { None };
@@ -29,22 +29,23 @@ pub(super) fn run(
         naive(program, state, start)?
     };
     end(program, state, start, value)?;
-    let in_memory = start.sources.map(|source| matches!(source, Stream::Memory(_)));
-    Ok(slots(program, start.op.row(), length, in_memory))
+    Ok(slots(program, start, length))
 }
 
-/// Issue slots of `length` elements. One takes one slot, whatever the rate.
-#[inline]
-pub(super) fn slots(
-    program: &LoadedProgram,
-    row: &OpRow,
-    length: u32,
-    in_memory: [bool; 3],
-) -> u32 {
-    if length <= 1 {
-        return length;
-    }
-    length.div_ceil(row.elements_per_slot(program.target(), in_memory))
+/// Issue slots of an operation's `length` elements.
+fn slots(program: &LoadedProgram, start: &VectorStart, length: u32) -> Slots {
+    let lie = |stream: &Stream| match stream {
+        Stream::Memory(memory) => Some(Walk::of(program, memory).lie(memory.element)),
+        Stream::None
+        | Stream::Input { .. }
+        | Stream::Output { .. }
+        | Stream::Fifo { .. }
+        | Stream::Scalar(_)
+        | Stream::Pointer { .. } => None,
+    };
+    let sources = start.sources.each_ref().map(lie);
+    let reduces = reduction(start).is_some();
+    start.op.row().slots(program.target(), length, lie(&start.dest), &sources, reduces)
 }
 
 /// All elements of an operation on memory, if its walks have one step each.

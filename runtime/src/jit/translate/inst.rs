@@ -15,7 +15,7 @@ impl Translator<'_> {
     pub(super) fn inst(&mut self, inst: Inst) {
         let func = self.func;
         let cost = self.plan.inst_cost[inst];
-        self.pending = self.pending.wrapping_add(cost);
+        self.pending = self.pending.wrapping_add(cost.packed());
         match &func.insts[inst] {
             InstData::Const { dst, bits } => {
                 let value = self.constant(self.ty(*dst), *bits);
@@ -120,7 +120,8 @@ impl Translator<'_> {
                 let id = self.raw(*id);
                 let id = self.b.ins().ireduce(types::I32, id);
                 let now = self.cycles_now();
-                let slot = self.b.ins().iadd_imm_s(now, -i64::from(cost));
+                let now = self.b.ins().ireduce(types::I32, now);
+                let slot = self.b.ins().iadd_imm_s(now, -i64::from(cost.all));
                 let code = self.int(code as u32);
                 let [func, at] = self.place(inst);
                 self.call_helper(Helper::Flag, &[code, id, slot, func, at]);

@@ -217,7 +217,7 @@ struct Translator<'a> {
     /// Issue slots so far, without `pending`.
     cycles: Variable,
     /// Slots of this block that are not in `cycles` yet.
-    pending: u32,
+    pending: u64,
     stack_base: Variable,
     stack_previous: Variable,
     helpers: Vec<Option<FuncRef>>,
@@ -254,7 +254,7 @@ impl<'a> Translator<'a> {
         let trapped = b.create_block();
         b.set_cold_block(trapped);
         Translator {
-            cycles: b.declare_var(types::I32),
+            cycles: b.declare_var(types::I64),
             stack_base: b.declare_var(types::I64),
             stack_previous: b.declare_var(types::I64),
             helpers: vec![None; Helper::ALL.len()],
@@ -305,7 +305,7 @@ impl<'a> Translator<'a> {
             let value = params.get(at).copied().unwrap_or_else(|| self.zero(ty));
             self.b.def_var(self.locals[local], value);
         }
-        let cycles = self.load_field(types::I32, field!(cycles));
+        let cycles = self.load_field(types::I64, field!(cycles));
         self.b.def_var(self.cycles, cycles);
         let zero = self.b.ins().iconst(types::I64, 0);
         self.b.def_var(self.stack_base, zero);
@@ -350,6 +350,7 @@ impl<'a> Translator<'a> {
         let too_deep = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, self.frame, room);
         self.trap_if(too_deep, TrapCode::StackOverflow, 0);
         let limit = i64::from(SEGMENT_LIMIT);
+        let cycles = self.b.ins().ireduce(types::I32, cycles);
         let too_long = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, cycles, limit);
         self.trap_if(too_long, TrapCode::SegmentTooLong, 0);
         if self.plan.stack_bytes > 0 {
@@ -370,7 +371,7 @@ impl<'a> Translator<'a> {
         if point != 0 {
             self.yield_point(point);
         }
-        self.pending += self.plan.end_cost[block];
+        self.pending += self.plan.end_cost[block].packed();
         self.flush();
         match &data.terminator {
             Terminator::Jump(to) => {
@@ -379,8 +380,9 @@ impl<'a> Translator<'a> {
             }
             Terminator::Branch { cond, then, otherwise } => {
                 let cond = self.get(*cond);
-                let (then, otherwise) = (self.blocks[*then], self.blocks[*otherwise]);
-                self.b.ins().brif(cond, then, &[], otherwise, &[]);
+                let ways = [*then, *otherwise].map(|to| (to, self.way(block, to)));
+                self.b.ins().brif(cond, ways[0].1, &[], ways[1].1, &[]);
+                self.taken(&ways);
             }
             Terminator::Switch { value, cases, otherwise } => {
                 let ty = self.ty(*value);
@@ -394,6 +396,27 @@ impl<'a> Translator<'a> {
             Terminator::Unreachable => {
                 let at = block.as_u32();
                 self.trap(TrapCode::Unreachable, at);
+            }
+        }
+    }
+
+    /// Where a branch at the end of `from` goes: to a block of its own if that costs more.
+    fn way(&mut self, from: Block, to: Block) -> ir::Block {
+        if to.as_u32() == from.as_u32() + 1 || self.plan.taken.all == 0 {
+            self.blocks[to]
+        } else {
+            self.b.create_block()
+        }
+    }
+
+    /// Fills the blocks of ways that cost more.
+    fn taken(&mut self, ways: &[(Block, ir::Block)]) {
+        for &(to, way) in ways {
+            if way != self.blocks[to] {
+                self.b.switch_to_block(way);
+                self.pending = self.plan.taken.packed();
+                self.flush();
+                self.b.ins().jump(self.blocks[to], &[]);
             }
         }
     }
@@ -419,6 +442,7 @@ impl<'a> Translator<'a> {
         let pause = self.b.create_block();
         let go_on = self.b.create_block();
         let cycles = self.b.use_var(self.cycles);
+        let cycles = self.b.ins().ireduce(types::I32, cycles);
         let budget = i64::from(SEGMENT_BUDGET);
         let spent = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThanOrEqual, cycles, budget);
         self.b.set_cold_block(pause);
@@ -534,7 +558,7 @@ impl<'a> Translator<'a> {
         if self.pending == 0 {
             return cycles;
         }
-        self.b.ins().iadd_imm_s(cycles, i64::from(self.pending as i32))
+        self.b.ins().iadd_imm_s(cycles, self.pending as i64)
     }
 
     fn store_cycles(&mut self) {
@@ -544,7 +568,7 @@ impl<'a> Translator<'a> {
 
     /// After code that may have added slots of its own.
     fn reload_cycles(&mut self) {
-        let cycles = self.load_field(types::I32, field!(cycles));
+        let cycles = self.load_field(types::I64, field!(cycles));
         self.b.def_var(self.cycles, cycles);
         self.pending = 0;
     }

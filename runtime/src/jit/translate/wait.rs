@@ -96,13 +96,13 @@ impl Translator<'_> {
         let point = self.plan.resume_inst[inst];
         let go_on = self.b.create_block();
         let result = self.b.append_block_param(go_on, types::I8);
-        let cycles = self.b.append_block_param(go_on, types::I32);
+        let cycles = self.b.append_block_param(go_on, types::I64);
         let done = self.b.create_block();
         self.split(status, point, done, &[]);
         self.b.switch_to_block(done);
         let complete = self.load_field(types::I64, field!(result));
         let complete = self.b.ins().ireduce(types::I8, complete);
-        let now = self.load_field(types::I32, field!(cycles));
+        let now = self.load_field(types::I64, field!(cycles));
         self.b.ins().jump(go_on, &[complete.into(), now.into()]);
         if point != 0 {
             self.resume_at(point, &[]);

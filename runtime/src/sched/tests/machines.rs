@@ -108,7 +108,7 @@ fn a_deadlock_of_many_pes_is_a_short_report() {
     let waiting: usize = report.waiters.iter().map(|waiter| waiter.count).sum();
     assert_eq!(waiting, 99 * 100);
     insta::assert_snapshot!(report, @r"
-    nothing can move any more from cycle 205 on
+    nothing can move any more from cycle 160 on
       5000 PEs, (0, 0) to (98, 99), of `chain` in `sum` line 1: waits for a word on color 3 (queue 2); none ever came; should come from (1, 0); in the end (99, 0) does nothing
       4900 PEs, (1, 0) to (97, 99), of `chain` in `sum` line 1: waits for a word on color 2 (queue 2); none ever came; should come from (2, 0); in the end (99, 0) does nothing
     ");

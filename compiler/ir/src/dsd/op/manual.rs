@@ -25,8 +25,8 @@ for all its elements.
 - A program that computes in `bf16` has it in the place of `f16` in all of them (its NaN is `7fc0`).
 - In `(d,k,s)` of `faddhs` the scalar is the half and the vector the single; in `(p,k,s)` the
   accumulator is the single.
-- Width is the number of elements per issue slot on wse2 / wse3. It is bounded by the memory ports:
-  64 / 128 result bits and 128 / 128 source bits per cycle; an operand on the fabric moves one element per
+- Width is the number of elements per issue slot on wse2 / wse3, where neither ports nor banks of the memory limit
+  it (`time-costs.md`); `f` stands for the target's `fmuls_lanes`. An operand on the fabric moves one element per
   cycle.
 
 \"Assumed\" marks what we chose where public texts are silent. \"Not yet\" is refused by the compiler.
@@ -65,9 +65,14 @@ fn line(row: &OpRow) -> String {
         forms.join(" "),
         row.dest,
         sources.join(", "),
-        row.width[0],
-        row.width[1],
+        width(row.width[0]),
+        width(row.width[1]),
         row.doc.replace('|', "\\|"),
         remark,
     )
+}
+
+/// A width of the table.
+fn width(elements: u8) -> String {
+    if elements == 0 { "f".to_owned() } else { elements.to_string() }
 }

@@ -7,11 +7,13 @@
 mod kernels;
 mod manual;
 mod raised;
+mod rate;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use manual::manual;
+pub use rate::Lie;
 pub use table::{BF16_TABLE, TABLE};
 
 use serde::{Deserialize, Serialize};
@@ -103,7 +105,7 @@ pub struct OpRow {
     /// Whether the element type may also be read as unsigned (`i16/u16`), for the checker.
     pub integer: bool,
     /// Elements per issue slot on wse2 and wse3, as far as memory lets them
-    /// ([`OpRow::elements_per_slot`]).
+    /// ([`OpRow::slots`]); 0 for the target's `fmuls_lanes`.
     pub width: [u8; 2],
     /// The meaning: raw source elements in the kernel's order, and the carry state (0 before the
     /// first element), to the raw result.
@@ -259,7 +261,7 @@ impl OpRow {
     /// order). Strides and bank conflicts are not in it.
     pub fn elements_per_slot(&self, target: &Target, memory: [bool; 3]) -> u32 {
         let simd = &target.simd;
-        let width = u32::from(self.width[usize::from(simd.column).min(1)]);
+        let width = self.width(target);
         let read: u32 = self
             .source_types()
             .iter()

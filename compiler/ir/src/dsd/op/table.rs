@@ -149,7 +149,7 @@ const ROWS: &[OpRow] = &[
     row("fmovs", Move, MOVE, F32, [2, 4], k::double_word, "dest[i] = a[i]"),
     row("fmulh", Reduce, REDUCE, F16, [4, 8], k::fmulh, "dest[i] = a[i] * b[i]")
         .raising(raised::fmulh),
-    row("fmuls", Reduce, REDUCE, F32, [1, 1], k::fmuls, "dest[i] = a[i] * b[i]")
+    row("fmuls", Reduce, REDUCE, F32, [0, 0], k::fmuls, "dest[i] = a[i] * b[i]")
         .raising(raised::fmuls),
     row("fnegh", Unary, UNARY, F16, [4, 8], k::fnegh, "dest[i] = -a[i]"),
     row("fnegs", Unary, UNARY, F32, [2, 4], k::fnegs, "dest[i] = -a[i]"),

@@ -40,7 +40,7 @@ fn rows_are_consistent() {
         let arity = row.shape.arity();
         assert!(!row.forms.is_empty(), "{}", row.name);
         assert!(row.forms.iter().all(|form| form.arity() == arity), "{}", row.name);
-        assert!(row.width.iter().all(|width| matches!(width, 1 | 2 | 4 | 8)), "{}", row.name);
+        assert!(row.width.iter().all(|width| matches!(width, 0 | 1 | 2 | 4 | 8)), "{}", row.name);
         let types = row.source_types().iter().chain([&row.dest]);
         assert!(types.clone().all(|ty| matches!(ty.bytes(), 2 | 4)), "{}", row.name);
         assert_eq!(
@@ -80,6 +80,70 @@ fn rates_follow_the_memory_ports() {
         assert_eq!(rate(name, TargetId::Wse2, memory), wse2, "{name}");
         assert_eq!(rate(name, TargetId::Wse3, memory), wse3, "{name}");
     }
+}
+
+/// Slots of an operation on vectors at these word addresses (f32 words), all with stride 1.
+fn slots(name: &str, id: TargetId, length: u32, words: &[u16]) -> u32 {
+    let row = DsdOp::by_name(name).expect("an operation").row();
+    let bytes = row.dest.bytes() as u8;
+    let lie = |at: u16| Lie { address: at * 4, step: i16::from(bytes), bytes };
+    let mut sources = [None; 3];
+    for (source, &word) in sources.iter_mut().zip(words) {
+        *source = Some(lie(word));
+    }
+    row.slots(Target::get(id), length, Some(lie(0)), &sources, false).all
+}
+
+#[test]
+fn two_reads_of_one_bank_take_two_slots() {
+    use TargetId::{Wse2, Wse3};
+    for (name, words, wse2, wse3) in [
+        // One element at a time: only equal banks conflict.
+        ("fmacs", [0, 0], 200, 200),
+        ("fmacs", [0, 1], 100, 100),
+        ("fmacs", [0, 2], 100, 100),
+        ("fmacs", [0, 4], 200, 200),
+        ("fmuls", [0, 8], 200, 200),
+        // Two at a time: only the other half of the banks is free. Four read every bank twice.
+        ("fadds", [0, 0], 100, 50),
+        ("fadds", [0, 1], 100, 50),
+        ("fadds", [0, 2], 50, 50),
+        ("fadds", [1, 3], 50, 50),
+        ("faddh", [0, 2], 25, 25),
+        ("faddh", [0, 0], 50, 25),
+    ] {
+        assert_eq!(slots(name, Wse2, 100, &words), wse2, "{name} {words:?}");
+        assert_eq!(slots(name, Wse3, 100, &words), wse3, "{name} {words:?}");
+    }
+    for (name, wse2, wse3) in [("fmovs", 50, 25), ("mov16", 25, 13), ("fmaxs", 100, 25)] {
+        assert_eq!(slots(name, Wse2, 100, &[1]), wse2, "{name}");
+        assert_eq!(slots(name, Wse3, 100, &[1]), wse3, "{name}");
+    }
+}
+
+#[test]
+fn strides_meet_the_banks() {
+    let row = DsdOp::by_name("mov16").expect("an operation").row();
+    let target = Target::get(TargetId::Wse2);
+    let slots = |stride: i16| {
+        let lie = |step| Some(Lie { address: 0, step, bytes: 2 });
+        row.slots(target, 400, lie(2), &[lie(2 * stride), None, None], false).all
+    };
+    let expected = [(0, 100), (1, 100), (2, 100), (3, 100), (5, 100), (6, 100), (10, 100)];
+    for (stride, count) in expected.into_iter().chain([(7, 200), (9, 200), (4, 200), (8, 400)]) {
+        assert_eq!(slots(stride), count, "stride {stride}");
+    }
+}
+
+#[test]
+fn a_sum_into_a_scalar_waits_for_itself() {
+    let row = DsdOp::by_name("fadds").expect("an operation").row();
+    let lie = Some(Lie { address: 0, step: 4, bytes: 4 });
+    let target = Target::get(TargetId::Wse3);
+    assert_eq!(row.slots(target, 100, None, &[None, lie, None], true).all, 200);
+    assert_eq!(row.slots(target, 0, None, &[None, lie, None], true).all, 0);
+    let two = row.slots(Target::get(TargetId::Wse2), 100, None, &[None, lie, None], true);
+    assert_eq!((two.all, two.assumed), (200, 200));
 }
 
 #[test]
