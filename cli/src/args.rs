@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dflow_ir::target::TargetId;
+use dflow_ir::target::{Override, TargetId};
 use dflow_runtime::config::{CodeKind, EngineKind};
 
 use crate::data::{Binding, parse_binding};
@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Explain a diagnostic code, or list all codes
     Explain(ExplainArgs),
+    /// Hold the model's cycles against published measurements
+    Validate(ValidateArgs),
     /// Run the command scripts of a code base with our tools, and show what became of each
     Conform(Box<ConformArgs>),
 }
@@ -117,17 +119,46 @@ pub(crate) struct TestArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
     /// Source file (.dfl or .csl), or the name of a program of the library
-    #[arg(required_unless_present = "builtins")]
+    #[arg(required_unless_present_any = ["builtins", "timing"])]
     pub(crate) file: Option<String>,
     /// Which phase
-    #[arg(long, value_enum, required_unless_present = "builtins")]
+    #[arg(long, value_enum, required_unless_present_any = ["builtins", "timing"])]
     pub(crate) stage: Option<StageArg>,
     /// List every builtin and vector operation and whether it is supported
     #[arg(long, conflicts_with_all = ["file", "stage"])]
     pub(crate) builtins: bool,
+    /// List every constant of the targets with its unit, source and confidence
+    #[arg(long, conflicts_with_all = ["file", "stage", "builtins"])]
+    pub(crate) timing: bool,
     /// How to compile.
     #[command(flatten)]
     pub(crate) compile: CompileArgs,
+}
+
+/// `dflowc validate`.
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Only this table, such as c1
+    #[arg(long, value_name = "NAME")]
+    pub(crate) table: Option<String>,
+    /// Fewer rows and smaller meshes, for a test
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The rows as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The tables in Markdown, as in spec/timing.md
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+    /// Put the tables between the marks of this file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown", "quick", "table", "timing"])]
+    pub(crate) write: Option<PathBuf>,
+    /// Give a constant of the target another value, to see what depends on it; repeatable
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_timing)]
+    pub(crate) timing: Vec<Override>,
+    /// Threads of the engine; results do not depend on it
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
 }
 
 /// `dflowc explain`.
@@ -221,6 +252,9 @@ pub(crate) struct MachineArgs {
     /// [default: nine tenths of what is available]
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) max_memory: Option<u64>,
+    /// Give a constant of the target another value, such as hop=2 or clock_hz=1_100_000_000
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_timing)]
+    pub(crate) timing: Vec<Override>,
     /// End the run after so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<f64>,
@@ -315,6 +349,12 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         Some(_) | None => Err("expected NAME=VALUE".into()),
     }
+}
+
+fn parse_timing(text: &str) -> Result<Override, String> {
+    let (name, value) = parse_setting(text)?;
+    let value = value.replace('_', "").parse().map_err(|_| "expected a whole number behind `=`")?;
+    Ok((name, value))
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {

@@ -28,6 +28,7 @@ mod report;
 mod source;
 mod stats;
 mod term;
+mod validate;
 mod world;
 
 pub use library::{Built, compile};

@@ -53,6 +53,7 @@ pub(crate) fn config(args: &MachineArgs) -> Config {
         threads: usize::from(args.threads),
         strict: args.strict,
         track: args.track_uninitialised,
+        timing: args.timing.clone(),
         ..Config::default()
     }
 }
@@ -180,7 +181,7 @@ pub(crate) fn run<'a>(
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
     let ended = match result {
         Ok(Run { outcome: HostOutcome::Done, cycles, stats, account }) => {
-            let report = Report::new(image, config, cycles, stats.delivered, start.elapsed());
+            let report = Report::new(image, config, cycles, &stats, start.elapsed());
             let account = Some(Told::new(&account, &image.files, args.account));
             let ended = Ended::new(Exit::Success, String::new(), Cause::Done);
             Ended { report: Some(report), account, ..ended }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use dflow_ir::image::Image;
 use dflow_ir::target::Target;
 use dflow_runtime::config::{CodeKind, Config, EngineKind};
+use dflow_runtime::stats::Stats;
 use serde_json::{Value, json};
 
 /// What a run cost.
@@ -18,6 +19,12 @@ pub(crate) struct Report {
     pub(crate) clock: u64,
     /// Cycles from start to end.
     pub(crate) cycles: u64,
+    /// Whether nobody has published that clock.
+    pub(crate) clock_assumed: bool,
+    /// Cycles charged to cores: issue slots, and the starts of tasks.
+    pub(crate) charged: u64,
+    /// Of these: what rests on constants that nobody has published.
+    pub(crate) assumed: u64,
     /// Wavelets delivered.
     pub(crate) wavelets: u64,
     /// Time on this computer.
@@ -32,16 +39,23 @@ impl Report {
         image: &Image,
         config: &Config,
         cycles: u64,
-        wavelets: u64,
+        stats: &Stats,
         host: Duration,
     ) -> Report {
         let rect = image.placement.rect;
+        // A machine was made with these constants, so they can have their values.
+        let target = Target::custom(image.target, &config.timing);
+        let target = target.unwrap_or_else(|_| Target::get(image.target));
+        let starts = |cycles: u32| stats.tasks * u64::from(cycles);
         Report {
             mesh: (rect.width, rect.height),
             target: image.target.name(),
-            clock: Target::get(image.target).clock_hz,
+            clock: target.clock_hz,
+            clock_assumed: target.assumed.clock,
             cycles,
-            wavelets,
+            charged: stats.slots + starts(target.timing.task_start),
+            assumed: stats.assumed + starts(target.assumed.timing.task_start),
+            wavelets: stats.delivered,
             host,
             config: config.clone(),
         }
@@ -56,6 +70,11 @@ impl Report {
         self.cycles as f64 / self.clock.max(1) as f64
     }
 
+    /// Part of the charged cycles that rests on constants that nobody has published.
+    fn assumed_share(&self) -> f64 {
+        self.assumed.min(self.charged) as f64 / self.charged.max(1) as f64
+    }
+
     /// For people: five lines, without a line break at the end.
     pub(crate) fn text(&self) -> String {
         let (width, height) = self.mesh;
@@ -67,7 +86,12 @@ impl Report {
         [
             format!("  mesh      {} PEs ({width} x {height}, {})", group(self.pes()), self.target),
             format!("  cycles    {}", group(self.cycles)),
-            format!("  emulated  {} at {clock} MHz", duration(self.seconds())),
+            format!(
+                "  emulated  {} at {clock} MHz ({}{:.0} % of charged cycles rest on assumed constants)",
+                duration(self.seconds()),
+                if self.clock_assumed { "clock assumed; " } else { "" },
+                100.0 * self.assumed_share(),
+            ),
             format!("  wavelets  {} delivered", group(self.wavelets)),
             format!(
                 "  host      {} ({} engine, {}, {threads})",
@@ -76,7 +100,17 @@ impl Report {
                 code(self.config.code)
             ),
         ]
+        .into_iter()
+        .chain(self.changed())
+        .collect::<Vec<_>>()
         .join("\n")
+    }
+
+    /// The constants that were given other values.
+    fn changed(&self) -> Option<String> {
+        let all: Vec<String> =
+            self.config.timing.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        (!all.is_empty()).then(|| format!("  constants {}", all.join(", ")))
     }
 
     /// For programs.
@@ -87,7 +121,11 @@ impl Report {
             "height": self.mesh.1,
             "target": self.target,
             "clock_hz": self.clock,
+            "clock_assumed": self.clock_assumed,
             "cycles": self.cycles,
+            "charged_cycles": self.charged,
+            "assumed_cycles": self.assumed.min(self.charged),
+            "constants": self.config.timing.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
             "emulated_seconds": self.seconds(),
             "wavelets": self.wavelets,
             "host_seconds": self.host.as_secs_f64(),

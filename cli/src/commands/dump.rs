@@ -19,6 +19,10 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
         term::say(&dflow_compiler::builtin_table())?;
         return Ok(Exit::Success);
     }
+    if args.timing {
+        term::say(&dflow_ir::target::manual())?;
+        return Ok(Exit::Success);
+    }
     // The command line has both unless it asks for the table.
     let (Some(file), Some(stage)) = (&args.file, args.stage) else {
         return Err(Failure::usage("dump needs a file and a --stage"));

@@ -9,6 +9,7 @@ mod names;
 pub(crate) use names::check_settings;
 mod run;
 mod test;
+mod validate;
 
 use dflow_compiler::{Compiled, Options};
 
@@ -30,6 +31,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
         Command::Test(args) => test::execute(&args),
         Command::Dump(args) => dump::execute(&args),
         Command::Explain(args) => explain::execute(&args),
+        Command::Validate(args) => validate::execute(&args),
         Command::Conform(args) => conform::execute(&args),
     }
 }

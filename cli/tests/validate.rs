@@ -1,0 +1,52 @@
+//! `dflowc validate`: the quick rows, their place in the specification, and sweeps of constants.
+
+use std::process::{Command, Output};
+
+fn dflowc(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_dflowc")).args(args).output().expect("dflowc runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn quick_rows_are_inside_and_stand_in_the_specification() {
+    let said = dflowc(&["validate", "--quick", "--markdown"]);
+    let out = text(&said.stdout);
+    assert!(said.status.success(), "{out}{}", text(&said.stderr));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../spec/timing.md");
+    let page = std::fs::read_to_string(path).expect("spec/timing.md is there");
+    let rows: Vec<&str> = out.lines().filter(|line| line.contains(" %")).collect();
+    assert!(rows.len() > 30, "{} rows", rows.len());
+    for row in rows {
+        assert!(page.contains(row), "not in spec/timing.md (dflowc validate --write): {row}");
+    }
+}
+
+#[test]
+fn rows_are_objects_with_both_numbers() {
+    let said = dflowc(&["validate", "--table", "c2", "--quick", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    assert_eq!(json["outside"], 0);
+    let rows = json["rows"].as_array().expect("rows");
+    assert_eq!(rows[0]["published"], 10254.0);
+    assert!(rows.iter().all(|row| row["basis"] == "fitted" && row["inside"] == true));
+}
+
+#[test]
+fn a_wrong_constant_leaves_the_expected_error() {
+    let said = dflowc(&["validate", "--table", "c2", "--timing", "bank_conflict=0"]);
+    assert_eq!(said.status.code(), Some(1));
+    assert!(text(&said.stdout).contains("outside"), "{}", text(&said.stdout));
+    let wrong = dflowc(&["validate", "--timing", "hopp=1"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("timing.hop"), "{}", text(&wrong.stderr));
+    assert_eq!(dflowc(&["validate", "--table", "c99"]).status.code(), Some(2));
+}
+
+#[test]
+fn constants_are_listed_with_their_sources() {
+    let out = text(&dflowc(&["dump", "--timing"]).stdout);
+    assert!(out.contains("| `timing.hop` | 1 | 2 | cycles |"), "{out}");
+}
