@@ -1,3 +1,10 @@
+//! The data files, and the page that is made from them.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test compares the page in spec/ with the data files, and writes it on request"
+)]
+
 use super::load::parse;
 use super::*;
 
