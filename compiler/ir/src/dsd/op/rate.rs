@@ -8,7 +8,7 @@
 
 use super::OpRow;
 use crate::cost::Slots;
-use crate::target::Target;
+use crate::target::{Simd, Target};
 
 /// How an operand lies in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,18 +42,10 @@ impl OpRow {
     ) -> Slots {
         let (simd, timing) = (&target.simd, &target.timing);
         let width = self.width(target).min(length.max(1));
-        let (mut read, mut reads, mut slots) = (0u64, 0, 1);
-        for source in sources.iter().flatten() {
-            read += banks(source, width);
-            reads += if source.step == 0 { 1 } else { width } * u32::from(source.bytes) * 8;
-            slots = slots.max(odd_stride(source, width));
-        }
-        slots = slots.max(reads.div_ceil(simd.read_bits)).max(busiest(read, simd.bank_conflict));
-        if let Some(dest) = dest {
-            slots = slots.max((width * u32::from(dest.bytes) * 8).div_ceil(simd.write_bits));
-            slots = slots.max(busiest(banks(&dest, width), simd.bank_conflict));
-            slots = slots.max(odd_stride(&dest, width));
-        }
+        let slots = match single(sources, simd) {
+            Some(slots) if width == 1 => slots,
+            Some(_) | None => group(simd, width, dest, sources),
+        };
         let all = if slots == 1 && width == 1 {
             length
         } else {
@@ -67,6 +59,34 @@ impl OpRow {
         let by_lanes = self.width[usize::from(simd.column).min(1)] == 0;
         Slots { all, assumed: if by_lanes && target.assumed.fmuls_lanes { all } else { 0 } }
     }
+}
+
+/// Slots of a group of one element, the quick way for at most two sources: they conflict if a word of
+/// one lies in the bank of a word of the other.
+fn single(sources: &[Option<Lie>; 3], simd: &Simd) -> Option<u32> {
+    let [first, second, None] = sources else { return None };
+    let (Some(first), Some(second)) = (first, second) else { return Some(1) };
+    let apart = (first.address / 2).wrapping_sub(second.address / 2) % 8;
+    let [one, other] = [first, second].map(|lie| u16::from(lie.bytes) / 2);
+    let clash = apart < other || 8 - apart < one;
+    (simd.read_bits >= 64).then_some(if clash { 1 + simd.bank_conflict } else { 1 })
+}
+
+/// Slots of a group of `width` elements.
+fn group(simd: &Simd, width: u32, dest: Option<Lie>, sources: &[Option<Lie>; 3]) -> u32 {
+    let (mut read, mut reads, mut slots) = (0u64, 0, 1);
+    for source in sources.iter().flatten() {
+        read += banks(source, width);
+        reads += if source.step == 0 { 1 } else { width } * u32::from(source.bytes) * 8;
+        slots = slots.max(odd_stride(source, width));
+    }
+    slots = slots.max(reads.div_ceil(simd.read_bits)).max(busiest(read, simd.bank_conflict));
+    if let Some(dest) = dest {
+        slots = slots.max((width * u32::from(dest.bytes) * 8).div_ceil(simd.write_bits));
+        slots = slots.max(busiest(banks(&dest, width), simd.bank_conflict));
+        slots = slots.max(odd_stride(&dest, width));
+    }
+    slots
 }
 
 /// One in each byte: an access to each of the eight banks.
@@ -103,4 +123,29 @@ fn odd_stride(lie: &Lie, width: u32) -> u32 {
     let stride = step / bytes;
     let odd = stride != 1 && matches!(stride.rem_euclid(8), 1 | 7) && step % bytes == 0;
     if odd { width.div_ceil(2) } else { 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::TargetId;
+
+    #[test]
+    fn the_quick_way_gives_the_same() {
+        let simd = &Target::get(TargetId::Wse2).simd;
+        let lies = |bytes: u8| {
+            (0..16u16).map(move |word| Lie { address: word * 2, step: i16::from(bytes), bytes })
+        };
+        for (one, other) in [(2, 2), (2, 4), (4, 2), (4, 4)] {
+            for first in lies(one) {
+                for second in lies(other) {
+                    let sources = [Some(first), Some(second), None];
+                    let dest = Some(first);
+                    assert_eq!(single(&sources, simd), Some(group(simd, 1, dest, &sources)));
+                }
+                let sources = [None, Some(first), None];
+                assert_eq!(single(&sources, simd), Some(group(simd, 1, None, &sources)));
+            }
+        }
+    }
 }
