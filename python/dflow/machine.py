@@ -62,6 +62,7 @@ class Stats:
         wavelets: words that reached an input queue or the host.
         hops: words taken over a link between routers.
         slots: issue slots used by the PEs' threads.
+        assumed: slots of these that rest on constants which nobody has published.
         tasks: tasks started.
         dropped_controls: control wavelets for whose entry point no task is bound.
         touched: PEs that took part.
@@ -70,6 +71,7 @@ class Stats:
     wavelets: int
     hops: int
     slots: int
+    assumed: int
     tasks: int
     dropped_controls: int
     touched: int
@@ -303,7 +305,7 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """The same as emulated time, at the target's clock."""
+        """The same as emulated time, at the target's clock, which is assumed (`spec/timing.md`)."""
         return self.cycles / self.program.clock_hz
 
     @property

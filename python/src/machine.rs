@@ -399,6 +399,7 @@ impl Machine {
             ("wavelets", stats.delivered),
             ("hops", stats.hops),
             ("slots", stats.slots),
+            ("assumed", stats.assumed),
             ("tasks", stats.tasks),
             ("dropped_controls", stats.dropped_controls),
             ("touched", stats.touched),
