@@ -242,6 +242,7 @@ impl Machine {
             deadline: deadline(seconds).map_err(|text| errors::host(py, &text))?,
             interrupt: Some(Arc::clone(&interrupt)),
             progress: None,
+            exhausted: None,
         };
         let image = Arc::clone(&program.image);
         let mesh = attend(py, &interrupt, || Mesh::load(&image, &config))?;
