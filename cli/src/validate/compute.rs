@@ -42,7 +42,7 @@ fn gemm(bench: &Bench) -> Result<Vec<Row>, Failure> {
             unit: "cycles",
             published,
             ours: bench.run(GEMM_PROGRAM, TargetId::Wse2, &params)?.span(0, 0)?,
-            basis: Basis::Predicted,
+            basis: Basis::Shaped,
             within: Some(Within::percent(5.0)),
             changes: Vec::new(),
         });
@@ -96,7 +96,7 @@ fn volume(bench: &Bench) -> Result<Vec<Row>, Failure> {
         unit: "cycles per PE",
         published: SLOPE,
         ours: 2.0 * (total[1] - total[0]) / 32.0,
-        basis: Basis::Predicted,
+        basis: Basis::Shaped,
         within: Some(Within::percent(10.0)),
         changes: Vec::new(),
     });

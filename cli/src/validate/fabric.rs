@@ -51,7 +51,7 @@ fn rows(bench: &Bench) -> Result<Vec<Row>, Failure> {
 
 fn row(family: &'static str, what: String, published: f64, ours: f64, cycles: f64) -> Row {
     // The ramps were fitted on the message.
-    let basis = if family == "message" { Basis::Fitted } else { Basis::Predicted };
+    let basis = if family == "message" { Basis::Fitted } else { Basis::Shaped };
     Row {
         table: "c8",
         family,

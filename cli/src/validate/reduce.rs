@@ -85,11 +85,11 @@ fn row(family: &'static str, what: &str, published: f64, ours: f64) -> Row {
     let (basis, within) = match family {
         // Ramp and hop were fitted on the chain.
         "chain" => (Basis::Fitted, Within::cycles(20.0)),
-        "groups of 32" => (Basis::Predicted, Within::cycles(20.0)),
-        "group sweep" => (Basis::Predicted, Within::percent(2.0)),
+        "groups of 32" => (Basis::Shaped, Within::cycles(20.0)),
+        "group sweep" => (Basis::Shaped, Within::percent(2.0)),
         // How the tree's PEs hand on their sums is our reading of its law for long vectors; words of
         // the next round then share links with those of this one.
-        _ => (Basis::Predicted, Within::percent(10.0)),
+        _ => (Basis::Shaped, Within::percent(10.0)),
     };
     Row {
         table: "c1",

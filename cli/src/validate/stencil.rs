@@ -118,7 +118,7 @@ fn row(family: &'static str, target: TargetId, what: String, published: f64, our
         unit: "cycles",
         published,
         ours,
-        basis: Basis::Predicted,
+        basis: Basis::Shaped,
         within: Some(Within::percent(10.0)),
         changes: Vec::new(),
     }
