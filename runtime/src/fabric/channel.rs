@@ -159,9 +159,9 @@ impl Channel {
 }
 
 impl RouterPlan {
-    /// The one port by which a color that enters by `from` always leaves, if nobody else does and
-    /// nothing else happens to it.
-    fn hands_on(&self, color: u8, from: u8) -> Option<u8> {
+    /// The one port by which a color that enters by `from` always leaves, if nothing else happens
+    /// to it, and whether another color may leave by it.
+    fn hands_on(&self, color: u8, from: u8) -> Option<(u8, bool)> {
         let row = self.row(color)?;
         let plain = row.known && row.positions == 1 && !row.teardown && row.filter.is_none();
         if self.swaps || !plain || row.rx[0] != 1 << from || row.tx[0].count_ones() != 1 {
@@ -170,7 +170,7 @@ impl RouterPlan {
         let port = row.tx[0].trailing_zeros() as u8;
         let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
         let shared = others.any(|other| other.tx.iter().any(|tx| tx & row.tx[0] != 0));
-        (port == RAMP || !shared).then_some(port)
+        Some((port, port != RAMP && shared))
     }
 }
 
@@ -189,7 +189,9 @@ impl<C: Code> Region<C> {
                 Some(router) => router.table(plan),
                 None => &plan.routers[plan.router_of[number] as usize],
             };
-            let port = table.hands_on(color, from)?;
+            // Contention for links is the business of routers, or of the paces of `flow`.
+            let (port, _) =
+                table.hands_on(color, from).filter(|(_, shared)| self.flow || !shared)?;
             if port == RAMP {
                 let number = number as u32;
                 let dest = pe;
@@ -249,12 +251,28 @@ impl<C: Code> Region<C> {
             };
             let next = table
                 .hands_on(route.color, from)
-                .and_then(|port| Some((self.near(plan, pe, port)?, port ^ 1)));
+                .and_then(|(port, _)| Some((self.near(plan, pe, port)?, port ^ 1)));
             let Some(next) = next else { break };
             (pe, from) = next;
             nodes.push(next);
         }
         nodes
+    }
+
+    /// Links of a way that other colors may use too, as four times the PE and the port.
+    pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
+        let mut links = Vec::new();
+        for (pe, from) in self.nodes(plan, route) {
+            let number = self.number(plan, pe);
+            let table = match &self.routers[pe as usize] {
+                Some(router) => router.table(plan),
+                None => &plan.routers[plan.router_of[number] as usize],
+            };
+            if let Some((port, true)) = table.hands_on(route.color, from) {
+                links.push(4 * pe + u32::from(port));
+            }
+        }
+        links.into()
     }
 
     /// Whether no router of a way holds a word of it.

@@ -55,11 +55,13 @@ pub(crate) struct Pipe {
     gap: u64,
     /// The source waits for a place.
     wanted: bool,
+    /// Links that it may have to share.
+    shared: Box<[u32]>,
 }
 
 impl Pipe {
     /// An empty one, between queues of so many places.
-    pub(crate) fn new(timing: &Latencies, route: Route, queues: u32) -> Pipe {
+    pub(crate) fn new(timing: &Latencies, route: Route, queues: u32, shared: Box<[u32]>) -> Pipe {
         let hops = u64::from(route.hops);
         let on_the_way = timing.ramp_places + route.hops * timing.link_places;
         Pipe {
@@ -74,12 +76,18 @@ impl Pipe {
             open: 0,
             gap: 1,
             wanted: false,
+            shared,
         }
     }
 
     /// Its way.
     pub(crate) fn route(&self) -> Route {
         self.route
+    }
+
+    /// Links that it may have to share.
+    pub(crate) fn shared(&self) -> &[u32] {
+        &self.shared
     }
 
     /// Words that it takes now, and of these without waiting for whoever takes them out.

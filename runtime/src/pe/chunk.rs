@@ -80,6 +80,7 @@ impl<C: Code> Region<C> {
         self.promise(code, core, (pe, t), op, pace);
         self.stats.slots += count as u64 - 1;
         op.chunk = (op.chunk * 2).min(LONGEST);
+        op.pace = ((end - t) / (count as u64 - 1).max(1)).max(1);
         op.until = if code.is_done(&op.code) { end } else { end + pace };
         self.active_until = self.active_until.max(end + 1);
         self.wakes.core(pe, op.until.max(t + 1));
@@ -115,11 +116,14 @@ impl<C: Code> Region<C> {
             let Outlet::Pipe(id) = self.known_outlet(plan, core, pe, output.color, queue) else {
                 return None;
             };
+            pace = pace.max(self.links_of(id, t));
             let pipe = &mut self.pipes[id as usize];
             let (room, free) = pipe.room();
             count = count.min(room as usize);
-            if count > free as usize {
-                pace = pace.max(pipe.gap());
+            if count > free as usize && pipe.gap() > pace {
+                // As fast as the taker, who may soon have more slots to give.
+                pace = pipe.gap();
+                count = count.min((free + WAITING) as usize);
             }
         }
         let mut last = 0;
@@ -150,7 +154,13 @@ impl<C: Code> Region<C> {
             }
             count += 1;
             let (done, length) = code.progress(&other.code);
-            least = least.min(length.map_or(u32::MAX, |length| length - done).max(FIRST));
+            let mut left = length.map_or(u32::MAX, |length| length - done);
+            if let Some(output) = other.output
+                && let Outlet::Pipe(id) = core.outlets[usize::from(output.color)]
+            {
+                left = left.min(self.pipes[id as usize].room().0);
+            }
+            least = least.min(left.max(FIRST));
         }
         (count, least)
     }
@@ -186,6 +196,24 @@ impl<C: Code> Region<C> {
             let pipe = &self.pipes[id as usize];
             pipe.route().queue == Some(queue)
         })
+    }
+
+    /// Pipes that use the busiest link of a pipe in cycle `t`, itself among them.
+    fn links_of(&self, id: u32, t: u64) -> u64 {
+        let others = |link: &u32| {
+            let users = self.loads.get(link).map_or(&[][..], Vec::as_slice);
+            users.iter().filter(|&&(user, until)| user != id && until > t).count() as u64
+        };
+        1 + self.pipes[id as usize].shared().iter().map(others).max().unwrap_or(0)
+    }
+
+    /// Words of a pipe are on its links until a cycle.
+    fn load_links(&mut self, id: u32, (t, until): (u64, u64)) {
+        for &link in self.pipes[id as usize].shared() {
+            let users = self.loads.entry(link).or_default();
+            users.retain(|&(user, until)| user != id && until > t);
+            users.push((id, until));
+        }
     }
 
     /// Words of a pipe have been taken from cycle `t` on.
@@ -253,7 +281,11 @@ impl<C: Code> Region<C> {
         let was_empty = pipe.held() == 0;
         let route = pipe.route();
         pipe.push(span, words);
-        let Some(arrival) = pipe.arrival().filter(|_| was_empty) else { return };
+        let arrival = pipe.arrival();
+        if span.1 > span.0 {
+            self.load_links(id, span);
+        }
+        let Some(arrival) = arrival.filter(|_| was_empty) else { return };
         let dest = self.cores[route.dest as usize].as_deref();
         let flowing = dest.map_or(0, |core| core.flowing_in);
         if route.queue.is_some_and(|queue| flowing >> queue & 1 != 0) {
@@ -375,7 +407,8 @@ impl<C: Code> Region<C> {
         let input = program.zip(route.queue).map_or(0, |(program, queue)| {
             program.inputs.get(usize::from(queue)).map_or(0, |input| input.places)
         });
-        let pipe = Pipe::new(&plan.timing, route, depth + input);
+        let shared = self.shared_links(plan, &route);
+        let pipe = Pipe::new(&plan.timing, route, depth + input, shared);
         self.bytes += size_of::<Pipe>() as u64;
         let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
         match self.pipes.get_mut(id as usize) {

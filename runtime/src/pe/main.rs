@@ -126,7 +126,7 @@ impl<C: Code> Region<C> {
                 let router = self.routers[pe as usize].as_deref();
                 run_segment(plan, program, code, core, router, (next, t));
                 let total = core.segment.cycles.max(1);
-                if let Some(last) = core.threads.delay(total.into()) {
+                if let Some(last) = core.threads.delay(t, total.into()) {
                     self.wakes.core(pe, last);
                 }
                 self.stats.assumed += u64::from(core.segment.assumed);

@@ -26,6 +26,8 @@ pub(crate) struct Op<O> {
     pub(crate) flows: bool,
     pub(crate) chunk: u32,
     pub(crate) until: u64,
+    /// Cycles per element of the last chunk.
+    pub(crate) pace: u64,
     pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
@@ -126,6 +128,7 @@ impl<O> Op<O> {
             flows: false,
             chunk: 0,
             until: 0,
+            pace: 1,
             has_fifo,
             activate: start.activate,
             unblock: start.unblock,

@@ -109,12 +109,18 @@ impl<O> Threads<O> {
         over
     }
 
-    /// Chunks of those below a priority end so many cycles later; when the last of them does.
-    pub(crate) fn delay(&mut self, cycles: u64) -> Option<u64> {
+    /// The main thread takes all slots of `cycles` cycles from `t` on: chunks end later, by what
+    /// they cannot make up for in slots that nobody uses. When the last of them does.
+    pub(crate) fn delay(&mut self, t: u64, cycles: u64) -> Option<u64> {
+        const WHOLE: u64 = 1 << 10;
+        let busy = |threads: &Threads<O>| bits(threads.busy);
+        let paces = busy(self).filter_map(|id| self.ops[id].as_ref()).map(|op| op.pace.max(1));
+        let used = paces.map(|pace| WHOLE / pace).sum::<u64>().min(WHOLE);
         let mut last = None;
-        for id in bits(self.busy) {
+        for id in busy(self) {
             if let Some(op) = &mut self.ops[id] {
-                op.until += cycles;
+                let spare = op.until.saturating_sub(t) * (WHOLE - used) / WHOLE;
+                op.until += cycles.saturating_sub(spare);
                 last = last.max(Some(op.until));
             }
         }

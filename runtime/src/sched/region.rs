@@ -62,6 +62,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) channels: Vec<Channel>,
     /// Likewise in the `flow` engine.
     pub(crate) pipes: Vec<Pipe>,
+    /// Links that several pipes may use, by four times the PE and the port: the pipes whose words
+    /// are on it, and until when.
+    pub(crate) loads: BTreeMap<u32, Vec<(u32, u64)>>,
     pub(crate) unused: Vec<u32>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
     /// Channels that end at each PE, if there are any.
@@ -171,6 +174,7 @@ impl<C: Code> Region<C> {
             watch: Watch::default(),
             channels: Vec::new(),
             pipes: Vec::new(),
+            loads: BTreeMap::new(),
             flow: false,
             unused: Vec::new(),
             cuts: Vec::new(),
