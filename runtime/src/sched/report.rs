@@ -113,11 +113,16 @@ fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
 
 /// What a core's operations wait for.
 fn waits<'a, C: Code>(program: &'a PePlan, code: &C, core: &Core<C>) -> Vec<Key<'a>> {
-    let of = |op: &Op<C::Op>| key(program, op.task, op.loc, kind(code, core, op));
+    // When a run is ended from outside, an operation may be in the middle of its work.
+    let of = |op: &Op<C::Op>| {
+        let kind = kind(code, core, op);
+        let works = op.until != 0 || kind == Kind::Fifo(None) && !op.has_fifo;
+        (!works).then(|| key(program, op.task, op.loc, kind))
+    };
     let live = core.threads.iter().filter(|op| !op.ended);
-    let mut all: Vec<Key<'_>> = live.map(of).collect();
+    let mut all: Vec<Key<'_>> = live.filter_map(of).collect();
     match &core.main {
-        Main::Vector(op) => all.push(of(op)),
+        Main::Vector(op) => all.extend(of(op)),
         Main::Launch(op) => {
             all.push(key(program, op.task, op.loc, Kind::Microthread(op.microthread)));
         }

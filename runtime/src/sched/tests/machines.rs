@@ -9,7 +9,7 @@ use dflow_ir::target::TargetId;
 use super::chain;
 use crate::config::{CodeKind, Config, EngineKind, Limit, Limits, Probe};
 use crate::machine::Machine;
-use crate::outcome::RunEnd;
+use crate::outcome::{RunEnd, Wait};
 
 const CODES: [CodeKind; 2] = [CodeKind::Interpreter, CodeKind::Jit];
 
@@ -91,6 +91,22 @@ fn limits_end_a_run_at_the_same_cycle() {
     let mut machine = Machine::load(&image, &Config::default()).unwrap().start();
     let limits = Limits { exhausted: Some(Probe(Arc::new(|| true))), ..Limits::default() };
     assert_eq!(machine.run(&[], &limits), RunEnd::Limit(Limit::Memory));
+}
+
+/// An operation in the middle of its work waits for nothing.
+#[test]
+fn who_works_at_a_limit_does_not_wait() {
+    let image = chain::image(TargetId::Wse2, 6, 3, 200, 4);
+    for engine in [EngineKind::Step, EngineKind::Exact, EngineKind::Flow] {
+        for cycle in (2900..3600).step_by(13) {
+            let config = Config { engine, ..Config::default() };
+            let mut machine = Machine::load(&image, &config).unwrap().start();
+            machine.run(&[], &Limits { cycle, ..Limits::default() });
+            let waiting = machine.doing().waiting;
+            let fifo = waiting.iter().find(|waiter| matches!(waiter.wait, Wait::Fifo { .. }));
+            assert_eq!(fifo, None, "{engine:?}, {cycle}");
+        }
+    }
 }
 
 /// Ten thousand PEs that wait alike are a few lines.
