@@ -89,6 +89,11 @@ impl Channel {
         self.route
     }
 
+    /// Whether it has not been cut.
+    fn is_used(&self) -> bool {
+        self.ring.places() != 0
+    }
+
     /// From which cycle a word may go up the ramp.
     pub(crate) fn free_from(&self) -> u64 {
         self.ring.free_from()
@@ -184,11 +189,11 @@ impl<C: Code> Region<C> {
             if plan.has_links(number) || program.is_some_and(|program| program.configures) {
                 return None;
             }
-            let table = match &self.routers[pe as usize] {
-                Some(router) if router.is_torn(color) => return None,
-                Some(router) => router.table(plan),
-                None => &plan.routers[plan.router_of[number] as usize],
-            };
+            let router = self.routers[pe as usize].as_deref();
+            if router.is_some_and(|router| router.is_torn(color)) {
+                return None;
+            }
+            let table = self.table_at(plan, pe);
             // Contention for links is the business of routers, or of the paces of `flow`.
             let (port, _) =
                 table.hands_on(color, from).filter(|(_, shared)| self.flow || !shared)?;
@@ -201,6 +206,14 @@ impl<C: Code> Region<C> {
                 });
             }
             (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);
+        }
+    }
+
+    /// The configuration of a router, made or not.
+    fn table_at<'a>(&'a self, plan: &'a Plan, pe: u32) -> &'a RouterPlan {
+        match &self.routers[pe as usize] {
+            Some(router) => router.table(plan),
+            None => &plan.routers[plan.router_of[self.number(plan, pe)] as usize],
         }
     }
 
@@ -244,12 +257,8 @@ impl<C: Code> Region<C> {
         let mut nodes = vec![(route.source, RAMP)];
         let (mut pe, mut from) = nodes[0];
         while nodes.len() <= route.hops as usize {
-            let number = self.number(plan, pe);
-            let table = match &self.routers[pe as usize] {
-                Some(router) => router.table(plan),
-                None => &plan.routers[plan.router_of[number] as usize],
-            };
-            let next = table
+            let next = self
+                .table_at(plan, pe)
                 .hands_on(route.color, from)
                 .and_then(|(port, _)| Some((self.near(plan, pe, port)?, port ^ 1)));
             let Some(next) = next else { break };
@@ -263,12 +272,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
         let mut links = Vec::new();
         for (pe, from) in self.nodes(plan, route) {
-            let number = self.number(plan, pe);
-            let table = match &self.routers[pe as usize] {
-                Some(router) => router.table(plan),
-                None => &plan.routers[plan.router_of[number] as usize],
-            };
-            if let Some((port, true)) = table.hands_on(route.color, from) {
+            if let Some((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
                 links.push(4 * pe + u32::from(port));
             }
         }
@@ -291,9 +295,13 @@ impl<C: Code> Region<C> {
             return;
         }
         for id in 0..self.channels.len() as u32 {
-            let route = self.channels[id as usize].route;
-            if self.nodes(plan, &route).iter().any(|&(node, _)| node == pe) {
-                self.cuts.push((id, self.nodes(plan, &route)));
+            let channel = &self.channels[id as usize];
+            if !channel.is_used() {
+                continue;
+            }
+            let nodes = self.nodes(plan, &channel.route);
+            if nodes.iter().any(|&(node, _)| node == pe) {
+                self.cuts.push((id, nodes));
             }
         }
     }
@@ -340,6 +348,10 @@ impl<C: Code> Region<C> {
     fn cut(&mut self, plan: &Plan, id: u32, nodes: &[(u32, u8)], t: u64, moves: bool) {
         let channel = &mut self.channels[id as usize];
         let (timing, route) = (&plan.timing, channel.route);
+        if !channel.is_used() {
+            // Two writes in one cycle ask for the same cut.
+            return;
+        }
         let placed = channel.places(timing, t);
         channel.ring = Ring::new(0);
         self.unused.push(id);

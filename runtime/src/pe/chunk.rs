@@ -13,6 +13,7 @@ use super::main::{End, Main};
 use super::op::Op;
 use crate::fabric::channel::{Outlet, Route};
 use crate::fabric::pipe::Pipe;
+use crate::fabric::ring::Slot;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -102,7 +103,7 @@ impl<C: Code> Region<C> {
         let pipes = self.pipes_of(pe, op)?;
         let (done, length) = code.progress(&op.code);
         let left = length.map_or(u32::MAX, |length| length - done);
-        let (beside, least) = self.beside(code, core, (pe, t), op);
+        let (beside, least) = self.beside(code, core, (pe, t));
         // Whatever runs may start more; and when the first of those beside has ended, the others
         // go faster.
         let most = if matches!(core.main, Main::Idle | Main::Vector(_)) { least } else { op.chunk };
@@ -139,13 +140,12 @@ impl<C: Code> Region<C> {
         Some(Reach { count, last, pace, pipes })
     }
 
-    /// How many operations share the issue slots with this one, itself among them, and the
-    /// elements that the first of the others to end has left.
-    fn beside(&self, code: &C, core: &Core<C>, (pe, t): (u32, u64), op: &Op<C::Op>) -> (u64, u32) {
+    /// How many operations share the issue slots with the one that is at work, itself among them,
+    /// and the elements that the first of the others to end has left.
+    fn beside(&self, code: &C, core: &Core<C>, (pe, t): (u32, u64)) -> (u64, u32) {
         let (mut count, mut least) = (1, u32::MAX);
         for other in core.operations() {
-            let is_this = op.asynchronous && other.microthread == op.microthread;
-            if other.ended || is_this {
+            if other.ended {
                 continue;
             }
             if !self.is_active(core, (pe, t), other) {
@@ -266,6 +266,31 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// An operation that cannot go by a chunk now takes its next words from its queues: those
+    /// that are still in pipes come down first.
+    pub(super) fn draw(&mut self, core: &mut Core<C>, pe: u32, t: u64, op: &Op<C::Op>) {
+        for queue in op.inputs.into_iter().flatten() {
+            let ring = &core.inputs[usize::from(queue)].ring;
+            let Some(id) = self.pipe_of(pe, queue).filter(|_| ring.is_empty()) else { continue };
+            let pipe = &mut self.pipes[id as usize];
+            let (route, first) = (pipe.route(), pipe.front(1).0.first().copied());
+            let Some(payload) = first else { continue };
+            if let Some(credit) = pipe.queue_one() {
+                self.wakes.core(route.source, t + credit);
+            }
+            self.stats.hops += u64::from(route.hops);
+            self.stats.delivered += 1;
+            let stamp = t.max(ring.free_from() + 1);
+            core.inputs[usize::from(queue)].ring.push(Slot {
+                stamp,
+                payload,
+                color: route.color,
+                ..Slot::default()
+            });
+            core.arrived |= 1 << queue;
+        }
+    }
+
     /// A word has left an input queue.
     pub(super) fn left_queue(&mut self, pe: u32, queue: usize, t: u64) {
         let Some(id) = self.pipe_of(pe, queue as u8) else { return };
@@ -319,7 +344,7 @@ impl<C: Code> Region<C> {
         (op.flows, op.chunk) = (true, FIRST);
         core.flowing_in |= op.needs.inputs;
         core.flowing_out |= op.needs.output;
-        let (pace, _) = self.beside(code, core, (pe, t), op);
+        let (pace, _) = self.beside(code, core, (pe, t));
         self.promise(code, core, (pe, t), op, pace);
         for queue in op.inputs.into_iter().flatten() {
             let Some(id) = self.pipe_of(pe, queue) else { continue };

@@ -638,11 +638,7 @@ impl<C: Code> Region<C> {
         pe: u32,
         (queue, color): (usize, u8),
     ) -> u64 {
-        let mut outlet = core.outlets[usize::from(color)];
-        if outlet == Outlet::Unknown {
-            outlet = self.known_outlet(plan, core, pe, color, queue);
-        }
-        match outlet {
+        match self.known_outlet(plan, core, pe, color, queue) {
             Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => 0,
             Outlet::Pipe(id) => {
                 self.pipes[id as usize].want();

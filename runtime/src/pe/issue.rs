@@ -183,6 +183,7 @@ impl<C: Code> Region<C> {
                 core.threads.put(op);
                 return flowed.map(|_| ());
             }
+            self.draw(core, pe, t, &op);
         }
         let result = match ready {
             Readiness::Fifo { .. } => self.end_thread(plan, code, core, pe, t, &mut op, false),
@@ -217,12 +218,12 @@ impl<C: Code> Region<C> {
             let end = End { whole: false, complete };
             return self.end_main(plan, code, core, pe, t, op, end);
         }
-        if op.flows
-            && ready == Readiness::Element
-            && self.chunk(plan, code, core, pe, t, &mut op)?
-        {
-            core.main = Main::Vector(op);
-            return Ok(());
+        if op.flows && ready == Readiness::Element {
+            if self.chunk(plan, code, core, pe, t, &mut op)? {
+                core.main = Main::Vector(op);
+                return Ok(());
+            }
+            self.draw(core, pe, t, &op);
         }
         if self.element(plan, program, code, core, pe, t, &mut op, ready)? {
             self.end_main(plan, code, core, pe, t, op, End::WHOLE)
