@@ -12,3 +12,4 @@ pub(crate) mod plan;
 pub(crate) mod registers;
 pub(crate) mod ring;
 pub(crate) mod router;
+pub(crate) mod settle;

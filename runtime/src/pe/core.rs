@@ -16,11 +16,8 @@ use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use super::threads::Threads;
 use crate::exec::Segment;
-use crate::exec::odd::Odd;
 use crate::fabric::channel::Outlet;
-use crate::fabric::control;
-use crate::fabric::ring::{NEVER, Ring, Slot};
-use crate::fabric::router::RAMP;
+use crate::fabric::ring::{Ring, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::{Event, MAIN};
 use crate::sched::region::Region;
@@ -57,7 +54,7 @@ pub(crate) struct Core<C: Code> {
     /// Microthread that issued last.
     pub(crate) last_thread: u8,
     /// Id of the task that was picked last.
-    picked: u8,
+    pub(super) picked: u8,
     pub(crate) activated: u64,
     pub(crate) task_blocked: u64,
     pub(crate) channel_blocked: u64,
@@ -346,7 +343,7 @@ impl<C: Code> Core<C> {
 
     /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
     /// turns with.
-    fn next_in_turn(&mut self, program: &PePlan, input: &InputPlan) -> u16 {
+    pub(super) fn next_in_turn(&mut self, program: &PePlan, input: &InputPlan) -> u16 {
         let Some(number) = input.rotation.map(usize::from) else { return input.task };
         let (rotation, count) = (program.rotations[number], &mut self.turns[number]);
         if *count == rotation.limit {
@@ -358,7 +355,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Whether an operation that reads a queue lets control wavelets pass.
-    fn passes_control(&self, queue: usize) -> bool {
+    pub(super) fn passes_control(&self, queue: usize) -> bool {
         let reads = |op: &Op<C::Op>| op.input_mask() >> queue & 1 != 0;
         let main = match &self.main {
             Main::Vector(op) => Some(&**op),
@@ -376,13 +373,6 @@ pub(crate) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
         set &= set - 1;
         Some(bit)
     })
-}
-
-/// The task that is bound to a control wavelet's entry point in the table of its queue.
-fn control_task(program: &PePlan, input: &InputPlan, word: &Slot) -> Option<u16> {
-    let entry = control::entry(word.payload)?;
-    let entry = usize::from(entry) + usize::from(input.control_base);
-    program.control.get(entry).copied().filter(|&task| task != NO_TASK)
 }
 
 impl<C: Code> Region<C> {
@@ -439,101 +429,6 @@ impl<C: Code> Region<C> {
         self.issue(plan, program, code, core, pe, t)
     }
 
-    /// R8 (b): control wavelets that no task hears.
-    fn drop_unheard(
-        &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-    ) -> Result<(), Fault> {
-        for queue in bits(core.sight.controls) {
-            let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
-            let input = core.input(program, queue);
-            let heard = control_task(program, &input, head).is_some();
-            let owned = core.owned_in >> queue & 1 != 0;
-            let blocked = core.channel_blocked >> input.channel & 1 != 0;
-            if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
-                continue;
-            }
-            let word = self.take_input(plan, core, pe, queue, t);
-            self.stats.dropped_controls += 1;
-            core.acted.acted = true;
-            if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
-                let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
-                self.odd(plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// R8 (c).
-    fn pick(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, pe: u32, t: u64) {
-        let ready = core.activated & !core.task_blocked;
-        // Data words of queues that an operation reads start nothing.
-        let heads = core.sight.words & (!core.owned_in | core.sight.controls);
-        if ready | heads == 0 {
-            return;
-        }
-        let raised = ready & core.raised_tasks;
-        let local = if raised != 0 { raised } else { ready };
-        // Ids count from the one before that picked last, downwards and around.
-        let last = core.picked;
-        let turn = |id: u8| id.wrapping_sub(last) % 64;
-        let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
-        // (raised, turn, is it local, queue): local tasks go first among equal ids.
-        let mut best = (local != 0).then_some((raised != 0, first, true, 0));
-        for queue in bits(heads) {
-            let Some(head) = core.inputs[queue].ring.head() else { continue };
-            let input = core.input(program, queue);
-            let owned = core.owned_in >> queue & 1 != 0;
-            let eligible = core.channel_blocked >> input.channel & 1 == 0
-                && if head.control {
-                    control_task(program, &input, head).is_some()
-                        && (!owned || core.passes_control(queue))
-                } else {
-                    !owned && input.task != NO_TASK
-                };
-            if eligible {
-                let raised = core.raised_channels >> input.channel & 1 != 0;
-                best = best.max(Some((raised, turn(input.channel), false, queue)));
-            }
-        }
-        let Some((_, turn, is_local, queue)) = best else { return };
-        let id = turn.wrapping_add(last) % 64;
-        core.picked = id;
-        let mut word = Slot::default();
-        if is_local {
-            core.activated &= !(1 << id);
-            core.task = program.local[usize::from(id)];
-            if usize::from(id) == TEARDOWN_TASK {
-                core.registers.begin_teardown();
-            }
-        } else {
-            word = self.take_input(plan, core, pe, queue, t);
-            if !word.control {
-                self.rests(plan, pe, word.color);
-            }
-            let input = core.input(program, queue);
-            core.task = match control_task(program, &input, &word) {
-                Some(task) if word.control => task,
-                _ => core.next_in_turn(program, &input),
-            };
-        }
-        core.main = Main::start(
-            &program.tasks[usize::from(core.task)],
-            word.payload,
-            t + plan.timing.task_start,
-        );
-        self.wakes.core(pe, t + plan.timing.task_start);
-        core.acted.acted = true;
-        self.stats.tasks += 1;
-        if let Some(events) = &mut self.events {
-            events.push(Event::Task { cycle: t, pe: core.at.number, task: core.task });
-        }
-    }
-
     /// Takes the head of an input queue.
     pub(crate) fn take_input(
         &mut self,
@@ -557,103 +452,6 @@ impl<C: Code> Region<C> {
             self.wakes.router(pe, t + plan.timing.credit);
         }
         word
-    }
-
-    /// R11: one word up the ramp.
-    fn ascend(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
-        let Some(queue) = self.departure(plan, core, pe, t) else { return };
-        core.acted.acted = true;
-        self.stats.sent += 1;
-        let mut word = core.outputs[queue].pop(t + 1);
-        if let Some(Some(sent)) = core.sent.get_mut(queue) {
-            sent.words += u64::from(sent.color == word.color);
-        }
-        core.full &= !(1 << queue);
-        if core.outputs[queue].is_empty() {
-            core.leaving &= !(1 << queue);
-        }
-        if let Outlet::Channel(id) = core.outlets[usize::from(word.color)] {
-            let channel = &mut self.channels[id as usize];
-            if channel.push(word, t)
-                && let Some(arrival) = channel.arrival()
-            {
-                self.wakes.router(channel.route().dest, arrival);
-            }
-            return;
-        }
-        if let Outlet::Pipe(id) = core.outlets[usize::from(word.color)] {
-            self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]);
-            return;
-        }
-        word.stamp = t + plan.timing.ramp_up;
-        let places = plan.timing.ramp_places;
-        if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
-            self.wakes.router(pe, word.stamp);
-        }
-    }
-
-    /// The output queue whose head goes up the ramp in cycle `t`; a look is arranged for when one
-    /// could, if none can now.
-    fn departure(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) -> Option<usize> {
-        let mut best: Option<(u64, usize)> = None;
-        let mut later = NEVER;
-        for queue in bits(core.leaving) {
-            let Some(&Slot { stamp, color, .. }) = core.outputs[queue].head() else { continue };
-            let from = self.free_ramp(plan, core, pe, (queue, color)).max(stamp);
-            if from > t {
-                later = later.min(from);
-            } else if best.is_none_or(|best| (stamp, queue) < best) {
-                best = Some((stamp, queue));
-            }
-        }
-        if best.is_none() && later != NEVER {
-            self.wakes.core(pe, later);
-        }
-        best.map(|(_, queue)| queue)
-    }
-
-    /// Where a color's words lead that leave by a queue.
-    pub(super) fn known_outlet(
-        &mut self,
-        plan: &Plan,
-        core: &mut Core<C>,
-        pe: u32,
-        color: u8,
-        queue: usize,
-    ) -> Outlet {
-        let mut outlet = core.outlets[usize::from(color)];
-        if outlet == Outlet::Unknown {
-            let program = &plan.programs[usize::from(core.at.program)];
-            outlet = self.outlet(plan, pe, color, program.outputs[queue].places);
-            core.outlets[usize::from(color)] = outlet;
-        }
-        outlet
-    }
-
-    /// From which cycle a word of a color may go up the ramp.
-    fn free_ramp(
-        &mut self,
-        plan: &Plan,
-        core: &mut Core<C>,
-        pe: u32,
-        (queue, color): (usize, u8),
-    ) -> u64 {
-        match self.known_outlet(plan, core, pe, color, queue) {
-            Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => 0,
-            Outlet::Pipe(id) => {
-                self.pipes[id as usize].want();
-                NEVER
-            }
-            Outlet::Channel(id) => self.channels[id as usize].free_from(),
-            Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
-                self.pipes[id as usize].want();
-                NEVER
-            }
-            Outlet::Routers | Outlet::Unknown | Outlet::Closing(_) => {
-                let router = self.routers[pe as usize].as_deref();
-                router.map_or(0, |router| router.free_from(color, RAMP))
-            }
-        }
     }
 
     /// Notes a trap of a core and stops it.

@@ -1,5 +1,8 @@
 //! The fast ways against the naive loop, and the rules of operands, lengths and registers.
 
+mod blocks;
+mod direct;
+
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{Dsd, DsrFile, DsrRef, FabricDsd, INFINITE};
 use dflow_ir::func::Local;
@@ -436,137 +439,6 @@ fn plain_elements_are_the_general_ones() {
     assert!(plain > 500, "only {plain} were plain");
 }
 
-/// An operand as [`given`], or of the fabric, or the FIFO.
-#[derive(Clone, Debug)]
-enum Anywhere {
-    Here(Given),
-    Fabric,
-    Fifo,
-}
-
-fn anywhere() -> impl Strategy<Value = Anywhere> {
-    prop_oneof![
-        5 => given().prop_map(Anywhere::Here),
-        4 => Just(Anywhere::Fabric),
-        1 => Just(Anywhere::Fifo),
-    ]
-}
-
-fn any_stream(operand: &Anywhere, ty: dflow_ir::ty::Ty, length: u16, is_dest: bool) -> Stream {
-    match operand {
-        Anywhere::Here(given) => stream(given, ty.bytes(), length, is_dest),
-        Anywhere::Fabric if is_dest => Stream::Output {
-            queue: 2,
-            color: 5,
-            control: false,
-            index: 0x1234,
-            advance_switch: false,
-            transform: false,
-        },
-        Anywhere::Fabric => Stream::Input { queue: 3, color: 6, transform: false },
-        Anywhere::Fifo => Stream::Fifo { fifo: 0 },
-    }
-}
-
-/// Two same operations: one in steps as [`VectorState::block`] promises them, one in blocks.
-fn compare_blocks(
-    program: &LoadedProgram,
-    begin: &PeState,
-    start: &VectorStart,
-    words: &[Vec<u32>; 2],
-    sizes: &[u32],
-) -> Result<(), TestCaseError> {
-    let (mut fast, mut slow) = (begin.clone(), begin.clone());
-    let mut blocks = VectorState::new(program, start.clone());
-    let mut steps = blocks.clone();
-    let mut at = 0;
-    for &size in sizes {
-        if blocks.is_done() || blocks.fifo_check(program, &mut fast) != FifoCheck::Ready {
-            break;
-        }
-        prop_assert_eq!(steps.fifo_check(program, &mut slow), FifoCheck::Ready);
-        let mut out = Vec::new();
-        let inputs = words.each_ref().map(|words| &words[at..]);
-        let block = blocks.block(program, &mut fast, inputs, size, &mut out);
-        prop_assert!(block.done <= size);
-        prop_assert!(block.done > 0 || size == 0 || block.trap.is_some());
-        let (mut expected, mut last) = (Vec::new(), crate::exec::Stepped::default());
-        for step in 0..block.done as usize {
-            let inputs = words.each_ref().map(|words| words[at + step]);
-            prop_assert!(last.activate == [None; 2] && !last.left);
-            last = steps.step(program, &mut slow, inputs).unwrap();
-            expected.extend(last.output);
-        }
-        at += block.done as usize;
-        prop_assert_eq!((out, block.activate, block.left), (expected, last.activate, last.left));
-        if block.trap.is_some() {
-            let inputs = words.each_ref().map(|words| words[at]);
-            prop_assert_eq!(block.trap, steps.step(program, &mut slow, inputs).err());
-            return Ok(());
-        }
-        let (mut left, mut right) = (blocks.clone(), steps.clone());
-        left.slow_down();
-        right.slow_down();
-        prop_assert_eq!(left, right);
-        prop_assert_eq!(&fast, &slow);
-    }
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_block_equals_as_many_steps(
-        op in 0..DsdOp::all().count() as u8,
-        dest in anywhere(),
-        sources in [anywhere(), anywhere(), anywhere()],
-        length in proptest::option::of(0u16..300),
-        content in proptest::collection::vec(any::<u8>(), BYTES as usize),
-        words in proptest::array::uniform2(proptest::collection::vec(any::<u32>(), 1200)),
-        sizes in proptest::collection::vec(prop_oneof![0u32..4, 4u32..40, 40u32..150], 1..8),
-        kind in 0u8..8,
-        held in 0u16..3,
-    ) {
-        let program = program();
-        let op = DsdOp(op);
-        let row = op.row();
-        let extent = length.unwrap_or(300);
-        let mut streams = [Stream::None; 3];
-        for at in 0..row.shape.arity() {
-            streams[at] = any_stream(&sources[at], row.sources[at], extent, false);
-            if let Stream::Scalar(value) = &mut streams[at] {
-                *value = row.sources[at].mask(u64::from(*value)) as u32;
-            }
-        }
-        // There are two ports.
-        let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
-        if streams.iter().all(is_input) {
-            streams[2] = Stream::Scalar(0);
-        }
-        let start = VectorStart {
-            op,
-            dest: any_stream(&dest, row.dest, extent, true),
-            sources: streams,
-            length: length.map(u32::from),
-            asynchronous: true,
-            microthread: 0,
-            activate: None,
-            unblock: None,
-            priority: None,
-            packed: kind == 1 && row.dest.bytes() == 2 && row.sources[0].bytes() == 2,
-            zero: None,
-            on_control: dflow_ir::inst::OnControl::Ignore,
-            loc: Loc::default(),
-        };
-        let mut begin = state(&program);
-        begin.memory.bytes_mut().copy_from_slice(&content);
-        begin.unmasked = if kind == 2 { 0xff } else { 0 };
-        begin.fifos[0].len = held;
-        compare_blocks(&program, &begin, &start, &words, &sizes)?;
-    }
-}
-
 /// Values at the edges of singles, halves and integers, and in between.
 fn edges() -> Vec<u32> {
     let halves = [0, 1, 2, 0x3ff, 0x400, 0x401, 0x3555, 0x3c00, 0x3c01, 0x7bff, 0x7c00, 0x7c01];
@@ -618,55 +490,4 @@ fn every_fast_kernel_is_its_row_at_the_edges() {
         }
     }
     assert!(kernels > 20);
-}
-
-/// An operand as an instruction names it, and its raw value.
-fn operand(given: &Given, extent: u16, is_dest: bool, ty: dflow_ir::ty::Ty) -> (Operand, u64) {
-    let local = Local::from_u32(0);
-    match *given {
-        Given::Memory(at, stride) => {
-            (Operand::Memory(local), Dsd::mem1d(at, extent, stride, false).0)
-        }
-        Given::Shape(at) => (Operand::Memory(local), Dsd::mem4d(at, ShapeId::from_u32(0), false).0),
-        Given::Scalar(value) if is_dest => (Operand::Pointer(local), u64::from(value % 900)),
-        Given::Scalar(value) => (Operand::Scalar(local), ty.mask(value.into())),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_quick_way_equals_the_way_of_all(
-        op in 0..DsdOp::all().count() as u8,
-        dest in (given(), 0u16..4),
-        sources in [(given(), 0u16..20), (given(), 0u16..4), (given(), 0u16..4)],
-        content in proptest::collection::vec(any::<u8>(), BYTES as usize),
-        unmasked in prop_oneof![3 => Just(0u8), 1 => any::<u8>()],
-    ) {
-        let program = program();
-        let row = DsdOp(op).row();
-        let (dest, dest_value) = operand(&dest.0, dest.1, true, row.dest);
-        let mut inst = vector(row.name, dest, &[]);
-        let mut args = VectorArgs { dest: dest_value, ..VectorArgs::default() };
-        for (at, (given, extent)) in sources.iter().enumerate().take(row.shape.arity()) {
-            let (operand, value) = operand(given, *extent, false, row.sources[at]);
-            inst.sources.push(operand);
-            args.sources[at] = value;
-        }
-        let mut quick = state(&program);
-        quick.memory.bytes_mut().copy_from_slice(&content);
-        quick.unmasked = unmasked;
-        let mut slow = quick.clone();
-        let done = |issued: super::IssuedOdd| match issued {
-            (Issued::Done { slots, complete }, odd) => (slots, complete, odd),
-            (Issued::Starts(start), _) => panic!("started {start:?}"),
-        };
-        let first = issue(&program, &mut quick, &inst, &args, Loc::default()).map(done);
-        let second = super::issue_any(&program, &mut slow, &inst, &args, Loc::default()).map(done);
-        prop_assert_eq!(&first, &second);
-        if first.is_ok() {
-            prop_assert_eq!(&quick, &slow);
-        }
-    }
 }

@@ -1,0 +1,127 @@
+//! What starts a task: R8 (b) and (c).
+
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::Color;
+
+use super::code::Code;
+use super::core::{Core, Fault, bits};
+use super::main::Main;
+use super::plan::{InputPlan, NO_TASK, PePlan};
+use super::queues::TEARDOWN_TASK;
+use crate::exec::odd::Odd;
+use crate::fabric::control;
+use crate::fabric::ring::Slot;
+use crate::sched::plan::Plan;
+use crate::sched::record::Event;
+use crate::sched::region::Region;
+
+/// The task that is bound to a control wavelet's entry point in the table of its queue.
+fn control_task(program: &PePlan, input: &InputPlan, word: &Slot) -> Option<u16> {
+    let entry = control::entry(word.payload)?;
+    let entry = usize::from(entry) + usize::from(input.control_base);
+    program.control.get(entry).copied().filter(|&task| task != NO_TASK)
+}
+
+impl<C: Code> Region<C> {
+    /// R8 (b): control wavelets that no task hears.
+    pub(super) fn drop_unheard(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) -> Result<(), Fault> {
+        for queue in bits(core.sight.controls) {
+            let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
+            let input = core.input(program, queue);
+            let heard = control_task(program, &input, head).is_some();
+            let owned = core.owned_in >> queue & 1 != 0;
+            let blocked = core.channel_blocked >> input.channel & 1 != 0;
+            if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
+                continue;
+            }
+            let word = self.take_input(plan, core, pe, queue, t);
+            self.stats.dropped_controls += 1;
+            core.acted.acted = true;
+            if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
+                let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
+                self.odd(plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// R8 (c).
+    pub(super) fn pick(
+        &mut self,
+        plan: &Plan,
+        program: &PePlan,
+        core: &mut Core<C>,
+        pe: u32,
+        t: u64,
+    ) {
+        let ready = core.activated & !core.task_blocked;
+        // Data words of queues that an operation reads start nothing.
+        let heads = core.sight.words & (!core.owned_in | core.sight.controls);
+        if ready | heads == 0 {
+            return;
+        }
+        let raised = ready & core.raised_tasks;
+        let local = if raised != 0 { raised } else { ready };
+        // Ids count from the one before that picked last, downwards and around.
+        let last = core.picked;
+        let turn = |id: u8| id.wrapping_sub(last) % 64;
+        let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
+        // (raised, turn, is it local, queue): local tasks go first among equal ids.
+        let mut best = (local != 0).then_some((raised != 0, first, true, 0));
+        for queue in bits(heads) {
+            let Some(head) = core.inputs[queue].ring.head() else { continue };
+            let input = core.input(program, queue);
+            let owned = core.owned_in >> queue & 1 != 0;
+            let eligible = core.channel_blocked >> input.channel & 1 == 0
+                && if head.control {
+                    control_task(program, &input, head).is_some()
+                        && (!owned || core.passes_control(queue))
+                } else {
+                    !owned && input.task != NO_TASK
+                };
+            if eligible {
+                let raised = core.raised_channels >> input.channel & 1 != 0;
+                best = best.max(Some((raised, turn(input.channel), false, queue)));
+            }
+        }
+        let Some((_, turn, is_local, queue)) = best else { return };
+        let id = turn.wrapping_add(last) % 64;
+        core.picked = id;
+        let mut word = Slot::default();
+        if is_local {
+            core.activated &= !(1 << id);
+            core.task = program.local[usize::from(id)];
+            if usize::from(id) == TEARDOWN_TASK {
+                core.registers.begin_teardown();
+            }
+        } else {
+            word = self.take_input(plan, core, pe, queue, t);
+            if !word.control {
+                self.rests(plan, pe, word.color);
+            }
+            let input = core.input(program, queue);
+            core.task = match control_task(program, &input, &word) {
+                Some(task) if word.control => task,
+                _ => core.next_in_turn(program, &input),
+            };
+        }
+        core.main = Main::start(
+            &program.tasks[usize::from(core.task)],
+            word.payload,
+            t + plan.timing.task_start,
+        );
+        self.wakes.core(pe, t + plan.timing.task_start);
+        core.acted.acted = true;
+        self.stats.tasks += 1;
+        if let Some(events) = &mut self.events {
+            events.push(Event::Task { cycle: t, pe: core.at.number, task: core.task });
+        }
+    }
+}
