@@ -93,6 +93,11 @@ impl Channel {
         self.ring.places() != 0
     }
 
+    /// Cycles from the last router's taking a word to its place being free for the source.
+    pub(crate) fn credit(&self) -> u64 {
+        self.credit
+    }
+
     /// From which cycle a word may go up the ramp.
     pub(crate) fn free_from(&self) -> u64 {
         self.ring.free_from()
@@ -124,12 +129,18 @@ impl Channel {
         (word, was_full.then_some(t + self.credit))
     }
 
-    /// Where each of its words is when all cycles before `t` have passed, first word first: the
-    /// node (0 is the source's router), its stamp there, and the word.
+    /// When a word went up the ramp.
+    fn up(&self, word: &Slot) -> u64 {
+        word.stamp - self.transit
+    }
+
+    /// Where each of its words that are up the ramp is when all cycles before `t` have passed,
+    /// first word first: the node (0 is the source's router), its stamp there, and the word.
     fn places(&self, timing: &Latencies, t: u64) -> Vec<(u32, Slot)> {
         let mut placed: Vec<(u32, Slot)> = Vec::with_capacity(self.ring.len());
-        for (at, word) in self.ring.words().enumerate() {
-            let up = word.stamp - self.transit;
+        let words = self.ring.words().take_while(|word| self.up(word) < t);
+        for (at, word) in words.enumerate() {
+            let up = self.up(word);
             let mut node = 0;
             let mut stamp = up + timing.ramp_up;
             while node < self.route.hops
@@ -325,6 +336,21 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Words of channels that were cut before they were up the ramp: cores ahead of cycle `t` had
+    /// sent them. They go up in the cycle in which they do.
+    pub(crate) fn send_late(&mut self, plan: &Plan, t: u64) {
+        let (due, late) = std::mem::take(&mut self.late).into_iter().partition(|it| it.0 <= t);
+        self.late = late;
+        let words: Vec<(u64, u32, Slot)> = due;
+        for (up, pe, word) in words {
+            let stamp = up + plan.timing.ramp_up;
+            let (places, word) = (plan.timing.ramp_places, Slot { stamp, ..word });
+            if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
+                self.wakes.router(pe, stamp);
+            }
+        }
+    }
+
     /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
     /// `next` or nothing before `stop`. Their ways may be channels again.
     pub(crate) fn cut_all(&mut self, plan: &Plan, next: u64, stop: u64) {
@@ -352,6 +378,11 @@ impl<C: Code> Region<C> {
             return;
         }
         let placed = channel.places(timing, t);
+        for word in channel.ring.words().skip(placed.len()) {
+            let up = channel.up(word);
+            self.late.push((up, route.source, *word));
+            self.wakes.router(route.source, up);
+        }
         channel.ring = Ring::new(0);
         self.unused.push(id);
         if let Some(incoming) = &mut self.incoming {

@@ -1,7 +1,9 @@
 //! A bounded buffer whose words and places carry the cycle from which they may be seen.
 //!
 //! Invariants: at most `places` words; a slot's stamp is that of its word while it holds one,
-//! else the cycle from which the place may be filled. Stamps never fall along the ring.
+//! else the cycle from which the place may be filled. Stamps never fall along the ring. The
+//! stamps of the oldest word and of the next place stand beside the slots too: most looks want no
+//! more than these.
 
 /// One slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +32,10 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) struct Ring<const N: usize = 0> {
     near: [Slot; N],
     far: Box<[Slot]>,
+    /// Stamp of the oldest word; [`NEVER`] without one.
+    first: u64,
+    /// From which cycle a word can be pushed; [`NEVER`] while it is full.
+    free: u64,
     places: u16,
     head: u16,
     len: u16,
@@ -46,7 +52,9 @@ impl<const N: usize> Ring<N> {
     pub(crate) fn new(places: u32) -> Ring<N> {
         let far = if N != 0 && places as usize <= N { 0 } else { places as usize };
         let far = vec![Slot::default(); far].into_boxed_slice();
-        Ring { near: [Slot::default(); N], far, places: places as u16, head: 0, len: 0 }
+        let free = if places == 0 { NEVER } else { 0 };
+        let (near, first) = ([Slot::default(); N], NEVER);
+        Ring { near, far, first, free, places: places as u16, head: 0, len: 0 }
     }
 
     fn slot(&self, index: usize) -> &Slot {
@@ -86,7 +94,12 @@ impl<const N: usize> Ring<N> {
 
     /// From which cycle a word can be pushed; [`NEVER`] while it is full.
     pub(crate) fn free_from(&self) -> u64 {
-        if self.is_full() { NEVER } else { self.slot(self.tail()).stamp }
+        self.free
+    }
+
+    /// The stamp of the oldest word; [`NEVER`] without one.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
     }
 
     /// The oldest word.
@@ -96,7 +109,7 @@ impl<const N: usize> Ring<N> {
 
     /// The oldest word, if it may be seen in cycle `t`.
     pub(crate) fn visible(&self, t: u64) -> Option<&Slot> {
-        self.head().filter(|slot| slot.stamp <= t)
+        if self.first <= t { self.head() } else { None }
     }
 
     /// Number of words that may be seen in cycle `t`.
@@ -122,17 +135,25 @@ impl<const N: usize> Ring<N> {
         debug_assert!(!self.is_full() && self.free_from() < slot.stamp);
         let tail = self.tail();
         *self.slot_mut(tail) = slot;
+        if self.len == 0 {
+            self.first = slot.stamp;
+        }
         self.len += 1;
+        self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
     }
 
     /// Takes the oldest word; its place may be filled from cycle `free` on.
     pub(crate) fn pop(&mut self, free: u64) -> Slot {
         debug_assert!(self.len != 0);
+        if self.is_full() {
+            self.free = free;
+        }
         let slot = self.slot_mut(usize::from(self.head));
         let word = *slot;
         slot.stamp = free;
         self.head = if self.head + 1 == self.places { 0 } else { self.head + 1 };
         self.len -= 1;
+        self.first = if self.len == 0 { NEVER } else { self.slot(usize::from(self.head)).stamp };
         word
     }
 

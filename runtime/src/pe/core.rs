@@ -1,4 +1,4 @@
-//! A core's state, and its visit in one cycle: R8, with R11.
+//! A core's state.
 
 use std::collections::VecDeque;
 
@@ -18,13 +18,12 @@ use super::threads::Threads;
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::{Ring, Slot};
-use crate::sched::plan::Plan;
-use crate::sched::record::{Event, MAIN};
-use crate::sched::region::Region;
-use crate::trap::{Trap, TrapKind};
+use crate::trap::TrapKind;
 
 /// State of a core, made at its first use.
 pub(crate) struct Core<C: Code> {
+    /// It has been through all cycles before this one.
+    pub(crate) until: u64,
     pub(crate) at: Pe,
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
@@ -121,7 +120,7 @@ pub(crate) struct Clock {
     pub(crate) base: u64,
 }
 
-/// What a visit in cycle `t` sees of the queues, as bits.
+/// What a core sees of its queues in a cycle, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sight {
     /// Input queues with a word at the head, and those where it is a control wavelet.
@@ -158,6 +157,7 @@ impl<C: Code> Core<C> {
             Input { ring: Ring::new(places), last: None }
         };
         let mut core = Core {
+            until: 0,
             at,
             state: code.state(at),
             inputs: program.inputs.iter().map(input).collect(),
@@ -264,7 +264,7 @@ impl<C: Code> Core<C> {
     }
 
     /// R8 (a): what is due in cycle `t`.
-    fn complete(&mut self, program: &PePlan, t: u64) -> Result<(), Fault> {
+    pub(super) fn complete(&mut self, program: &PePlan, t: u64) -> Result<(), Fault> {
         if self.registers.torn(t) {
             self.acted.acted = true;
             // Nobody need listen.
@@ -308,37 +308,54 @@ impl<C: Code> Core<C> {
         self.threads.iter().chain(main)
     }
 
-    /// Looks at the queues in cycle `t`.
-    fn look(&mut self, t: u64) {
-        let (mut words, mut controls) = (0, 0);
-        for queue in bits(self.arrived) {
-            if let Some(head) = self.inputs[queue].ring.visible(t) {
-                words |= 1 << queue;
-                controls |= u64::from(head.control) << queue;
-            }
+    /// Looks at the queues in cycle `t`. A head that has come in view stays so until it is taken.
+    pub(super) fn look(&mut self, t: u64) {
+        self.sight.full = self.full;
+        for queue in bits(self.arrived & !self.sight.words) {
+            self.look_at(queue, t);
         }
-        self.sight = Sight { words, controls, full: self.full };
     }
 
-    /// Looks at the head of an input queue.
+    /// Looks at the head of an input queue that was not in view.
     fn look_at(&mut self, queue: usize, t: u64) {
-        let head = self.inputs[queue].ring.visible(t);
-        let (word, control) = (head.is_some(), head.is_some_and(|head| head.control));
-        let Sight { words, controls, .. } = &mut self.sight;
-        *words = *words & !(1 << queue) | u64::from(word) << queue;
-        *controls = *controls & !(1 << queue) | u64::from(control) << queue;
+        if let Some(head) = self.inputs[queue].ring.visible(t) {
+            self.sight.words |= 1 << queue;
+            self.sight.controls |= u64::from(head.control) << queue;
+        }
     }
 
-    /// Puts a word back into an output queue of so many places.
-    pub(crate) fn send_again(&mut self, queue: usize, places: u32, word: Slot) {
+    /// Takes the head of an input queue in cycle `t`, its place being free `credit` cycles later;
+    /// also whether there was no place.
+    pub(super) fn pop(&mut self, queue: usize, t: u64, credit: u64) -> (Slot, bool) {
+        let ring = &mut self.inputs[queue].ring;
+        let was_full = ring.is_full();
+        let word = ring.pop(t + credit);
+        let bit = 1 << queue;
+        if ring.is_empty() {
+            self.arrived &= !bit;
+        }
+        self.sight.words &= !bit;
+        self.sight.controls &= !bit;
+        self.look_at(queue, t);
+        (word, was_full)
+    }
+
+    /// Puts a word into an output queue of so many places.
+    pub(super) fn push(&mut self, queue: usize, places: u32, word: Slot) {
         let ring = &mut self.outputs[queue];
         if ring.places() == 0 {
             *ring = Ring::new(places);
         }
-        let stamp = word.stamp.max(ring.free_from() + 1);
-        ring.push(Slot { stamp, ..word });
+        ring.push(word);
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;
+    }
+
+    /// Puts a word back into an output queue of so many places.
+    pub(crate) fn send_again(&mut self, queue: usize, places: u32, word: Slot) {
+        let ring = &self.outputs[queue];
+        let free = if ring.places() == 0 { 0 } else { ring.free_from() };
+        self.push(queue, places, Slot { stamp: word.stamp.max(free + 1), ..word });
     }
 
     /// The task that a data wavelet of a queue starts: its data task, or the one that it takes
@@ -373,132 +390,4 @@ pub(crate) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
         set &= set - 1;
         Some(bit)
     })
-}
-
-impl<C: Code> Region<C> {
-    /// Visits a core in cycle `t`.
-    pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        let Some(mut core) = self.cores[pe as usize].take() else { return };
-        if !core.dead {
-            self.settle_until(&mut core, t);
-            if let Main::Counting { asleep, .. } = &mut core.main {
-                *asleep = None;
-            }
-            core.acted = Acted::default();
-            core.look(t);
-            let program = &plan.programs[usize::from(core.at.program)];
-            if self.flow {
-                self.look_at_pipes(plan, &mut core, pe, t);
-            }
-            self.ascend(plan, &mut core, pe, t);
-            let result = self.core_cycle(plan, program, code, &mut core, pe, t);
-            if core.acted.bound {
-                self.wakes.router(pe, t + 1);
-            }
-            if let Err(fault) = result {
-                self.fault(plan, program, &mut core, t, fault);
-            }
-            self.doze(&mut core, pe, t);
-        }
-        self.cores[pe as usize] = Some(core);
-    }
-
-    /// R8.
-    fn core_cycle(
-        &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-    ) -> Result<(), Fault> {
-        if !core.due.is_empty() || core.registers.tears() {
-            core.complete(program, t)?;
-        }
-        core.flush(program, t);
-        if self.flow {
-            self.end_chunks(plan, code, core, pe, t)?;
-        }
-        if core.sight.controls != 0 {
-            self.drop_unheard(plan, program, core, pe, t)?;
-        }
-        if matches!(core.main, Main::Idle) {
-            self.pick(plan, program, core, pe, t);
-        }
-        self.issue(plan, program, code, core, pe, t)
-    }
-
-    /// Takes the head of an input queue.
-    pub(crate) fn take_input(
-        &mut self,
-        plan: &Plan,
-        core: &mut Core<C>,
-        pe: u32,
-        queue: usize,
-        t: u64,
-    ) -> Slot {
-        let ring = &mut core.inputs[queue].ring;
-        let was_full = ring.is_full();
-        let word = ring.pop(t + plan.timing.credit);
-        if ring.is_empty() {
-            core.arrived &= !(1 << queue);
-        }
-        core.look_at(queue, t);
-        if self.flow {
-            self.left_queue(pe, queue, t);
-        }
-        if was_full {
-            self.wakes.router(pe, t + plan.timing.credit);
-        }
-        word
-    }
-
-    /// Notes a trap of a core and stops it.
-    fn fault(&mut self, plan: &Plan, program: &PePlan, core: &mut Core<C>, t: u64, fault: Fault) {
-        core.dead = true;
-        let Fault { kind, task, loc, color } = fault;
-        let kind = *kind;
-        let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());
-        let number = core.at.number as usize;
-        let (pe, program) = (plan.coord(number), Some(program.name.clone()));
-        self.active_until = self.active_until.max(t + 1);
-        let trap = Trap { kind, pe, program, task, loc, cycle: t, color, sender: None };
-        self.note_trap(number, trap);
-    }
-
-    /// Counts a slot of a thread.
-    pub(crate) fn count(&mut self, core: &Core<C>, thread: u8, cycle: u64, count: u64) {
-        self.stats.slots += count;
-        if let Some(events) = &mut self.events {
-            events.push(Event::Slots { cycle, pe: core.at.number, thread, count });
-        }
-    }
-
-    /// Catches up the slots before cycle `t` that the main thread counted while nobody looked.
-    pub(crate) fn settle_until(&mut self, core: &mut Core<C>, t: u64) {
-        let Main::Counting { slot, asleep: Some(since), .. } = &mut core.main else { return };
-        let (start, passed) = (*since, t.saturating_sub(*since));
-        if passed == 0 {
-            return;
-        }
-        *slot += passed as u32;
-        *since = t;
-        self.active_until = self.active_until.max(t);
-        self.count(core, MAIN, start, passed);
-    }
-
-    /// Arranges the next look.
-    fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
-        let Acted { acted, counted, bound: _ } = core.acted;
-        if acted || counted {
-            self.active_until = self.active_until.max(t + 1);
-        }
-        if acted {
-            self.wakes.core(pe, t + 1);
-        } else if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
-            *asleep = Some(t + 1);
-            self.wakes.core(pe, t + 1 + u64::from(*next - *slot));
-        }
-    }
 }

@@ -1,15 +1,14 @@
 //! One issue slot: R9 and R10.
 
-use dflow_ir::inst::{MainPriority, OnControl, Priority};
+use dflow_ir::inst::{FlagOp, MainPriority, OnControl, Priority};
 
 use super::code::{Code, Fifo, Pe};
 use super::core::{Core, Fault, Input, Sight};
 use super::main::{End, Main};
-use super::op::{Needs, Op};
-use super::plan::PePlan;
+use super::op::{Ends, Needs, Op, Output};
 use super::threads::in_turn;
+use super::visit::Visit;
 use crate::fabric::ring::{Ring, Slot};
-use crate::sched::plan::Plan;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -19,6 +18,8 @@ use crate::trap::TrapKind;
 pub(crate) enum Readiness {
     /// For an element.
     Element,
+    /// Likewise, of an operation of which [`Op::is_plain`] holds: words in, a word out.
+    Plain,
     /// A control wavelet ends it.
     Control,
     /// A FIFO is full or empty, which ends it: complete or not.
@@ -91,7 +92,7 @@ impl<C: Code> Core<C> {
             Main::Vector(op) if op.until > t => false,
             Main::Vector(op) => {
                 if op.is_plain() && self.sight.controls & op.needs.inputs == 0 {
-                    return self.sight.serves(op.needs).then_some(Readiness::Element);
+                    return self.sight.serves(op.needs).then_some(Readiness::Plain);
                 }
                 let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
                 let ready = Self::readiness(parts, code, op, t);
@@ -108,7 +109,7 @@ impl<C: Code> Core<C> {
             let (needs, plain) = self.threads.needs(id);
             if plain && self.sight.controls & needs.inputs == 0 {
                 if self.sight.serves(needs) {
-                    return Some((id, Readiness::Element));
+                    return Some((id, Readiness::Plain));
                 }
                 continue;
             }
@@ -117,6 +118,7 @@ impl<C: Code> Core<C> {
             match Self::readiness(parts, code, op, t) {
                 Readiness::No => {}
                 ready @ (Readiness::Element
+                | Readiness::Plain
                 | Readiness::Control
                 | Readiness::Fifo { .. }
                 | Readiness::Fault) => return Some((id, ready)),
@@ -127,16 +129,8 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Region<C> {
-    /// Gives the slot of cycle `t` to a thread.
-    pub(crate) fn issue(
-        &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-    ) -> Result<(), Fault> {
+    /// Gives the slot of the visit's cycle to a thread.
+    pub(super) fn issue(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let any = core.threads.any();
         let turn = match core.main_priority {
             MainPriority::High => 0,
@@ -144,105 +138,178 @@ impl<C: Code> Region<C> {
             MainPriority::MediumLow => 2,
         };
         let classes = [Priority::High, Priority::Medium, Priority::Low];
-        for (at, class) in classes.into_iter().enumerate() {
-            if at == turn
-                && let Some(ready) = core.main_ready(code, t)
+        for (class_turn, class) in classes.into_iter().enumerate() {
+            if class_turn == turn
+                && let Some(ready) = core.main_ready(at.code, at.t)
             {
-                self.count(core, MAIN, t, 1);
-                return self.main_slot(plan, program, code, core, pe, t, ready);
+                self.count(core, MAIN, at.t, 1);
+                return self.main_slot(at, core, ready);
             }
             if any
                 && core.threads.class(class) != 0
-                && let Some(ready) = core.ready_thread(code, class, t)
+                && let Some(ready) = core.ready_thread(at.code, class, at.t)
             {
-                return self.thread_slot(plan, program, code, core, pe, t, ready);
+                return self.thread_slot(at, core, ready);
             }
         }
         Ok(())
     }
 
     /// A microthread's slot.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
     fn thread_slot(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
         (id, ready): (u8, Readiness),
     ) -> Result<(), Fault> {
         core.last_thread = id;
         core.acted.acted = true;
-        self.count(core, id, t, 1);
+        self.count(core, id, at.t, 1);
+        if ready == Readiness::Plain && !self.flow {
+            if !self.plain_element(at, core, Some(id), core.threads.ends(id))? {
+                return Ok(());
+            }
+            let Some(mut op) = core.threads.take(id) else { return Ok(()) };
+            let result = self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true);
+            core.threads.put(op);
+            return result;
+        }
         let Some(mut op) = core.threads.take(id) else { return Ok(()) };
-        if op.flows && ready == Readiness::Element {
-            let flowed = self.chunk(plan, code, core, pe, t, &mut op);
+        if op.flows && ready == Readiness::Plain {
+            let flowed = self.chunk(at.plan, at.code, core, at.pe, at.t, &mut op);
             if !matches!(flowed, Ok(false)) {
                 core.threads.put(op);
                 return flowed.map(|_| ());
             }
-            self.draw(core, pe, t, &op);
+            self.draw(core, at.pe, at.t, &op);
         }
         let result = match ready {
-            Readiness::Fifo { .. } => self.end_thread(plan, code, core, pe, t, &mut op, false),
-            Readiness::Element | Readiness::Control | Readiness::Fault | Readiness::No => {
-                self.element(plan, program, code, core, pe, t, &mut op, ready).and_then(|ended| {
-                    if !ended {
-                        return Ok(());
-                    }
-                    self.end_thread(plan, code, core, pe, t, &mut op, true)
-                })
+            Readiness::Fifo { .. } => {
+                self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, false)
             }
+            Readiness::Element
+            | Readiness::Plain
+            | Readiness::Control
+            | Readiness::Fault
+            | Readiness::No => self.element(at, core, &mut op, ready).and_then(|ended| {
+                if !ended {
+                    return Ok(());
+                }
+                self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true)
+            }),
         };
         core.threads.put(op);
         result
     }
 
     /// A slot of the main thread's vector operation.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
-    pub(crate) fn main_element(
+    pub(super) fn main_element(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-        mut op: Box<Op<C::Op>>,
         ready: Readiness,
     ) -> Result<(), Fault> {
         core.acted.acted = true;
+        if ready == Readiness::Plain
+            && !self.flow
+            && let Main::Vector(op) = &core.main
+        {
+            let ends = op.ends;
+            if !self.plain_element(at, core, None, ends)? {
+                return Ok(());
+            }
+            let Main::Vector(op) = std::mem::replace(&mut core.main, Main::Idle) else {
+                return Ok(());
+            };
+            return self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE);
+        }
+        let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) else {
+            return Ok(());
+        };
         if let Readiness::Fifo { complete } = ready {
             let end = End { whole: false, complete };
-            return self.end_main(plan, code, core, pe, t, op, end);
+            return self.end_main(at.plan, at.code, core, at.pe, at.t, op, end);
         }
-        if op.flows && ready == Readiness::Element {
-            if self.chunk(plan, code, core, pe, t, &mut op)? {
+        if op.flows && ready == Readiness::Plain {
+            if self.chunk(at.plan, at.code, core, at.pe, at.t, &mut op)? {
                 core.main = Main::Vector(op);
                 return Ok(());
             }
-            self.draw(core, pe, t, &op);
+            self.draw(core, at.pe, at.t, &op);
         }
-        if self.element(plan, program, code, core, pe, t, &mut op, ready)? {
-            self.end_main(plan, code, core, pe, t, op, End::WHOLE)
+        if self.element(at, core, &mut op, ready)? {
+            self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)
         } else {
             core.main = Main::Vector(op);
             Ok(())
         }
     }
 
+    /// One element of a plain operation, of a microthread or of the main thread, where it is;
+    /// whether the operation has ended.
+    fn plain_element(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        thread: Option<u8>,
+        ends: Ends,
+    ) -> Result<bool, Fault> {
+        let (mut words, mut origin) = ([0; 2], 0);
+        for (word, &queue) in words.iter_mut().zip(ends.inputs()) {
+            let taken = self.take_input(at, core, queue.into());
+            *word = taken.payload;
+            if self.watch.to_mesh != 0 {
+                origin = self.passed_on(at, taken.color, ends.output).unwrap_or(origin);
+            }
+        }
+        let op = match (&mut core.main, thread) {
+            (Main::Vector(op), None) => &mut **op,
+            (_, thread) => match core.threads.get_mut(thread.unwrap_or_default()) {
+                Some(op) => op,
+                None => return Ok(false),
+            },
+        };
+        let (task, loc) = (op.task, op.loc);
+        let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
+        let done = at
+            .code
+            .element(core.at, &mut core.state, &mut op.code, words)
+            .map_err(|kind| fault(TrapKind::Code(kind)))?;
+        let ended = at.code.is_done(&op.code);
+        if (done.left || at.plan.track)
+            && let Some(odd) = at.code.odd(core.at, &mut core.state, &op.code, done.left)
+        {
+            self.odd(at.plan, (core.at.number, task), odd, loc, at.t)?;
+        }
+        if let (Some(payload), Some(output)) = (done.output, ends.output) {
+            let queue = usize::from(output.queue);
+            core.push(
+                queue,
+                at.program.outputs[queue].places,
+                output.slot(at.t + 1, payload, origin, ended),
+            );
+        }
+        Ok(ended)
+    }
+
+    /// A word of a stream that an operation takes: none if it has come to rest, else what the
+    /// word carries that the operation sends on for it.
+    fn passed_on(&mut self, at: &Visit<'_, C>, color: u8, output: Option<Output>) -> Option<u8> {
+        if self.watch.to_mesh >> color & 1 == 0 {
+            return None;
+        }
+        if output.is_some_and(|output| self.watch.passes(color, output.color)) {
+            return Some(color + 1);
+        }
+        self.rests(at.plan, at.pe, color);
+        None
+    }
+
     /// One element, or the control wavelet that ends the operation; whether it has ended.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
     fn element(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
         op: &mut Op<C::Op>,
         ready: Readiness,
     ) -> Result<bool, Fault> {
@@ -252,78 +319,52 @@ impl<C: Code> Region<C> {
             return Err(fault(TrapKind::FifoFault));
         }
         if ready == Readiness::Control {
-            self.end_by_control(plan, core, pe, t, op);
+            self.end_by_control(at, core, op);
             return Ok(true);
         }
         let (mut words, mut origin) = ([0; 2], 0);
-        let mut at = 0;
-        for source in op.inputs {
-            let (Some(queue), Some(word)) = (source, words.get_mut(at)) else { continue };
-            at += 1;
-            let taken = self.take_input(plan, core, pe, queue.into(), t);
+        for (word, &queue) in words.iter_mut().zip(op.ends.inputs()) {
+            let taken = self.take_input(at, core, queue.into());
             if op.counts_control() && !taken.control {
-                self.rests(plan, pe, taken.color);
+                self.rests(at.plan, at.pe, taken.color);
                 return Ok(false);
             }
             *word = match op.transforms {
                 true => mark(taken, core.transform_mask),
                 false => taken.payload,
             };
-            if self.watch.to_mesh >> taken.color & 1 != 0 {
-                match op.output {
-                    Some(output) if self.watch.passes(taken.color, output.color) => {
-                        origin = taken.color + 1;
-                    }
-                    Some(_) | None => self.rests(plan, pe, taken.color),
-                }
-            }
+            origin = self.passed_on(at, taken.color, op.output).unwrap_or(origin);
         }
-        let done = code
+        let done = at
+            .code
             .element(core.at, &mut core.state, &mut op.code, words)
             .map_err(|kind| fault(TrapKind::Code(kind)))?;
-        if (done.left || plan.track)
-            && let Some(odd) = code.odd(core.at, &mut core.state, &op.code, done.left)
+        if (done.left || at.plan.track)
+            && let Some(odd) = at.code.odd(core.at, &mut core.state, &op.code, done.left)
         {
-            self.odd(plan, (core.at.number, task), odd, loc, t)?;
+            self.odd(at.plan, (core.at.number, task), odd, loc, at.t)?;
         }
         for id in done.activate.into_iter().flatten() {
-            core.flag(program, dflow_ir::inst::FlagOp::Activate, id.into(), t).map_err(fault)?;
+            core.flag(at.program, FlagOp::Activate, id.into(), at.t).map_err(fault)?;
         }
-        let ended = code.is_done(&op.code);
+        let ended = at.code.is_done(&op.code);
         if let (Some(payload), Some(output)) = (done.output, op.output) {
-            let ring = &mut core.outputs[usize::from(output.queue)];
-            if ring.places() == 0 {
-                *ring = Ring::new(program.outputs[usize::from(output.queue)].places);
-            }
-            let advance = output.advance && ended;
-            core.leaving |= 1 << output.queue;
-            let marked = output.transform && payload & MARK == MARK;
-            ring.push(Slot {
-                stamp: t + 1,
-                payload: if output.transform { payload & !MARK } else { payload },
-                color: output.color,
-                control: output.control || marked,
-                advance,
-                origin,
-            });
-            core.full |= u64::from(ring.is_full()) << output.queue;
+            let queue = usize::from(output.queue);
+            core.push(
+                queue,
+                at.program.outputs[queue].places,
+                output.slot(at.t + 1, payload, origin, ended),
+            );
         }
         Ok(ended)
     }
 
     /// A control wavelet ends an operation; the setting says what follows.
-    fn end_by_control(
-        &mut self,
-        plan: &Plan,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-        op: &mut Op<C::Op>,
-    ) {
+    fn end_by_control(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
         for queue in op.inputs.into_iter().flatten() {
-            let head = core.inputs[usize::from(queue)].ring.visible(t);
+            let head = core.inputs[usize::from(queue)].ring.visible(at.t);
             if head.is_some_and(|head| head.control) {
-                self.take_input(plan, core, pe, queue.into(), t);
+                self.take_input(at, core, queue.into());
                 break;
             }
         }
@@ -331,6 +372,21 @@ impl<C: Code> Region<C> {
             OnControl::Ignore | OnControl::Terminate | OnControl::Count => {}
             OnControl::Activate(id) => (op.activate, op.unblock) = (Some(id), None),
             OnControl::Unblock(what) => (op.activate, op.unblock) = (None, Some(what)),
+        }
+    }
+}
+
+impl Output {
+    /// The word that carries a result in cycle `stamp`; `last`: the operation has ended.
+    fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
+        let marked = self.transform && payload & MARK == MARK;
+        Slot {
+            stamp,
+            payload: if self.transform { payload & !MARK } else { payload },
+            color: self.color,
+            control: self.control || marked,
+            advance: self.advance && last,
+            origin,
         }
     }
 }

@@ -8,8 +8,9 @@ use super::code::Code;
 use super::core::{Clock, Completion, Core, Fault, Sent};
 use super::issue::Readiness;
 use super::op::Op;
-use super::plan::{NO_TASK, PePlan, TaskPlan};
+use super::plan::{NO_TASK, TaskPlan};
 use super::registers::{View, view};
+use super::visit::Visit;
 use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SlotAct, Stop, VectorStart};
 use crate::fabric::channel::Outlet;
 use crate::fabric::router::Router;
@@ -105,82 +106,51 @@ impl Clock {
 }
 
 impl<C: Code> Region<C> {
-    /// One slot of the main thread in cycle `t`, which it has been given.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
-    pub(crate) fn main_slot(
+    /// One slot of the main thread, which it has been given.
+    pub(super) fn main_slot(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
         ready: Readiness,
     ) -> Result<(), Fault> {
-        if let Main::Counting { .. } = core.main {
-            return self.count_slot(plan, program, code, core, pe, t);
-        }
-        match std::mem::replace(&mut core.main, Main::Idle) {
-            Main::Idle | Main::Counting { .. } => Ok(()),
+        match core.main {
+            Main::Idle => Ok(()),
+            Main::Counting { .. } => self.count_slot(at, core),
             Main::Ready { next, .. } => {
-                let router = self.routers[pe as usize].as_deref();
-                run_segment(plan, program, code, core, router, (next, t));
+                let router = self.routers[at.pe as usize].as_deref();
+                run_segment(at, core, router, next);
                 let total = core.segment.cycles.max(1);
-                if let Some(last) = core.threads.delay(t, total.into()) {
-                    self.wakes.core(pe, last);
+                if let Some(last) = core.threads.delay(at.t, total.into()) {
+                    self.wakes.core(at.pe, last);
                 }
                 self.stats.assumed += u64::from(core.segment.assumed);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
-                self.count_slot(plan, program, code, core, pe, t)
+                self.count_slot(at, core)
             }
-            Main::Vector(op) => self.main_element(plan, program, code, core, pe, t, op, ready),
-            Main::Launch(op) => {
+            Main::Vector(_) => self.main_element(at, core, ready),
+            Main::Launch(_) => {
+                let main = std::mem::replace(&mut core.main, Main::resume(at.t + 1, 1));
+                let Main::Launch(op) = main else { return Ok(()) };
                 core.acted.acted = true;
-                core.main = Main::resume(t + 1, 1);
-                self.launch(plan, code, core, pe, t, op)
+                self.launch(at, core, op)
             }
         }
     }
 
     /// One counted slot.
-    fn count_slot(
-        &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-    ) -> Result<(), Fault> {
+    fn count_slot(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let Main::Counting { slot, total, mut flag, .. } = core.main else { return Ok(()) };
         let is_last = slot + 1 == total;
         while let Some(&act) = core.segment.acts.get(flag as usize)
             && (is_last || act.slot <= slot)
         {
-            let SlotAct { slot: _, what, loc } = act;
             flag += 1;
-            let done = match what {
-                ActKind::Odd(odd) => {
-                    let task = core.task;
-                    self.odd(plan, (core.at.number, task), odd, loc, t)?;
-                    continue;
-                }
-                ActKind::Flag { op, id } => core.flag(program, op, id, t),
-                ActKind::Write { address, value } => {
-                    match core.write_own(plan, program, address, value, t) {
-                        Some(done) => done,
-                        None => self.write_register(plan, pe, t, address, value),
-                    }
-                }
-            };
-            let task = core.task;
-            done.map_err(|kind| Fault { kind: Box::new(kind), task, loc, color: None })?;
-            core.acted.acted = true;
+            self.slot_act(at, core, act)?;
         }
         if is_last {
             core.acted.acted = true;
-            return self.stop(plan, program, code, core, pe, t);
+            return self.stop(at, core);
         }
         let next_flag = core.segment.acts.get(flag as usize).map_or(u32::MAX, |it| it.slot);
         let next = next_flag.clamp(slot + 1, total - 1);
@@ -189,73 +159,79 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// The act at the end of a segment.
-    fn stop(
+    /// What takes effect in a slot of its own.
+    fn slot_act(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
+        act: SlotAct,
     ) -> Result<(), Fault> {
+        let SlotAct { slot: _, what, loc } = act;
         let task = core.task;
+        let done = match what {
+            ActKind::Odd(odd) => {
+                return self.odd(at.plan, (core.at.number, task), odd, loc, at.t);
+            }
+            ActKind::Flag { op, id } => core.flag(at.program, op, id, at.t),
+            ActKind::Write { address, value } => {
+                match core.write_own(at.plan, at.program, address, value, at.t) {
+                    Some(done) => done,
+                    None => self.write_register(at.plan, at.pe, at.t, address, value),
+                }
+            }
+        };
+        core.acted.acted = true;
+        done.map_err(|kind| Fault { kind: Box::new(kind), task, loc, color: None })
+    }
+
+    /// The act at the end of a segment.
+    fn stop(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+        let (task, program, t) = (core.task, at.program, at.t);
+        let fault = |kind: CodeTrapKind, loc| {
+            Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
+        };
         core.main = Main::resume(t + 1, 0);
         match std::mem::replace(&mut core.segment.stop, Stop::Return) {
             Stop::Return => {
                 core.main = Main::Idle;
                 core.task = NO_TASK;
-                Ok(())
             }
-            Stop::Yield => Ok(()),
+            Stop::Yield => {}
             Stop::Clock(op) => {
                 let value = core.clock.act(op, t);
                 core.main = Main::resume(t + 1, value);
-                Ok(())
             }
             Stop::Queues(state) => {
                 let value = core.queues(program, state, t);
                 core.main = Main::resume(t + 1, value);
-                Ok(())
             }
             Stop::Config(ConfigRead { address, loc }) => {
-                let router = self.routers[pe as usize].as_deref();
-                let value = view(plan, core, router, t).look(address).ok_or(Fault {
-                    kind: Box::new(TrapKind::Code(CodeTrapKind::NoRegister { address })),
-                    task,
-                    loc,
-                    color: None,
-                })?;
+                let router = self.routers[at.pe as usize].as_deref();
+                let Some(value) = view(at.plan, core, router, t).look(address) else {
+                    return fault(CodeTrapKind::NoRegister { address }, loc);
+                };
                 core.main = Main::resume(t + 1, value.into());
-                Ok(())
             }
-            Stop::Trap(CodeTrap { kind, loc }) => {
-                Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
-            }
+            Stop::Trap(CodeTrap { kind, loc }) => return fault(kind, loc),
             Stop::Host(_) => {
-                let kind = CodeTrapKind::Unreachable;
                 let loc = program.tasks[usize::from(task)].loc;
-                Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
+                return fault(CodeTrapKind::Unreachable, loc);
             }
-            Stop::Vector(start) => self.begin(plan, program, code, core, pe, t, &start),
+            Stop::Vector(start) => return self.begin(at, core, &start),
         }
+        Ok(())
     }
 
-    /// A vector operation begins after the slot in cycle `t`.
-    #[expect(clippy::too_many_arguments, reason = "split borrows of one core's surroundings")]
+    /// A vector operation begins after the visit's slot.
     fn begin(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
         start: &VectorStart,
     ) -> Result<(), Fault> {
-        let task = core.task;
+        let (task, program) = (core.task, at.program);
         let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };
-        let code_op = code.begin(core.at, &mut core.state, start);
+        let code_op = at.code.begin(core.at, &mut core.state, start);
         let mut op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
@@ -264,9 +240,9 @@ impl<C: Code> Region<C> {
             core.main = Main::Launch(op);
             return Ok(());
         }
-        self.claim(plan, code, core, (pe, t), &mut op)?;
-        if code.is_done(&op.code) {
-            self.end_main(plan, code, core, pe, t, op, End::WHOLE)
+        self.claim(at, core, &mut op)?;
+        if at.code.is_done(&op.code) {
+            self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)
         } else {
             core.main = Main::Vector(op);
             Ok(())
@@ -276,10 +252,8 @@ impl<C: Code> Region<C> {
     /// An operation takes its queues; what commands routers on its way goes through all of them.
     fn claim(
         &mut self,
-        plan: &Plan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        (pe, t): (u32, u64),
         op: &mut Op<C::Op>,
     ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
@@ -288,13 +262,13 @@ impl<C: Code> Region<C> {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
                 Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) => {
                     let old = std::mem::replace(outlet, Outlet::Routers);
-                    self.cut_later(plan, old);
+                    self.cut_later(at.plan, old);
                 }
             }
         }
         core.claim(op)?;
         if self.flow {
-            self.start_flow(plan, code, core, (pe, t), op);
+            self.start_flow(at.plan, at.code, core, (at.pe, at.t), op);
         }
         Ok(())
     }
@@ -302,17 +276,13 @@ impl<C: Code> Region<C> {
     /// An asynchronous operation takes its microthread.
     fn launch(
         &mut self,
-        plan: &Plan,
-        code: &C,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
         mut op: Box<Op<C::Op>>,
     ) -> Result<(), Fault> {
-        self.claim(plan, code, core, (pe, t), &mut op)?;
-        let ended = code.is_done(&op.code);
-        if ended {
-            self.end_thread(plan, code, core, pe, t, &mut op, true)?;
+        self.claim(at, core, &mut op)?;
+        if at.code.is_done(&op.code) {
+            self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true)?;
         }
         core.registers.starts(op.input_mask(), op.priority);
         core.threads.launch(op);
@@ -424,16 +394,15 @@ impl<C: Code> Core<C> {
 
 /// Runs code up to its next act; the result stands in the core's segment.
 fn run_segment<C: Code>(
-    plan: &Plan,
-    program: &PePlan,
-    code: &C,
+    visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,
-    (next, t): (Next, u64),
+    next: Next,
 ) {
     let Core { at, state, segment, task, registers, clock, bound, .. } = core;
+    let (plan, program, code) = (visit.plan, visit.program, visit.code);
     let number = at.number as usize;
-    let clock = (*clock, t);
+    let clock = (*clock, visit.t);
     let view = View { plan, number, router, core: registers, clock, program, bound };
     segment.acts.clear();
     (segment.cycles, segment.assumed) = (0, 0);

@@ -18,3 +18,4 @@ pub(crate) mod queues;
 pub(crate) mod ramp;
 pub(crate) mod registers;
 pub(crate) mod threads;
+pub(crate) mod visit;

@@ -22,6 +22,7 @@ pub(crate) struct Op<O> {
     pub(crate) colors: [u8; 3],
     pub(crate) output: Option<Output>,
     pub(crate) needs: Needs,
+    pub(crate) ends: Ends,
     /// It goes by chunks (`flow`): elements of the next, and until when the last one runs.
     pub(crate) flows: bool,
     pub(crate) chunk: u32,
@@ -49,6 +50,32 @@ pub(crate) struct Needs {
     pub(crate) inputs: u64,
     /// The one that it puts words into.
     pub(crate) output: u64,
+}
+
+/// Where the elements of an operation come from and go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ends {
+    /// Queues that it takes a word each from, in the order of its sources; no more than a step
+    /// has words.
+    queues: [u8; 2],
+    count: u8,
+    pub(crate) output: Option<Output>,
+}
+
+impl Ends {
+    fn new(inputs: &[Option<u8>; 3], output: Option<Output>) -> Ends {
+        let mut ends = Ends { output, ..Ends::default() };
+        for (slot, &queue) in ends.queues.iter_mut().zip(inputs.iter().flatten()) {
+            *slot = queue;
+            ends.count += 1;
+        }
+        ends
+    }
+
+    /// The queues that it takes words from.
+    pub(crate) fn inputs(&self) -> &[u8] {
+        &self.queues[..usize::from(self.count)]
+    }
 }
 
 /// Where results go.
@@ -117,6 +144,7 @@ impl<O> Op<O> {
             inputs: inputs.iter().flatten().fold(0, |mask, &queue| mask | 1 << queue),
             output: output.map_or(0, |output: Output| 1 << output.queue),
         };
+        let ends = Ends::new(&inputs, output);
         Ok(Op {
             code,
             asynchronous: start.asynchronous,
@@ -125,6 +153,7 @@ impl<O> Op<O> {
             colors,
             output,
             needs,
+            ends,
             flows: false,
             chunk: 0,
             until: 0,

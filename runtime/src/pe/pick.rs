@@ -8,10 +8,10 @@ use super::core::{Core, Fault, bits};
 use super::main::Main;
 use super::plan::{InputPlan, NO_TASK, PePlan};
 use super::queues::TEARDOWN_TASK;
+use super::visit::Visit;
 use crate::exec::odd::Odd;
 use crate::fabric::control;
 use crate::fabric::ring::Slot;
-use crate::sched::plan::Plan;
 use crate::sched::record::Event;
 use crate::sched::region::Region;
 
@@ -26,12 +26,10 @@ impl<C: Code> Region<C> {
     /// R8 (b): control wavelets that no task hears.
     pub(super) fn drop_unheard(
         &mut self,
-        plan: &Plan,
-        program: &PePlan,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        t: u64,
     ) -> Result<(), Fault> {
+        let (program, t) = (at.program, at.t);
         for queue in bits(core.sight.controls) {
             let Some(head) = core.inputs[queue].ring.visible(t) else { continue };
             let input = core.input(program, queue);
@@ -41,32 +39,26 @@ impl<C: Code> Region<C> {
             if heard || (if owned { !core.passes_control(queue) } else { blocked }) {
                 continue;
             }
-            let word = self.take_input(plan, core, pe, queue, t);
+            let word = self.take_input(at, core, queue);
             self.stats.dropped_controls += 1;
             core.acted.acted = true;
             if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
                 let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
-                self.odd(plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
+                self.odd(at.plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
             }
         }
         Ok(())
     }
 
     /// R8 (c).
-    pub(super) fn pick(
-        &mut self,
-        plan: &Plan,
-        program: &PePlan,
-        core: &mut Core<C>,
-        pe: u32,
-        t: u64,
-    ) {
+    pub(super) fn pick(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         let ready = core.activated & !core.task_blocked;
         // Data words of queues that an operation reads start nothing.
         let heads = core.sight.words & (!core.owned_in | core.sight.controls);
         if ready | heads == 0 {
             return;
         }
+        let (program, t) = (at.program, at.t);
         let raised = ready & core.raised_tasks;
         let local = if raised != 0 { raised } else { ready };
         // Ids count from the one before that picked last, downwards and around.
@@ -102,9 +94,9 @@ impl<C: Code> Region<C> {
                 core.registers.begin_teardown();
             }
         } else {
-            word = self.take_input(plan, core, pe, queue, t);
+            word = self.take_input(at, core, queue);
             if !word.control {
-                self.rests(plan, pe, word.color);
+                self.rests(at.plan, at.pe, word.color);
             }
             let input = core.input(program, queue);
             core.task = match control_task(program, &input, &word) {
@@ -115,9 +107,9 @@ impl<C: Code> Region<C> {
         core.main = Main::start(
             &program.tasks[usize::from(core.task)],
             word.payload,
-            t + plan.timing.task_start,
+            t + at.plan.timing.task_start,
         );
-        self.wakes.core(pe, t + plan.timing.task_start);
+        self.wakes.core(at.pe, t + at.plan.timing.task_start);
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(events) = &mut self.events {

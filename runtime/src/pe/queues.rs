@@ -31,9 +31,14 @@ impl Flushes {
 }
 
 impl<C: Code> Core<C> {
+    /// Whether a queue is to be flushed that was not empty yet.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.flushes[0].asked | self.flushes[1].asked != 0
+    }
+
     /// Queues that were to be flushed and are empty in cycle `t` activate the teardown task.
     pub(super) fn flush(&mut self, program: &PePlan, t: u64) {
-        if self.flushes[0].asked | self.flushes[1].asked == 0 {
+        if !self.is_flushing() {
             return;
         }
         for side in [0, 1] {

@@ -2,16 +2,32 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
+use super::visit::Visit;
 use crate::fabric::channel::Outlet;
-use crate::fabric::ring::{NEVER, Slot};
+use crate::fabric::ring::NEVER;
 use crate::fabric::router::RAMP;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
+/// What goes up the ramp in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    /// The head of an output queue.
+    Of(usize),
+    Nothing,
+    /// That is not known before the region is in that cycle.
+    Unknown,
+}
+
 impl<C: Code> Region<C> {
-    /// R11: one word up the ramp.
-    pub(super) fn ascend(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
-        let Some(queue) = self.departure(plan, core, pe, t) else { return };
+    /// R11: one word up the ramp; false if it is not known yet which.
+    pub(super) fn ascend(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
+        let queue = match self.departure(at, core) {
+            Departure::Of(queue) => queue,
+            Departure::Nothing => return true,
+            Departure::Unknown => return false,
+        };
+        let (plan, pe, t) = (at.plan, at.pe, at.t);
         core.acted.acted = true;
         self.stats.sent += 1;
         let mut word = core.outputs[queue].pop(t + 1);
@@ -22,44 +38,56 @@ impl<C: Code> Region<C> {
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }
-        if let Outlet::Channel(id) = core.outlets[usize::from(word.color)] {
-            let channel = &mut self.channels[id as usize];
-            if channel.push(word, t)
-                && let Some(arrival) = channel.arrival()
-            {
-                self.wakes.router(channel.route().dest, arrival);
+        match core.outlets[usize::from(word.color)] {
+            Outlet::Channel(id) => {
+                let channel = &mut self.channels[id as usize];
+                if channel.push(word, t)
+                    && let Some(arrival) = channel.arrival()
+                {
+                    self.wakes.router(channel.route().dest, arrival);
+                }
             }
-            return;
+            Outlet::Pipe(id) => self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]),
+            Outlet::Unknown | Outlet::Routers | Outlet::Closing(_) => {
+                word.stamp = t + plan.timing.ramp_up;
+                let places = plan.timing.ramp_places;
+                if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
+                    self.wakes.router(pe, word.stamp);
+                }
+            }
         }
-        if let Outlet::Pipe(id) = core.outlets[usize::from(word.color)] {
-            self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]);
-            return;
-        }
-        word.stamp = t + plan.timing.ramp_up;
-        let places = plan.timing.ramp_places;
-        if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
-            self.wakes.router(pe, word.stamp);
-        }
+        true
     }
 
-    /// The output queue whose head goes up the ramp in cycle `t`; a look is arranged for when one
-    /// could, if none can now.
-    fn departure(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) -> Option<usize> {
+    /// What goes up the ramp in the visit's cycle; a look is arranged for when a word could, if
+    /// none can now.
+    fn departure(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Departure {
         let mut best: Option<(u64, usize)> = None;
         let mut later = NEVER;
         for queue in bits(core.leaving) {
-            let Some(&Slot { stamp, color, .. }) = core.outputs[queue].head() else { continue };
-            let from = self.free_ramp(plan, core, pe, (queue, color)).max(stamp);
-            if from > t {
-                later = later.min(from);
-            } else if best.is_none_or(|best| (stamp, queue) < best) {
-                best = Some((stamp, queue));
+            let stamp = core.outputs[queue].first();
+            if stamp > at.t {
+                later = later.min(stamp);
+                continue;
+            }
+            let Some((free, known)) = self.free_ramp(at, core, queue) else {
+                return Departure::Unknown;
+            };
+            if free <= at.t {
+                best = Some(best.map_or((stamp, queue), |best| best.min((stamp, queue))));
+            } else if free == NEVER && at.t > known {
+                return Departure::Unknown;
+            } else {
+                later = later.min(free);
             }
         }
-        if best.is_none() && later != NEVER {
-            self.wakes.core(pe, later);
+        if let Some((_, queue)) = best {
+            return Departure::Of(queue);
         }
-        best.map(|(_, queue)| queue)
+        if later != NEVER {
+            self.wakes.core(at.pe, later);
+        }
+        Departure::Nothing
     }
 
     /// Where a color's words lead that leave by a queue.
@@ -80,29 +108,42 @@ impl<C: Code> Region<C> {
         outlet
     }
 
-    /// From which cycle a word of a color may go up the ramp.
+    /// From which cycle the head of an output queue may go up the ramp, and up to which cycle that
+    /// is sure; none if its way is not known yet.
     fn free_ramp(
         &mut self,
-        plan: &Plan,
+        at: &Visit<'_, C>,
         core: &mut Core<C>,
-        pe: u32,
-        (queue, color): (usize, u8),
-    ) -> u64 {
-        match self.known_outlet(plan, core, pe, color, queue) {
-            Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => 0,
+        queue: usize,
+    ) -> Option<(u64, u64)> {
+        let color = core.outputs[queue].head()?.color;
+        let mut outlet = core.outlets[usize::from(color)];
+        if outlet == Outlet::Unknown {
+            if at.t > at.now {
+                return None;
+            }
+            outlet = self.known_outlet(at.plan, core, at.pe, color, queue);
+        }
+        // Its own router has been through the region's cycle, that at the end of a channel may not.
+        let next = at.now + at.plan.timing.credit;
+        Some(match outlet {
+            Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => (0, NEVER),
             Outlet::Pipe(id) => {
                 self.pipes[id as usize].want();
-                NEVER
+                (NEVER, NEVER)
             }
-            Outlet::Channel(id) => self.channels[id as usize].free_from(),
+            Outlet::Channel(id) => {
+                let channel = &self.channels[id as usize];
+                (channel.free_from(), at.now + channel.credit() - 1)
+            }
             Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
                 self.pipes[id as usize].want();
-                NEVER
+                (NEVER, NEVER)
             }
             Outlet::Routers | Outlet::Unknown | Outlet::Closing(_) => {
-                let router = self.routers[pe as usize].as_deref();
-                router.map_or(0, |router| router.free_from(color, RAMP))
+                let router = self.routers[at.pe as usize].as_deref();
+                (router.map_or(0, |router| router.free_from(color, RAMP)), next)
             }
-        }
+        })
     }
 }

@@ -1,20 +1,20 @@
 //! The microthreads of a core: their operations, and in masks what decides who may issue.
 //!
 //! Invariants: bit `id` of a mask speaks of microthread `id`; exactly those whose operation has
-//! not ended stand in one of the classes; `needs` repeats what the operation needs, so that
-//! picking one looks at no operation.
+//! not ended stand in one of the classes; `needs` and `ends` repeat what the operation needs, so
+//! that picking one, and feeding it, looks at no operation.
 
 use dflow_ir::inst::Priority;
 
 use super::core::bits;
-use super::op::{Needs, Op};
+use super::op::{Ends, Needs, Op};
 
 /// The microthreads.
 #[derive(Debug)]
 pub(crate) struct Threads<O> {
-    /// The length follows the highest one used.
-    ops: Vec<Option<Box<Op<O>>>>,
+    ops: [Option<Box<Op<O>>>; COUNT],
     needs: [Needs; COUNT],
+    ends: [Ends; COUNT],
     /// Who runs, by priority.
     classes: [u64; 3],
     /// Those whose needs say all.
@@ -29,8 +29,9 @@ pub(crate) const COUNT: usize = 8;
 impl<O> Default for Threads<O> {
     fn default() -> Threads<O> {
         Threads {
-            ops: Vec::new(),
+            ops: [const { None }; COUNT],
             needs: [Needs::default(); COUNT],
+            ends: [Ends::default(); COUNT],
             classes: [0; 3],
             plain: 0,
             busy: 0,
@@ -64,18 +65,25 @@ impl<O> Threads<O> {
         (self.needs[usize::from(id)], self.plain >> id & 1 != 0)
     }
 
+    /// Where its elements come from and go.
+    pub(crate) fn ends(&self, id: u8) -> Ends {
+        self.ends[usize::from(id)]
+    }
+
     /// Its operation.
     pub(crate) fn get(&self, id: u8) -> Option<&Op<O>> {
         self.ops.get(usize::from(id))?.as_deref()
     }
 
+    /// Its operation, to do an element of it.
+    pub(crate) fn get_mut(&mut self, id: u8) -> Option<&mut Op<O>> {
+        self.ops.get_mut(usize::from(id))?.as_deref_mut()
+    }
+
     /// An operation takes its microthread.
     pub(crate) fn launch(&mut self, op: Box<Op<O>>) {
         let id = usize::from(op.microthread);
-        if self.ops.len() <= id {
-            self.ops.resize_with(id + 1, || None);
-        }
-        self.needs[id] = op.needs;
+        (self.needs[id], self.ends[id]) = (op.needs, op.ends);
         self.plain = self.plain & !(1 << id) | u64::from(op.is_plain()) << id;
         self.note(&op);
         self.ops[id] = Some(op);
@@ -129,7 +137,7 @@ impl<O> Threads<O> {
 
     /// Changes the priority of those that read a queue.
     pub(crate) fn set_priority(&mut self, inputs: u64, priority: Priority) {
-        for at in 0..self.ops.len() {
+        for at in 0..COUNT {
             let Some(mut op) = self.ops[at].take() else { continue };
             if op.needs.inputs & inputs != 0 {
                 op.priority = priority;

@@ -57,6 +57,9 @@ impl<C: Code> Engine<C> {
             (0..plan.regions()).map(|id| Region::new(&plan, id, wakes)).collect();
         for region in &mut regions {
             region.flow = config.engine == EngineKind::Flow;
+            if config.engine == EngineKind::Exact {
+                region.ahead = plan.timing.ahead();
+            }
         }
         for (number, &program) in plan.program_of.iter().enumerate() {
             let program = plan.programs.get(usize::from(program));

@@ -68,6 +68,14 @@ impl Latencies {
     }
 }
 
+impl Latencies {
+    /// Cycles that a core may be ahead of its region (`pe::visit`): what its router grants in the
+    /// region's next cycle comes in view later.
+    pub(crate) fn ahead(&self) -> u64 {
+        self.ramp_down.min(2 * self.credit)
+    }
+}
+
 impl Plan {
     /// Regions per row.
     pub(crate) fn columns(&self) -> u32 {

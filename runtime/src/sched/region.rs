@@ -42,6 +42,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) stats: Stats,
     /// What was odd, by place.
     pub(crate) odd: BTreeMap<OddPlace, OddTimes>,
+    /// Cycles that a core may be ahead of the region, and the cycle before which all is to stop.
+    pub(crate) ahead: u64,
+    pub(crate) end: u64,
     /// The cycle after the last one in which anything happened.
     pub(crate) active_until: u64,
     /// Lines for the user, in order of cycles.
@@ -67,6 +70,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) loads: BTreeMap<u32, Vec<(u32, u64)>>,
     pub(crate) unused: Vec<u32>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
+    /// Words of cut channels that go up the ramp in a later cycle: cycle, PE, word.
+    pub(crate) late: Vec<(u64, u32, Slot)>,
     /// Channels that end at each PE, if there are any.
     pub(crate) incoming: Option<Vec<Vec<u32>>>,
     pub(crate) candidates: Vec<Candidate>,
@@ -165,6 +170,8 @@ impl<C: Code> Region<C> {
             rooms: Vec::new(),
             stats: Stats::default(),
             odd: BTreeMap::new(),
+            ahead: 0,
+            end: NEVER,
             active_until: 0,
             printed: Vec::new(),
             unfinished: BTreeMap::new(),
@@ -178,6 +185,7 @@ impl<C: Code> Region<C> {
             flow: false,
             unused: Vec::new(),
             cuts: Vec::new(),
+            late: Vec::new(),
             incoming,
             candidates: Vec::new(),
             visits: Vec::new(),

@@ -78,6 +78,14 @@ pub(crate) fn deadlock<C: Code>(
                 }));
             }
         }
+        // Those of cores that were ahead when a run was ended from outside.
+        for &(_, pe, word) in &region.late {
+            let Some(color) = Color::new(word.color) else { continue };
+            let number = region.number(plan, pe);
+            let place = StuckPlace::Router(Port::Ramp);
+            let entry = stuck.entry((color, place)).or_insert((0, 0, number));
+            *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
+        }
         // Under way when a run of the `flow` engine was ended.
         for pipe in region.pipes.iter().filter(|pipe| pipe.held() != 0) {
             let route = pipe.route();

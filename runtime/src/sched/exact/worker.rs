@@ -187,8 +187,12 @@ impl<C: Code> Region<C> {
     /// Visits all that was woken for cycle `t`; how many that were.
     fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
         let (plan, code) = (run.plan, run.code);
+        self.end = run.stop();
         let mut visits = std::mem::take(&mut self.visits);
         self.wakes.take(t, &mut visits);
+        if !self.late.is_empty() {
+            self.send_late(plan, t);
+        }
         for &visit in &visits {
             if visit % 2 == 0 {
                 run.at(Work::Fabric);

@@ -1,0 +1,191 @@
+//! A visit to a core: R8, with R11, in one cycle or in several in a row.
+//!
+//! A core may be ahead of its region. What its router grants in cycle `t` comes in view in
+//! `t + ramp_down`, so in cycle `now` of the region all words are known that the core can see up
+//! to `now + ramp_down`; and all places on the ramp up to `now + credit`. Nothing else comes from
+//! outside. A core does not go ahead over what asks or tells others about itself: code, which may
+//! look at registers, questions about queues, writes, the start of an operation that commands
+//! routers, a color whose way has not been looked for ([`Region::goes_on`]).
+//!
+//! Invariants: all cycles of a core before its `until` have passed; what comes to it from outside
+//! is stamped `until` or later; a wake before `until` tells it nothing new.
+
+use super::code::Code;
+use super::core::{Acted, Core, Fault};
+use super::main::Main;
+use super::plan::PePlan;
+use crate::fabric::ring::Slot;
+use crate::sched::plan::Plan;
+use crate::sched::record::{Event, MAIN};
+use crate::sched::region::Region;
+use crate::trap::Trap;
+
+/// Whom a visit is to, and when.
+pub(crate) struct Visit<'a, C: Code> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) program: &'a PePlan,
+    pub(crate) code: &'a C,
+    pub(crate) pe: u32,
+    /// The core's cycle.
+    pub(crate) t: u64,
+    /// The region's.
+    pub(crate) now: u64,
+}
+
+impl<C: Code> Region<C> {
+    /// Visits a core in cycle `now`.
+    pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) {
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        if !core.dead && core.until <= now {
+            let program = &plan.programs[usize::from(core.at.program)];
+            let mut at = Visit { plan, program, code, pe, t: now, now };
+            self.settle_until(&mut core, now);
+            if let Main::Counting { asleep, .. } = &mut core.main {
+                *asleep = None;
+            }
+            self.cycles(&mut at, &mut core);
+        }
+        self.cores[pe as usize] = Some(core);
+    }
+
+    /// The cycles of a visit.
+    fn cycles(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) {
+        let end = (at.now + 1 + self.ahead).min(self.end);
+        loop {
+            core.acted = Acted::default();
+            match self.core_cycle(at, core) {
+                Ok(true) => {}
+                Ok(false) => {
+                    core.acted.acted = true;
+                    break;
+                }
+                Err(fault) => self.fault(at, core, fault),
+            }
+            if core.acted.bound {
+                self.wakes.router(at.pe, at.t + 1);
+            }
+            self.note_activity(core, at.t);
+            at.t += 1;
+            if at.t >= end || core.dead || !core.acted.acted {
+                break;
+            }
+            if !self.goes_on(at, core) {
+                break;
+            }
+        }
+        core.until = at.t;
+        self.doze(core, at.pe, at.t);
+    }
+
+    /// R8 in one cycle, with R11; false if it cannot be done before the region is there.
+    fn core_cycle(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+        if self.flow {
+            core.sight.words = 0;
+            core.sight.controls = 0;
+        }
+        core.look(at.t);
+        if self.flow {
+            self.look_at_pipes(at.plan, core, at.pe, at.t);
+        }
+        if core.leaving != 0 && !self.ascend(at, core) {
+            return Ok(false);
+        }
+        if !core.due.is_empty() || core.registers.tears() {
+            core.complete(at.program, at.t)?;
+        }
+        core.flush(at.program, at.t);
+        if self.flow {
+            self.end_chunks(at.plan, at.code, core, at.pe, at.t)?;
+        }
+        if core.sight.controls != 0 {
+            self.drop_unheard(at, core)?;
+        }
+        if matches!(core.main, Main::Idle) {
+            self.pick(at, core);
+        }
+        self.issue(at, core)?;
+        Ok(true)
+    }
+
+    /// Takes the head of an input queue.
+    pub(super) fn take_input(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        queue: usize,
+    ) -> Slot {
+        let credit = at.plan.timing.credit;
+        let (word, was_full) = core.pop(queue, at.t, credit);
+        if self.flow {
+            self.left_queue(at.pe, queue, at.t);
+        }
+        if was_full {
+            self.wakes.router(at.pe, at.t + credit);
+        }
+        word
+    }
+
+    /// Notes a trap of a core and stops it.
+    fn fault(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, fault: Fault) {
+        core.dead = true;
+        let (plan, t) = (at.plan, at.t);
+        let Fault { kind, task, loc, color } = fault;
+        let kind = *kind;
+        let task = at.program.tasks.get(usize::from(task)).map(|task| task.name.clone());
+        let number = core.at.number as usize;
+        let (pe, program) = (plan.coord(number), Some(at.program.name.clone()));
+        self.active_until = self.active_until.max(t + 1);
+        let trap = Trap { kind, pe, program, task, loc, cycle: t, color, sender: None };
+        self.note_trap(number, trap);
+    }
+
+    /// Counts a slot of a thread.
+    pub(crate) fn count(&mut self, core: &Core<C>, thread: u8, cycle: u64, count: u64) {
+        self.stats.slots += count;
+        if let Some(events) = &mut self.events {
+            events.push(Event::Slots { cycle, pe: core.at.number, thread, count });
+        }
+    }
+
+    /// Catches up the slots before cycle `t` that the main thread counted while nobody looked.
+    pub(crate) fn settle_until(&mut self, core: &mut Core<C>, t: u64) {
+        let Main::Counting { slot, asleep: Some(since), .. } = &mut core.main else { return };
+        let (start, passed) = (*since, t.saturating_sub(*since));
+        if passed == 0 {
+            return;
+        }
+        *slot += passed as u32;
+        *since = t;
+        self.active_until = self.active_until.max(t);
+        self.count(core, MAIN, start, passed);
+    }
+
+    /// Notes what a core has done in cycle `t`.
+    fn note_activity(&mut self, core: &Core<C>, t: u64) {
+        if core.acted.acted || core.acted.counted {
+            self.active_until = self.active_until.max(t + 1);
+        }
+    }
+
+    /// Arranges the next look, all cycles before `t` being over.
+    fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+        let Acted { acted, counted, bound: _ } = core.acted;
+        if acted {
+            self.wakes.core(pe, t);
+        } else if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
+            *asleep = Some(t);
+            self.wakes.core(pe, t + u64::from(*next - *slot));
+        }
+    }
+
+    /// Whether a core may do cycle `t` before its region does.
+    fn goes_on(&self, at: &Visit<'_, C>, core: &Core<C>) -> bool {
+        let calm = match &core.main {
+            Main::Idle | Main::Vector(_) => true,
+            Main::Ready { from, .. } => *from > at.t,
+            Main::Counting { slot, next, .. } => slot < next,
+            Main::Launch(op) => !op.commands(),
+        };
+        calm && self.cuts.is_empty() && !core.is_flushing()
+    }
+}
