@@ -50,6 +50,8 @@ pub(crate) struct Channel {
     gone: [u64; HISTORY],
     /// From which cycle the last link has brought the next word.
     linked: u64,
+    /// The source waits for a place.
+    wanted: bool,
 }
 
 /// Departures that are remembered: the places of a link at most.
@@ -80,6 +82,7 @@ impl Channel {
             credit: (hops + 1) * timing.credit,
             gone: [0; HISTORY],
             linked: 0,
+            wanted: false,
         }
     }
 
@@ -115,10 +118,19 @@ impl Channel {
         was_empty
     }
 
+    /// The source waits for a place.
+    pub(super) fn want(&mut self) {
+        self.wanted = true;
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+
     /// The first word leaves the last router in cycle `t`; also from which cycle the source may
     /// use its place, if it waits for one.
-    pub(crate) fn pop(&mut self, timing: &Latencies, t: u64) -> (Slot, Option<u64>) {
-        let was_full = self.ring.is_full();
+    pub(super) fn pop(&mut self, timing: &Latencies, t: u64) -> (Slot, Option<u64>) {
+        let wanted = std::mem::take(&mut self.wanted);
         let word = self.ring.pop(t + self.credit);
         self.gone.rotate_right(1);
         self.gone[0] = t;
@@ -126,7 +138,7 @@ impl Channel {
             let before = self.gone[timing.link_places as usize - 1];
             self.linked = if before == 0 { 0 } else { before + timing.credit + timing.hop };
         }
-        (word, was_full.then_some(t + self.credit))
+        (word, wanted.then_some(t + self.credit))
     }
 
     /// When a word went up the ramp.
@@ -256,9 +268,7 @@ impl<C: Code> Region<C> {
             Some(old) => *old = channel,
             None => self.channels.push(channel),
         }
-        if let Some(incoming) = &mut self.incoming {
-            incoming[route.dest as usize].push(id);
-        }
+        self.landings[route.dest as usize].add(id, &route);
         Outlet::Channel(id)
     }
 
@@ -325,13 +335,15 @@ impl<C: Code> Region<C> {
     }
 
     /// Cuts what is to be cut; all cycles before `t` have passed.
-    pub(crate) fn cut_marked(&mut self, plan: &Plan, t: u64) {
+    pub(crate) fn cut_marked(&mut self, plan: &Plan, code: &C, t: u64) {
         for (id, nodes) in std::mem::take(&mut self.cuts) {
             let source = self.channels[id as usize].route.source;
             let color = self.channels[id as usize].route.color;
             if let Some(core) = &mut self.cores[source as usize] {
                 core.outlets[usize::from(color)] = Outlet::Routers;
             }
+            let dest = self.channels[id as usize].route.dest;
+            self.descend(plan, code, dest, t - 1);
             self.cut(plan, id, &nodes, t, true);
         }
     }
@@ -353,7 +365,13 @@ impl<C: Code> Region<C> {
 
     /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
     /// `next` or nothing before `stop`. Their ways may be channels again.
-    pub(crate) fn cut_all(&mut self, plan: &Plan, next: u64, stop: u64) {
+    pub(crate) fn cut_all(&mut self, plan: &Plan, code: &C, next: u64, stop: u64) {
+        if let Some(last) = next.min(stop).checked_sub(1) {
+            self.now = last;
+            for pe in 0..self.landings.len() as u32 {
+                self.descend(plan, code, pe, last);
+            }
+        }
         for id in 0..self.channels.len() as u32 {
             if self.channels[id as usize].ring.is_empty() {
                 continue;
@@ -385,9 +403,7 @@ impl<C: Code> Region<C> {
         }
         channel.ring = Ring::new(0);
         self.unused.push(id);
-        if let Some(incoming) = &mut self.incoming {
-            incoming[route.dest as usize].retain(|&other| other != id);
-        }
+        self.landings[route.dest as usize].remove(id);
         for (node, word) in placed {
             self.stats.hops += u64::from(node);
             let (pe, port) = nodes[node as usize];

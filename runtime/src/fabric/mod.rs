@@ -7,6 +7,7 @@
 pub(crate) mod channel;
 pub(crate) mod control;
 pub(crate) mod filter;
+pub(crate) mod landing;
 pub(crate) mod pipe;
 pub(crate) mod plan;
 pub(crate) mod registers;

@@ -124,7 +124,7 @@ pub(crate) struct Candidate {
     hidden: bool,
     /// A data word whose way never changes.
     is_fixed: bool,
-    /// The channel that it leaves.
+    /// The channel or pipe that it leaves.
     channel: Option<u32>,
 }
 

@@ -72,6 +72,20 @@ pub(crate) trait Code: Sync {
         inputs: [u32; 2],
     ) -> Result<Element, CodeTrapKind>;
 
+    /// Does one element of an operation whose FIFOs do not matter; the word for the output queue,
+    /// and whether all elements are done. Nothing else may come of it: no operand can leave its
+    /// variable if [`Code::is_plain`] holds.
+    fn plain(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        op: &mut Self::Op,
+        inputs: [u32; 2],
+    ) -> Result<(Option<u32>, bool), CodeTrapKind> {
+        let element = self.element(pe, state, op, inputs)?;
+        Ok((element.output, self.is_done(op)))
+    }
+
     /// Does up to `count` elements at once: the same as so many calls of [`Code::element`]. Fewer
     /// if the operation is done, an input has no more words, FIFOs do not allow the next one (the
     /// caller has asked [`Code::fifo`] for the first), and after one that has something to tell.

@@ -371,6 +371,12 @@ impl<C: Code> Core<C> {
         input.task
     }
 
+    /// Whether a control wavelet waits in one of its queues.
+    pub(super) fn is_marked(&self) -> bool {
+        let controls = |queue: usize| self.inputs[queue].ring.words().any(|word| word.control);
+        bits(self.arrived).any(controls)
+    }
+
     /// Whether an operation that reads a queue lets control wavelets pass.
     pub(super) fn passes_control(&self, queue: usize) -> bool {
         let reads = |op: &Op<C::Op>| op.input_mask() >> queue & 1 != 0;

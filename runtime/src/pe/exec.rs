@@ -116,6 +116,21 @@ impl Code for Programs {
         Ok(Element { output: stepped.output, activate: stepped.activate, left: stepped.left })
     }
 
+    fn plain(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        op: &mut VectorState,
+        inputs: [u32; 2],
+    ) -> Result<(Option<u32>, bool), CodeTrapKind> {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
+        if let Some(output) = op.quick(state, inputs) {
+            return Ok((output?, op.is_done()));
+        }
+        let stepped = op.step(self.program(pe), state, inputs)?;
+        Ok((stepped.output, op.is_done()))
+    }
+
     fn block(
         &self,
         pe: Pe,

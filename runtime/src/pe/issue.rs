@@ -378,7 +378,8 @@ impl<C: Code> Region<C> {
 
 impl Output {
     /// The word that carries a result in cycle `stamp`; `last`: the operation has ended.
-    fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
+    #[inline]
+    pub(super) fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
         let marked = self.transform && payload & MARK == MARK;
         Slot {
             stamp,

@@ -285,7 +285,8 @@ impl<C: Code> Region<C> {
             self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true)?;
         }
         core.registers.starts(op.input_mask(), op.priority);
-        core.threads.launch(op);
+        let quick = at.code.is_plain(&op.code);
+        core.threads.launch(op, quick);
         Ok(())
     }
 

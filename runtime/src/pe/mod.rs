@@ -5,6 +5,7 @@
 //! act on is followed by a wake at that cycle.
 
 pub(crate) mod bind;
+pub(crate) mod calm;
 pub(crate) mod chunk;
 pub(crate) mod code;
 pub(crate) mod core;

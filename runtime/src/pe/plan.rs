@@ -32,6 +32,8 @@ pub(crate) struct PePlan {
     pub(crate) depths: Vec<u8>,
     pub(crate) outputs: Vec<OutputPlan>,
     pub(crate) queue_of: [u8; Color::COUNT],
+    /// Input queues that have data tasks, as bits.
+    pub(crate) heard: u64,
     pub(crate) tasks: Vec<TaskPlan>,
     /// Task by local id.
     pub(crate) local: [u16; IDS],
@@ -158,6 +160,7 @@ impl PePlan {
             depths: target.input_queues.clone(),
             outputs: outputs.collect(),
             queue_of: [NO_QUEUE; Color::COUNT],
+            heard: 0,
             tasks: Vec::new(),
             local: [NO_TASK; IDS],
             control: [NO_TASK; IDS],
@@ -183,6 +186,8 @@ impl PePlan {
         plan.share_ids();
         plan.open_channels(program, target, ramp)?;
         plan.take_turns(program, target)?;
+        let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
+        plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         for flag in &program.initial_flags {
             plan.initial.push((flag.op, flag.id));
             if flag.op == FlagOp::Activate {

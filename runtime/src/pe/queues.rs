@@ -38,9 +38,6 @@ impl<C: Code> Core<C> {
 
     /// Queues that were to be flushed and are empty in cycle `t` activate the teardown task.
     pub(super) fn flush(&mut self, program: &PePlan, t: u64) {
-        if !self.is_flushing() {
-            return;
-        }
         for side in [0, 1] {
             for queue in bits(self.flushes[side].asked.into()) {
                 let empty = match side {

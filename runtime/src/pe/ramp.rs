@@ -40,11 +40,8 @@ impl<C: Code> Region<C> {
         }
         match core.outlets[usize::from(word.color)] {
             Outlet::Channel(id) => {
-                let channel = &mut self.channels[id as usize];
-                if channel.push(word, t)
-                    && let Some(arrival) = channel.arrival()
-                {
-                    self.wakes.router(channel.route().dest, arrival);
+                if self.channels[id as usize].push(word, t) {
+                    self.expect(plan, id, pe);
                 }
             }
             Outlet::Pipe(id) => self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]),
@@ -62,27 +59,31 @@ impl<C: Code> Region<C> {
     /// What goes up the ramp in the visit's cycle; a look is arranged for when a word could, if
     /// none can now.
     fn departure(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Departure {
-        let mut best: Option<(u64, usize)> = None;
-        let mut later = NEVER;
-        for queue in bits(core.leaving) {
-            let stamp = core.outputs[queue].first();
-            if stamp > at.t {
-                later = later.min(stamp);
-                continue;
+        let (mut left, mut later) = (core.leaving, NEVER);
+        while left != 0 {
+            // The oldest head of those that have not been found without a place.
+            let (mut oldest, mut queue) = (NEVER, 0);
+            for one in bits(left) {
+                let stamp = core.outputs[one].first();
+                if stamp < oldest {
+                    (oldest, queue) = (stamp, one);
+                }
+            }
+            if oldest > at.t {
+                later = later.min(oldest);
+                break;
             }
             let Some((free, known)) = self.free_ramp(at, core, queue) else {
                 return Departure::Unknown;
             };
             if free <= at.t {
-                best = Some(best.map_or((stamp, queue), |best| best.min((stamp, queue))));
-            } else if free == NEVER && at.t > known {
-                return Departure::Unknown;
-            } else {
-                later = later.min(free);
+                return Departure::Of(queue);
             }
-        }
-        if let Some((_, queue)) = best {
-            return Departure::Of(queue);
+            if free == NEVER && at.t > known {
+                return Departure::Unknown;
+            }
+            left &= !(1 << queue);
+            later = later.min(free);
         }
         if later != NEVER {
             self.wakes.core(at.pe, later);
@@ -132,10 +133,13 @@ impl<C: Code> Region<C> {
                 self.pipes[id as usize].want();
                 (NEVER, NEVER)
             }
-            Outlet::Channel(id) => {
-                let channel = &self.channels[id as usize];
-                (channel.free_from(), at.now + channel.credit() - 1)
-            }
+            Outlet::Channel(id) => match self.channels[id as usize].free_from() {
+                NEVER => {
+                    let known = self.want(at.plan, at.code, id);
+                    (self.channels[id as usize].free_from(), known)
+                }
+                free => (free, NEVER),
+            },
             Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
                 self.pipes[id as usize].want();
                 (NEVER, NEVER)

@@ -4,7 +4,7 @@
 //! not ended stand in one of the classes; `needs` and `ends` repeat what the operation needs, so
 //! that picking one, and feeding it, looks at no operation.
 
-use dflow_ir::inst::Priority;
+use dflow_ir::inst::{MainPriority, Priority};
 
 use super::core::bits;
 use super::op::{Ends, Needs, Op};
@@ -17,8 +17,12 @@ pub(crate) struct Threads<O> {
     ends: [Ends; COUNT],
     /// Who runs, by priority.
     classes: [u64; 3],
-    /// Those whose needs say all.
+    /// Those whose needs say all, and stand in `wants`.
     plain: u64,
+    /// Those whose elements have nothing to tell.
+    quick: u64,
+    /// Input and output queues that each needs: a byte of bits per microthread.
+    wants: [u64; 2],
     /// Those in a chunk.
     busy: u64,
 }
@@ -34,6 +38,8 @@ impl<O> Default for Threads<O> {
             ends: [Ends::default(); COUNT],
             classes: [0; 3],
             plain: 0,
+            quick: 0,
+            wants: [0; 2],
             busy: 0,
         }
     }
@@ -55,6 +61,17 @@ impl<O> Threads<O> {
         self.ops.iter().flatten().map(|op| &**op)
     }
 
+    /// Whether no operation that runs goes before the main thread.
+    pub(crate) fn none_before(&self, main: MainPriority) -> bool {
+        let [high, medium, _low] = self.classes;
+        let before = match main {
+            MainPriority::High => 0,
+            MainPriority::MediumHigh | MainPriority::Medium => high,
+            MainPriority::MediumLow => high | medium,
+        };
+        before == 0
+    }
+
     /// Those of a class, as bits.
     pub(crate) fn class(&self, class: Priority) -> u64 {
         self.classes[class as usize] & !self.busy
@@ -63,6 +80,30 @@ impl<O> Threads<O> {
     /// What one needs, and whether that is all.
     pub(crate) fn needs(&self, id: u8) -> (Needs, bool) {
         (self.needs[usize::from(id)], self.plain >> id & 1 != 0)
+    }
+
+    /// Those that run, if all are of one class, none is in a chunk, and their needs are all that
+    /// they wait for and elements all that they do.
+    pub(crate) fn calm(&self) -> Option<u64> {
+        let [high, medium, low] = self.classes;
+        let all = high | medium | low;
+        let one = all == high || all == medium || all == low;
+        (one && self.busy == 0 && all & !(self.plain & self.quick) == 0).then_some(all)
+    }
+
+    /// Of some, the first in turn after `last` that finds its words and its place.
+    #[inline]
+    pub(crate) fn first_ready(&self, of: u64, words: u64, full: u64, last: u8) -> Option<u8> {
+        const EACH: u64 = 0x0101_0101_0101_0101;
+        const REST: u64 = 0x7f * EACH;
+        let (none, full) = ((!words & 0xff) * EACH, (full & 0xff) * EACH);
+        let missing = self.wants[0] & none | self.wants[1] & full;
+        // The highest bit of each byte: whether something is missing. Then a bit per byte.
+        let waits = ((missing & REST) + REST) | missing;
+        let ready = (!waits >> 7 & EACH).wrapping_mul(0x0102_0408_1020_4080) >> 56 & of;
+        let turn = u32::from(last) + 1;
+        let first = ready.rotate_right(turn).trailing_zeros() + turn;
+        (ready != 0).then_some((first % 64) as u8)
     }
 
     /// Where its elements come from and go.
@@ -80,11 +121,20 @@ impl<O> Threads<O> {
         self.ops.get_mut(usize::from(id))?.as_deref_mut()
     }
 
-    /// An operation takes its microthread.
-    pub(crate) fn launch(&mut self, op: Box<Op<O>>) {
+    /// An operation takes its microthread; `quick` as [`super::code::Code::is_plain`] says.
+    pub(crate) fn launch(&mut self, op: Box<Op<O>>, quick: bool) {
         let id = usize::from(op.microthread);
         (self.needs[id], self.ends[id]) = (op.needs, op.ends);
-        self.plain = self.plain & !(1 << id) | u64::from(op.is_plain()) << id;
+        let Needs { inputs, output } = op.needs;
+        let fits = inputs | output < 1 << COUNT;
+        self.plain = self.plain & !(1 << id) | u64::from(op.is_plain() && fits) << id;
+        self.quick = self.quick & !(1 << id) | u64::from(quick) << id;
+        if fits {
+            let at = COUNT * id;
+            for (wants, queues) in self.wants.iter_mut().zip([inputs, output]) {
+                *wants = *wants & !(0xff << at) | queues << at;
+            }
+        }
         self.note(&op);
         self.ops[id] = Some(op);
     }
@@ -172,7 +222,27 @@ pub(crate) fn in_turn(set: u64, last: u8) -> impl Iterator<Item = u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_turn;
+    use super::{COUNT, Threads, in_turn};
+
+    #[test]
+    fn the_first_that_is_ready_is_found_in_turn() {
+        // Microthread 2 reads queue 3, microthread 5 reads queues 3 and 6 and fills queue 1,
+        // microthread 7 fills queue 0.
+        let wants =
+            |of: [(usize, u64); 2]| of.iter().fold(0, |all, (id, set)| all | set << (COUNT * id));
+        let threads: Threads<()> = Threads {
+            wants: [wants([(2, 0x08), (5, 0x48)]), wants([(5, 0x02), (7, 0x01)])],
+            ..Threads::default()
+        };
+        let first = |words, full, last| threads.first_ready(0b1010_0100, words, full, last);
+        assert_eq!(first(0x08, 0, 0), Some(2));
+        assert_eq!(first(0x08, 0, 2), Some(7));
+        assert_eq!(first(0x48, 0, 2), Some(5));
+        assert_eq!(first(0x48, 0x02, 2), Some(7));
+        assert_eq!(first(0x48, 0x03, 2), Some(2));
+        assert_eq!(first(0x40, 0x03, 2), None);
+        assert_eq!(first(0x48, 0, 7), Some(2));
+    }
 
     #[test]
     fn the_turn_goes_around_after_the_last() {

@@ -11,10 +11,10 @@
 //! is stamped `until` or later; a wake before `until` tells it nothing new.
 
 use super::code::Code;
-use super::core::{Acted, Core, Fault};
+use super::core::{Acted, Core, Fault, bits};
 use super::main::Main;
 use super::plan::PePlan;
-use crate::fabric::ring::Slot;
+use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::{Event, MAIN};
 use crate::sched::region::Region;
@@ -35,16 +35,19 @@ pub(crate) struct Visit<'a, C: Code> {
 impl<C: Code> Region<C> {
     /// Visits a core in cycle `now`.
     pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) {
-        let Some(mut core) = self.cores[pe as usize].take() else { return };
-        if !core.dead && core.until <= now {
-            let program = &plan.programs[usize::from(core.at.program)];
-            let mut at = Visit { plan, program, code, pe, t: now, now };
-            self.settle_until(&mut core, now);
-            if let Main::Counting { asleep, .. } = &mut core.main {
-                *asleep = None;
-            }
-            self.cycles(&mut at, &mut core);
+        let Some(core) = self.cores[pe as usize].as_deref() else { return };
+        if core.dead || core.until > now {
+            return;
         }
+        self.descend(plan, code, pe, now);
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        let program = &plan.programs[usize::from(core.at.program)];
+        let mut at = Visit { plan, program, code, pe, t: now, now };
+        self.settle_until(&mut core, now);
+        if let Main::Counting { asleep, .. } = &mut core.main {
+            *asleep = None;
+        }
+        self.cycles(&mut at, &mut core);
         self.cores[pe as usize] = Some(core);
     }
 
@@ -52,29 +55,45 @@ impl<C: Code> Region<C> {
     fn cycles(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) {
         let end = (at.now + 1 + self.ahead).min(self.end);
         loop {
-            core.acted = Acted::default();
-            match self.core_cycle(at, core) {
+            let from = at.t;
+            let done = self.calm_cycles(at, core, end).and_then(|known| {
+                let calm = at.t > from || !known;
+                if calm { Ok(known) } else { self.other_cycle(at, core) }
+            });
+            match done {
                 Ok(true) => {}
+                // The region has to be there first.
                 Ok(false) => {
                     core.acted.acted = true;
                     break;
                 }
-                Err(fault) => self.fault(at, core, fault),
+                Err(fault) => {
+                    self.fault(at, core, fault);
+                    at.t += 1;
+                    break;
+                }
             }
-            if core.acted.bound {
-                self.wakes.router(at.pe, at.t + 1);
-            }
-            self.note_activity(core, at.t);
-            at.t += 1;
-            if at.t >= end || core.dead || !core.acted.acted {
-                break;
-            }
-            if !self.goes_on(at, core) {
+            if at.t >= end || !core.acted.acted || !self.goes_on(at, core) {
                 break;
             }
         }
         core.until = at.t;
-        self.doze(core, at.pe, at.t);
+        self.doze(at, core);
+    }
+
+    /// A cycle that may not be calm; false if it cannot be done before the region is there.
+    fn other_cycle(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+        core.acted = Acted::default();
+        let done = self.core_cycle(at, core)?;
+        let Acted { acted, counted, bound } = core.acted;
+        if bound {
+            self.wakes.router(at.pe, at.t + 1);
+        }
+        at.t += u64::from(done);
+        if acted || counted {
+            self.active_until = self.active_until.max(at.t);
+        }
+        Ok(done)
     }
 
     /// R8 in one cycle, with R11; false if it cannot be done before the region is there.
@@ -93,7 +112,9 @@ impl<C: Code> Region<C> {
         if !core.due.is_empty() || core.registers.tears() {
             core.complete(at.program, at.t)?;
         }
-        core.flush(at.program, at.t);
+        if core.is_flushing() {
+            core.flush(at.program, at.t);
+        }
         if self.flow {
             self.end_chunks(at.plan, at.code, core, at.pe, at.t)?;
         }
@@ -160,21 +181,27 @@ impl<C: Code> Region<C> {
         self.count(core, MAIN, start, passed);
     }
 
-    /// Notes what a core has done in cycle `t`.
-    fn note_activity(&mut self, core: &Core<C>, t: u64) {
-        if core.acted.acted || core.acted.counted {
-            self.active_until = self.active_until.max(t + 1);
-        }
-    }
-
-    /// Arranges the next look, all cycles before `t` being over.
-    fn doze(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+    /// Arranges the next look.
+    fn doze(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         let Acted { acted, counted, bound: _ } = core.acted;
         if acted {
-            self.wakes.core(pe, t);
-        } else if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
-            *asleep = Some(t);
-            self.wakes.core(pe, t + u64::from(*next - *slot));
+            return self.wakes.core(at.pe, at.t);
+        }
+        if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
+            *asleep = Some(at.t);
+            self.wakes.core(at.pe, at.t + u64::from(*next - *slot));
+        }
+        // Words change nothing for code that runs, unless somebody goes before it.
+        let deaf = counted && core.threads.none_before(core.main_priority) && !core.is_marked();
+        if deaf {
+            return;
+        }
+        let mut later = self.next_landing(at.plan, core, at.pe, at.t);
+        for queue in bits(core.arrived & !core.sight.words) {
+            later = later.min(core.inputs[queue].ring.first());
+        }
+        if later != NEVER {
+            self.wakes.core(at.pe, later);
         }
     }
 

@@ -244,7 +244,7 @@ impl<C: Code> Engine<C> {
                 let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
                 let whole = self.regions.iter_mut().filter(|_| run.broken().is_none());
                 for region in whole {
-                    region.cut_all(&self.plan, next(region), run.stop());
+                    region.cut_all(&self.plan, &self.code, next(region), run.stop());
                     if quiet {
                         region.settle_pipes(&self.plan, &self.code);
                     }

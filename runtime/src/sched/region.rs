@@ -15,6 +15,7 @@ use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Channel;
+use crate::fabric::landing::Landing;
 use crate::fabric::pipe::Pipe;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
@@ -42,6 +43,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) stats: Stats,
     /// What was odd, by place.
     pub(crate) odd: BTreeMap<OddPlace, OddTimes>,
+    /// The cycle that is visited.
+    pub(crate) now: u64,
     /// Cycles that a core may be ahead of the region, and the cycle before which all is to stop.
     pub(crate) ahead: u64,
     pub(crate) end: u64,
@@ -72,7 +75,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
     /// Words of cut channels that go up the ramp in a later cycle: cycle, PE, word.
     pub(crate) late: Vec<(u64, u32, Slot)>,
-    /// Channels that end at each PE, if there are any.
+    /// Channels that end at each PE, in the `exact` engine.
+    pub(crate) landings: Vec<Landing>,
+    /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<u32>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
@@ -159,6 +164,8 @@ impl<C: Code> Region<C> {
         let count = width * height;
         let wakes = wakes(count);
         let incoming = wakes.are_kept().then(|| vec![Vec::new(); count as usize]);
+        let ends = if wakes.are_kept() { count as usize } else { 0 };
+        let landings = std::iter::repeat_with(Landing::default).take(ends).collect();
         Region {
             id,
             rect: Rect { x: x as u16, y: y as u16, width: width as u16, height: height as u16 },
@@ -170,6 +177,7 @@ impl<C: Code> Region<C> {
             rooms: Vec::new(),
             stats: Stats::default(),
             odd: BTreeMap::new(),
+            now: 0,
             ahead: 0,
             end: NEVER,
             active_until: 0,
@@ -186,6 +194,7 @@ impl<C: Code> Region<C> {
             unused: Vec::new(),
             cuts: Vec::new(),
             late: Vec::new(),
+            landings,
             incoming,
             candidates: Vec::new(),
             visits: Vec::new(),

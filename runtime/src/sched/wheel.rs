@@ -14,7 +14,7 @@ const SLOTS: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Wakes {
     wheel: Option<Wheel>,
-    /// The latest cycle for which anything was woken.
+    /// The latest cycle for which anything was woken, of an engine that looks always.
     pub(crate) latest: u64,
 }
 
@@ -64,17 +64,17 @@ impl Wakes {
 
     /// Looks at a router in cycle `at`.
     pub(crate) fn router(&mut self, pe: u32, at: u64) {
-        self.latest = self.latest.max(at);
-        if let Some(wheel) = &mut self.wheel {
-            wheel.wake(2 * pe, at);
+        match &mut self.wheel {
+            Some(wheel) => wheel.wake(2 * pe, at),
+            None => self.latest = self.latest.max(at),
         }
     }
 
     /// Looks at a core in cycle `at`.
     pub(crate) fn core(&mut self, pe: u32, at: u64) {
-        self.latest = self.latest.max(at);
-        if let Some(wheel) = &mut self.wheel {
-            wheel.wake(2 * pe + 1, at);
+        match &mut self.wheel {
+            Some(wheel) => wheel.wake(2 * pe + 1, at),
+            None => self.latest = self.latest.max(at),
         }
     }
 

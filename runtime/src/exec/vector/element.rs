@@ -16,6 +16,8 @@ use super::walk::Walk;
 pub(super) struct PlainElement {
     op: DsdOp,
     feeds: [Feed; 3],
+    /// Sources up to the last one that is used.
+    used: u8,
     sink: Sink,
     pub(super) carry: u32,
     /// The last result.
@@ -104,7 +106,9 @@ impl PlainElement {
             | Stream::Scalar(_)
             | Stream::Pointer { .. } => return None,
         };
-        (!start.packed).then_some(PlainElement { op: start.op, feeds, sink, carry: 0, value: 0 })
+        let last = start.sources.iter().rposition(|source| *source != Stream::None);
+        let (used, op) = (last.map_or(0, |last| last as u8 + 1), start.op);
+        (!start.packed).then_some(PlainElement { op, feeds, used, sink, carry: 0, value: 0 })
     }
 
     /// Does one element; the word that it sends, if it sends one.
@@ -118,7 +122,7 @@ impl PlainElement {
         inputs: [u32; 2],
     ) -> Result<Option<u32>, CodeTrapKind> {
         let mut values = [0; 3];
-        for (value, feed) in values.iter_mut().zip(&mut self.feeds) {
+        for (value, feed) in values.iter_mut().zip(&mut self.feeds[..usize::from(self.used)]) {
             *value = match feed {
                 Feed::Scalar(value) => *value,
                 Feed::Word { at, mask } => inputs[usize::from(*at)] & *mask,

@@ -1,4 +1,5 @@
-//! Words of channels at the last router of their way: they go down the ramp as all others do.
+//! Words of channels and pipes at the last router of their way: they go down the ramp as all
+//! others do.
 
 use super::{Candidate, RAMP};
 use crate::fabric::channel::Route;
@@ -8,8 +9,8 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 impl<C: Code> Region<C> {
-    /// R4 for a router in which only channels end, and whose lanes are empty.
-    pub(super) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+    /// R4 for a router in which only pipes end, and whose lanes are empty.
+    pub(super) fn descend_pipes(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let mut best: Option<(u64, u8, u8, u32)> = None;
         let (mut later, mut more) = (NEVER, false);
         for at in 0..self.incoming_at(pe).len() {
@@ -28,7 +29,7 @@ impl<C: Code> Region<C> {
         }
         if let Some((.., id)) = best {
             self.active_until = self.active_until.max(t + 1);
-            let next = self.leave(plan, code, pe, t, id);
+            let next = self.leave_pipe(plan, code, pe, t, id);
             later = later.min(if more { t + 1 } else { next.max(t + 1) });
         }
         if later != NEVER {
@@ -40,13 +41,9 @@ impl<C: Code> Region<C> {
         self.incoming.as_ref().map_or(&[], |incoming| &incoming[pe as usize])
     }
 
-    /// When the first word of a channel comes, and its way. Words of a pipe that an operation
-    /// takes by chunks do not come down one by one.
+    /// When the first word of a pipe comes, and its way. Those that an operation takes by chunks do
+    /// not come down one by one.
     fn head_of(&self, id: u32) -> Option<(u64, Route)> {
-        if !self.flow {
-            let channel = &self.channels[id as usize];
-            return channel.arrival().map(|arrival| (arrival, channel.route()));
-        }
         let pipe = &self.pipes[id as usize];
         let route = pipe.route();
         let core = self.cores[route.dest as usize].as_deref();
@@ -57,7 +54,7 @@ impl<C: Code> Region<C> {
         pipe.arrival().filter(|_| !flows).map(|arrival| (arrival, route))
     }
 
-    /// From which cycle the queue at the end of a channel has a place.
+    /// From which cycle the queue at the end of a pipe has a place.
     fn place_from(&mut self, plan: &Plan, code: &C, route: &Route, t: u64) -> u64 {
         match self.end_of(plan, route, t) {
             Some(queue) => self.core(plan, code, route.dest).inputs[queue].ring.free_from(),
@@ -65,7 +62,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The queue at the end of a channel in cycle `t`.
+    /// The queue at the end of a pipe in cycle `t`.
     fn end_of(&self, plan: &Plan, route: &Route, t: u64) -> Option<usize> {
         match &self.cores[route.dest as usize] {
             Some(core) if !core.bound.are_planned() => {
@@ -75,7 +72,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The words of channels that could go down the ramp.
+    /// The words of channels and pipes that could go down the ramp.
     pub(super) fn arrivals(
         &mut self,
         plan: &Plan,
@@ -84,46 +81,31 @@ impl<C: Code> Region<C> {
         t: u64,
         candidates: &mut Vec<Candidate>,
     ) {
+        let offer = |(id, stamp, color, port)| {
+            let (outs, channel) = (1 << RAMP, Some(id));
+            Candidate { stamp, color, port, outs, channel, ..Candidate::default() }
+        };
+        candidates.extend(self.landing_at(plan, pe, t).map(offer));
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at];
             let head = self.head_of(id).filter(|&(arrival, _)| arrival <= t);
             let Some((stamp, route)) = head else { continue };
             let free = self.place_from(plan, code, &route, t);
             if free <= t {
-                let (color, port, outs) = (route.color, route.port, 1 << RAMP);
-                let channel = Some(id);
-                candidates.push(Candidate {
-                    stamp,
-                    color,
-                    port,
-                    outs,
-                    channel,
-                    ..Candidate::default()
-                });
+                candidates.push(offer((id, stamp, route.color, route.port)));
             } else if free != NEVER {
                 self.wakes.router(pe, free);
             }
         }
     }
 
-    /// The first word of a channel goes down the ramp; when the next one comes.
-    pub(super) fn leave(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
+    /// The first word of a channel or pipe goes down the ramp.
+    pub(super) fn leave(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) {
         if self.flow {
-            return self.leave_pipe(plan, code, pe, t, id);
+            self.leave_pipe(plan, code, pe, t, id);
+        } else {
+            self.land_one(plan, code, pe, t, id);
         }
-        let channel = &mut self.channels[id as usize];
-        let route = channel.route();
-        let (mut word, credit) = channel.pop(&plan.timing, t);
-        let next = channel.arrival().unwrap_or(NEVER);
-        self.stats.hops += u64::from(route.hops);
-        if let Some(free) = credit {
-            self.wakes.core(route.source, free);
-        }
-        word.stamp = t + plan.timing.ramp_down;
-        if let Some(queue) = self.end_of(plan, &route, t) {
-            self.deliver(plan, code, pe, queue, word);
-        }
-        next
     }
 
     /// The first word of a pipe goes down the ramp; when the next one comes.
@@ -145,8 +127,10 @@ impl<C: Code> Region<C> {
         next
     }
 
-    /// Looks again when the next words of channels come.
-    pub(super) fn rearm_arrivals(&mut self, pe: u32, t: u64, any_moved: bool) {
+    /// Looks again when the next words of channels and pipes come that somebody waits for.
+    pub(super) fn rearm_arrivals(&mut self, plan: &Plan, pe: u32, t: u64, any_moved: bool) {
+        self.landed(pe, t);
+        self.rearm_wanted(plan, pe, t);
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at];
             let Some((arrival, _)) = self.head_of(id) else { continue };

@@ -19,7 +19,14 @@ impl<C: Code> Region<C> {
     pub(crate) fn visit_router(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
         if !busy {
-            return self.descend(plan, code, pe, t);
+            if self.flow {
+                return self.descend_pipes(plan, code, pe, t);
+            }
+            self.descend(plan, code, pe, t);
+            return self.rearm_wanted(plan, pe, t);
+        }
+        if let Some(before) = t.checked_sub(1) {
+            self.descend(plan, code, pe, before);
         }
         let Some(mut router) = self.routers[pe as usize].take() else { return };
         self.inject(plan, &mut router, pe, t);
@@ -50,7 +57,7 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(t + 1);
         }
         self.rearm(&router, pe, t, moved != 0);
-        self.rearm_arrivals(pe, t, moved != 0);
+        self.rearm_arrivals(plan, pe, t, moved != 0);
         self.routers[pe as usize] = Some(router);
     }
 

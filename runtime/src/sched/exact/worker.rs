@@ -187,7 +187,7 @@ impl<C: Code> Region<C> {
     /// Visits all that was woken for cycle `t`; how many that were.
     fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
         let (plan, code) = (run.plan, run.code);
-        self.end = run.stop();
+        (self.now, self.end) = (t, run.stop());
         let mut visits = std::mem::take(&mut self.visits);
         self.wakes.take(t, &mut visits);
         if !self.late.is_empty() {
@@ -203,7 +203,7 @@ impl<C: Code> Region<C> {
             }
         }
         if !self.cuts.is_empty() {
-            self.cut_marked(plan, t + 1);
+            self.cut_marked(plan, code, t + 1);
         }
         let count = visits.len();
         visits.clear();

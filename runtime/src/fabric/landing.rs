@@ -1,0 +1,271 @@
+//! Where channels end: how their words go down the ramp.
+//!
+//! Nobody looks at the end of a channel for every word. Which word goes down in which cycle
+//! follows from stamps, so a PE is brought up to date when somebody wants to know: its core, which
+//! sees a word `ramp_down` cycles later; its router, when other words want the ramp; a source that
+//! finds no place in its channel, which then has the router looked at until there is one.
+//!
+//! Invariants: all cycles before a landing's `until` have had their word; a core that sleeps has a
+//! wake before it could see the next one.
+
+use super::channel::Route;
+use super::ring::{NEVER, Slot};
+use crate::pe::code::Code;
+use crate::pe::core::Core;
+use crate::sched::plan::Plan;
+use crate::sched::record::Event;
+use crate::sched::region::Region;
+
+/// The channels that end at a PE.
+#[derive(Debug, Default)]
+pub(crate) struct Landing {
+    until: u64,
+    ends: Vec<End>,
+}
+
+/// The end of a channel.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    channel: u32,
+    /// When its first word is at the last router; [`NEVER`] without one.
+    arrival: u64,
+    /// From which cycle that word may go down, while that is being found out.
+    ready: u64,
+    color: u8,
+    port: u8,
+    /// Input queue that takes the words, as long as the program binds none anew.
+    queue: Option<u8>,
+}
+
+impl End {
+    /// The order in which words go down that may go in the same cycle (R4).
+    fn key(&self) -> (u64, u8, u8) {
+        (self.arrival, self.color, self.port)
+    }
+}
+
+impl Landing {
+    /// A channel ends here.
+    pub(super) fn add(&mut self, channel: u32, route: &Route) {
+        let Route { color, port, queue, .. } = *route;
+        self.ends.push(End { channel, arrival: NEVER, ready: NEVER, color, port, queue });
+    }
+
+    /// It does no more.
+    pub(super) fn remove(&mut self, channel: u32) {
+        self.ends.retain(|end| end.channel != channel);
+    }
+
+    /// The first word of a channel is at the last router from a cycle on.
+    pub(crate) fn expect(&mut self, channel: u32, arrival: u64) {
+        if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
+            end.arrival = arrival;
+        }
+    }
+
+    /// The next arrival.
+    fn next(&self) -> u64 {
+        self.ends.iter().map(|end| end.arrival).min().unwrap_or(NEVER)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Words of channels go down the ramp of a PE in all cycles up to `t`.
+    #[inline]
+    pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let Some(landing) = self.landings.get_mut(pe as usize) else { return };
+        if landing.until > t {
+            return;
+        }
+        let from = std::mem::replace(&mut landing.until, t + 1);
+        if landing.next() <= t {
+            self.descend_from(plan, code, pe, (from, t));
+        }
+    }
+
+    fn descend_from(&mut self, plan: &Plan, code: &C, pe: u32, (from, t): (u64, u64)) {
+        if self.cores[pe as usize].is_none() {
+            let ends = &self.landings[pe as usize].ends;
+            if !ends.iter().any(|end| end.arrival <= t && end.queue.is_some()) {
+                return;
+            }
+            self.core(plan, code, pe);
+            self.wakes.core(pe, self.now + 1);
+        }
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        let mut ends = std::mem::take(&mut self.landings[pe as usize].ends);
+        for end in &mut ends {
+            end.ready = if end.arrival <= t { core.ready(plan, end, t) } else { NEVER };
+        }
+        let mut cycle = from;
+        while cycle <= t {
+            // The first that may go now, and when the next may.
+            let (mut best, mut key, mut next) = (None, (NEVER, 0, 0), NEVER);
+            for (at, end) in ends.iter().enumerate() {
+                next = next.min(end.ready);
+                if end.ready <= cycle && end.key() < key {
+                    (best, key) = (Some(at), end.key());
+                }
+            }
+            if let Some(end) = best.and_then(|at| ends.get_mut(at)) {
+                self.land(plan, &mut core, end, cycle);
+                end.ready = core.ready(plan, end, t);
+                next = cycle + 1;
+            }
+            cycle = next;
+        }
+        self.landings[pe as usize].ends = ends;
+        self.cores[pe as usize] = Some(core);
+    }
+
+    /// The first word of a channel goes down the ramp in cycle `t`.
+    fn land(&mut self, plan: &Plan, core: &mut Core<C>, end: &mut End, t: u64) {
+        let channel = &mut self.channels[end.channel as usize];
+        let (mut word, wanted) = channel.pop(&plan.timing, t);
+        end.arrival = channel.arrival().unwrap_or(NEVER);
+        let route = channel.route();
+        self.stats.hops += u64::from(route.hops);
+        if let Some(free) = wanted {
+            self.wakes.core(route.source, free.max(self.now + 1));
+        }
+        word.stamp = t + plan.timing.ramp_down;
+        self.active_until = self.active_until.max(t + 1);
+        if let Some(queue) = core.queue_at(plan, end, t) {
+            self.put_down(core, queue, word);
+        }
+    }
+
+    /// A word has come down the ramp into a queue.
+    pub(crate) fn put_down(&mut self, core: &mut Core<C>, queue: usize, word: Slot) {
+        self.stats.delivered += 1;
+        core.inputs[queue].last = Some(word.stamp);
+        core.inputs[queue].ring.push(word);
+        core.arrived |= 1 << queue;
+        if let Some(events) = &mut self.events {
+            let Slot { stamp: cycle, payload, control, .. } = word;
+            let (pe, queue) = (core.at.number, queue as u8);
+            events.push(Event::Arrival { cycle, pe, queue, payload, control });
+        }
+    }
+
+    /// From which cycle on a word of a channel can next be in view of a core that waits, `t` at the
+    /// least; [`NEVER`] if none is on its way or its queue has no place.
+    pub(crate) fn next_landing(&self, plan: &Plan, core: &Core<C>, pe: u32, t: u64) -> u64 {
+        let Some(landing) = self.landings.get(pe as usize) else { return NEVER };
+        let ready = landing.ends.iter().map(|end| core.ready(plan, end, NEVER));
+        let first = ready.min().unwrap_or(NEVER);
+        if first == NEVER { NEVER } else { (first + plan.timing.ramp_down).max(t) }
+    }
+
+    /// The first word of an empty channel has gone up the ramp of a PE.
+    pub(crate) fn expect(&mut self, plan: &Plan, id: u32, source: u32) {
+        let channel = &self.channels[id as usize];
+        let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
+        self.landings[dest as usize].expect(id, arrival);
+        // A core that has not been made is when the first word comes.
+        if dest == source || self.cores[dest as usize].is_some() {
+            self.wakes.core(dest, arrival + plan.timing.ramp_down);
+        } else {
+            self.wakes.router(dest, arrival);
+        }
+    }
+
+    /// A source has found no place in a channel: what has gone down before the region's cycle is
+    /// found out, and somebody looks from then on. Up to which cycle there will be none if there
+    /// is none now.
+    pub(crate) fn want(&mut self, plan: &Plan, code: &C, id: u32) -> u64 {
+        let route = self.channels[id as usize].route();
+        if let Some(before) = self.now.checked_sub(1)
+            && self.cores[route.dest as usize].is_some()
+        {
+            self.descend(plan, code, route.dest, before);
+        }
+        let channel = &mut self.channels[id as usize];
+        let credit = channel.credit();
+        if channel.free_from() != NEVER {
+            return self.now;
+        }
+        let arrival = channel.arrival().unwrap_or(NEVER).max(self.now);
+        if !channel.is_wanted() {
+            channel.want();
+            self.wakes.router(route.dest, arrival.max(self.now + 1));
+        }
+        // A queue that is full has no place before its core has taken a word.
+        let dest = self.cores[route.dest as usize].as_deref();
+        let queue = dest.filter(|core| core.bound.are_planned()).zip(route.queue);
+        let place =
+            queue.map_or(0, |(core, queue)| core.inputs[usize::from(queue)].ring.free_from());
+        let place = place.min(self.now + plan.timing.credit);
+        arrival.max(place) + credit - 1
+    }
+
+    /// Looks at a router again when words can go down that sources wait for.
+    pub(super) fn rearm_wanted(&mut self, plan: &Plan, pe: u32, t: u64) {
+        let Some(landing) = self.landings.get(pe as usize) else { return };
+        let Some(core) = self.cores[pe as usize].as_deref() else { return };
+        let wanted = |end: &&End| self.channels[end.channel as usize].is_wanted();
+        let ready = landing.ends.iter().filter(wanted).map(|end| core.ready(plan, end, NEVER));
+        let first = ready.min().unwrap_or(NEVER);
+        if first != NEVER {
+            self.wakes.router(pe, first.max(t + 1));
+        }
+    }
+
+    /// The heads of channels that may go down in cycle `t`, for a router in which others may too:
+    /// channel, arrival, color, port.
+    pub(super) fn landing_at(
+        &self,
+        plan: &Plan,
+        pe: u32,
+        t: u64,
+    ) -> impl Iterator<Item = (u32, u64, u8, u8)> {
+        let core = self.cores[pe as usize].as_deref();
+        let ends = self.landings.get(pe as usize).map_or(&[][..], |landing| &landing.ends);
+        ends.iter().filter_map(move |end| {
+            let alone = if end.queue.is_some() { end.arrival } else { NEVER };
+            let ready = core.map_or(alone, |core| core.ready(plan, end, t));
+            (ready <= t).then_some((end.channel, end.arrival, end.color, end.port))
+        })
+    }
+
+    /// The first word of a channel goes down the ramp in cycle `t`, chosen among those of routers.
+    pub(super) fn land_one(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) {
+        self.core(plan, code, pe);
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        let mut ends = std::mem::take(&mut self.landings[pe as usize].ends);
+        if let Some(end) = ends.iter_mut().find(|end| end.channel == id) {
+            self.land(plan, &mut core, end, t);
+            self.wakes.core(pe, t + plan.timing.ramp_down);
+        }
+        self.landings[pe as usize].ends = ends;
+        self.cores[pe as usize] = Some(core);
+    }
+
+    /// The router of a PE has settled who goes down the ramp in cycle `t`.
+    pub(super) fn landed(&mut self, pe: u32, t: u64) {
+        if let Some(landing) = self.landings.get_mut(pe as usize) {
+            landing.until = landing.until.max(t + 1);
+        }
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// The queue that takes the words of a channel in cycle `t`.
+    fn queue_at(&self, plan: &Plan, end: &End, t: u64) -> Option<usize> {
+        if self.bound.are_planned() {
+            return end.queue.map(usize::from);
+        }
+        let program = &plan.programs[usize::from(self.at.program)];
+        self.bound.queue_of(program, end.color, t)
+    }
+
+    /// From which cycle the first word of a channel may go down; [`NEVER`] if not by `t`, or for
+    /// want of a place.
+    fn ready(&self, plan: &Plan, end: &End, t: u64) -> u64 {
+        if end.arrival > t || end.arrival == NEVER {
+            return NEVER;
+        }
+        let queue = self.queue_at(plan, end, t);
+        queue.map_or(NEVER, |queue| self.inputs[queue].ring.free_from().max(end.arrival))
+    }
+}

@@ -1,0 +1,106 @@
+//! Calm cycles: those in which microthreads do plain elements, and words go up the ramp, and
+//! nothing else can happen.
+//!
+//! Most cycles of a core that sends and receives are calm. What makes them so is asked once for
+//! several of them; a cycle is then two masks, an element and a departure.
+
+use super::code::Code;
+use super::core::{Acted, Core, Fault};
+use super::main::Main;
+use super::visit::Visit;
+use crate::sched::region::Region;
+use crate::trap::TrapKind;
+
+impl<C: Code> Core<C> {
+    /// The cycle before which nothing but calm cycles can come, as far as the queues allow; none
+    /// if the visit's cycle may not be calm.
+    #[inline]
+    fn calm_until(&self, at: &Visit<'_, C>) -> Option<u64> {
+        let until = match &self.main {
+            Main::Idle if self.activated & !self.task_blocked == 0 => u64::MAX,
+            Main::Ready { from, .. } => *from,
+            Main::Launch(op) if !self.threads.is_free(op.microthread) => u64::MAX,
+            Main::Idle | Main::Counting { .. } | Main::Vector(_) | Main::Launch(_) => return None,
+        };
+        let until = self.due.front().map_or(until, |&(due, _)| until.min(due));
+        let quiet = !self.registers.tears() && !self.is_flushing() && self.bound.are_planned();
+        (quiet && until > at.t).then_some(until)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Does the calm cycles of a core from the visit's on, before cycle `end`. False if it is not
+    /// known yet what goes up the ramp in the next one.
+    pub(super) fn calm_cycles(
+        &mut self,
+        at: &mut Visit<'_, C>,
+        core: &mut Core<C>,
+        end: u64,
+    ) -> Result<bool, Fault> {
+        if self.flow || self.watch.to_mesh != 0 || at.plan.track {
+            return Ok(true);
+        }
+        let (Some(until), Some(running)) = (core.calm_until(at), core.threads.calm()) else {
+            return Ok(true);
+        };
+        let running = running & !core.thread_blocked;
+        // Words that a task waits for; while one runs it is not picked.
+        let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
+        let end = end.min(until);
+        while at.t < end {
+            core.look(at.t);
+            let sight = core.sight;
+            if sight.controls != 0 || sight.words & heard & !core.owned_in != 0 {
+                break;
+            }
+            core.acted = Acted::default();
+            if core.leaving != 0 && !self.ascend(at, core) {
+                return Ok(false);
+            }
+            let last = core.last_thread;
+            let first = core.threads.first_ready(running, sight.words, sight.full, last);
+            let ended = match first {
+                Some(id) => self.calm_slot(at, core, id)?,
+                None => false,
+            };
+            at.t += 1;
+            if core.acted.acted {
+                self.active_until = self.active_until.max(at.t);
+            }
+            if ended || !core.acted.acted {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// A microthread's slot; whether its operation has ended.
+    #[inline]
+    fn calm_slot(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, id: u8) -> Result<bool, Fault> {
+        core.last_thread = id;
+        core.acted.acted = true;
+        self.count(core, id, at.t, 1);
+        let ends = core.threads.ends(id);
+        let mut words = [0; 2];
+        for (word, &queue) in words.iter_mut().zip(ends.inputs()) {
+            *word = self.take_input(at, core, queue.into()).payload;
+        }
+        let Some(op) = core.threads.get_mut(id) else { return Ok(false) };
+        let (output, ended) =
+            at.code.plain(core.at, &mut core.state, &mut op.code, words).map_err(|kind| {
+                let kind = Box::new(TrapKind::Code(kind));
+                Fault { kind, task: op.task, loc: op.loc, color: None }
+            })?;
+        if let (Some(payload), Some(output)) = (output, ends.output) {
+            let queue = usize::from(output.queue);
+            let places = at.program.outputs[queue].places;
+            core.push(queue, places, output.slot(at.t + 1, payload, 0, ended));
+        }
+        if ended && let Some(mut op) = core.threads.take(id) {
+            let result = self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true);
+            core.threads.put(op);
+            result?;
+        }
+        Ok(ended)
+    }
+}
