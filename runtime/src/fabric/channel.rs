@@ -1,7 +1,7 @@
 //! Channels: a color's way from one core to another, all its buffers as one.
 //!
 //! A way qualifies where routers do nothing but hand on: one fixed port in, one fixed port out
-//! that no other color uses, no filter, no swap. Buffers that sustain a word per cycle (R2) then
+//! that no other color uses at that time (`claims`), no filter, no swap. Buffers that sustain a word per cycle (R2) then
 //! behave as one: with `k` links, a word that goes up the ramp in `u` reaches the last router in
 //! `f = max(u + ramp_up + k hop, d' + credit + hop)`, `d'` being when the word `link_places`
 //! before it left that router; and it may go up once the word as many places before it as the
@@ -18,6 +18,7 @@ use super::plan::RouterPlan;
 use super::ring::{Ring, Slot};
 use super::router::RAMP;
 use crate::pe::code::Code;
+use crate::pe::core::Core;
 use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
 
@@ -52,6 +53,8 @@ pub(crate) struct Channel {
     linked: u64,
     /// The source waits for a place.
     wanted: bool,
+    /// Links of its way that other colors may use, as four times the PE and the port.
+    shared: Box<[u32]>,
 }
 
 /// Departures that are remembered: the places of a link at most.
@@ -73,7 +76,7 @@ pub(crate) struct Route {
 }
 
 impl Channel {
-    fn new(timing: &Latencies, route: Route) -> Channel {
+    fn new(timing: &Latencies, route: Route, shared: Box<[u32]>) -> Channel {
         let hops = u64::from(route.hops);
         Channel {
             ring: Ring::new(timing.ramp_places + route.hops * timing.link_places),
@@ -83,12 +86,24 @@ impl Channel {
             gone: [0; HISTORY],
             linked: 0,
             wanted: false,
+            shared,
         }
     }
 
     /// Its way.
     pub(crate) fn route(&self) -> Route {
         self.route
+    }
+
+    /// Whether it holds no word.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
+    }
+
+    /// Whether a word that stands in the source's router could be kept there by other colors, which
+    /// nobody can know before the region's next cycle, and has to leave for another to go up.
+    pub(crate) fn may_be_held(&self, timing: &Latencies) -> bool {
+        !self.shared.is_empty() && self.ring.len() >= timing.ramp_places as usize
     }
 
     /// Whether it has not been cut.
@@ -216,9 +231,7 @@ impl<C: Code> Region<C> {
                 return None;
             }
             let table = self.table_at(plan, pe);
-            // Contention for links is the business of routers, or of the paces of `flow`.
-            let (port, _) =
-                table.hands_on(color, from).filter(|(_, shared)| self.flow || !shared)?;
+            let (port, _) = table.hands_on(color, from)?;
             if port == RAMP {
                 let number = number as u32;
                 let dest = pe;
@@ -232,7 +245,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The configuration of a router, made or not.
-    fn table_at<'a>(&'a self, plan: &'a Plan, pe: u32) -> &'a RouterPlan {
+    pub(super) fn table_at<'a>(&'a self, plan: &'a Plan, pe: u32) -> &'a RouterPlan {
         match &self.routers[pe as usize] {
             Some(router) => router.table(plan),
             None => &plan.routers[plan.router_of[self.number(plan, pe)] as usize],
@@ -249,27 +262,57 @@ impl<C: Code> Region<C> {
 
     /// What the way of a color's words from a core is; its channel is made.
     /// `depth`: places of its output queue.
-    pub(crate) fn outlet(&mut self, plan: &Plan, pe: u32, color: u8, depth: u32) -> Outlet {
+    pub(crate) fn outlet(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        (color, depth): (u8, u32),
+    ) -> Outlet {
         let small = plan.timing.link_places as usize <= HISTORY;
         if self.incoming.is_none() || !small {
             return Outlet::Routers;
         }
         let Some(route) = self.route(plan, pe, color) else { return Outlet::Routers };
-        if !self.is_clear(plan, &route) {
-            return Outlet::Unknown;
-        }
+        let clear = self.is_clear(plan, &route);
         if self.flow {
-            return self.new_pipe(plan, route, depth);
+            return if clear { self.new_pipe(plan, route, depth) } else { Outlet::Unknown };
         }
-        let channel = Channel::new(&plan.timing, route);
-        self.bytes += (size_of::<Channel>() + channel.ring.bytes()) as u64;
-        let id = self.unused.pop().unwrap_or(self.channels.len() as u32);
+        let shared = self.shared_links(plan, &route);
+        if !clear || !self.can_claim(plan, core, &route, &shared) {
+            core.retry |= 1 << color;
+            return Outlet::Routers;
+        }
+        self.new_channel(plan, route, shared)
+    }
+
+    fn new_channel(&mut self, plan: &Plan, route: Route, shared: Box<[u32]>) -> Outlet {
+        // A number that stands in `cuts` keeps its meaning up to the end of the cycle.
+        let known = if self.cuts.is_empty() { self.unused.pop() } else { None };
+        let id = known.unwrap_or(self.channels.len() as u32);
+        self.claim_links(id, &shared);
+        let channel = Channel::new(&plan.timing, route, shared);
         match self.channels.get_mut(id as usize) {
             Some(old) => *old = channel,
-            None => self.channels.push(channel),
+            None => {
+                self.bytes += (size_of::<Channel>() + channel.ring.bytes()) as u64;
+                self.channels.push(channel);
+            }
         }
         self.landings[route.dest as usize].add(id, &route);
         Outlet::Channel(id)
+    }
+
+    /// A channel is not used any more; its way.
+    pub(super) fn drop_channel(&mut self, id: u32) -> Route {
+        let channel = &mut self.channels[id as usize];
+        let route = channel.route;
+        channel.ring = Ring::new(0);
+        let shared = std::mem::take(&mut channel.shared);
+        self.release_links(&shared);
+        self.unused.push(id);
+        self.landings[route.dest as usize].remove(id);
+        route
     }
 
     /// The routers of a way with the ports by which its words come.
@@ -340,7 +383,10 @@ impl<C: Code> Region<C> {
             let source = self.channels[id as usize].route.source;
             let color = self.channels[id as usize].route.color;
             if let Some(core) = &mut self.cores[source as usize] {
-                core.outlets[usize::from(color)] = Outlet::Routers;
+                let outlet = &mut core.outlets[usize::from(color)];
+                // Not so if words will come that command routers.
+                core.retry |= u32::from(*outlet == Outlet::Channel(id)) << color;
+                *outlet = Outlet::Routers;
             }
             let dest = self.channels[id as usize].route.dest;
             self.descend(plan, code, dest, t - 1);
@@ -360,6 +406,7 @@ impl<C: Code> Region<C> {
             if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
                 self.wakes.router(pe, stamp);
             }
+            self.trespass(plan, pe, word.color);
         }
     }
 
@@ -397,13 +444,18 @@ impl<C: Code> Region<C> {
         }
         let placed = channel.places(timing, t);
         for word in channel.ring.words().skip(placed.len()) {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Late);
             let up = channel.up(word);
             self.late.push((up, route.source, *word));
             self.wakes.router(route.source, up);
         }
-        channel.ring = Ring::new(0);
-        self.unused.push(id);
-        self.landings[route.dest as usize].remove(id);
+        self.drop_channel(id);
+        // The place that the source waits for is another one now.
+        let source = self.cores[route.source as usize].as_deref();
+        if let Some(core) = source.filter(|_| moves && !placed.is_empty()) {
+            self.wakes.core(route.source, t.max(core.until));
+        }
         for (node, word) in placed {
             self.stats.hops += u64::from(node);
             let (pe, port) = nodes[node as usize];

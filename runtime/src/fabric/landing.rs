@@ -120,6 +120,10 @@ impl<C: Code> Region<C> {
 
     /// The first word of a channel goes down the ramp in cycle `t`.
     fn land(&mut self, plan: &Plan, core: &mut Core<C>, end: &mut End, t: u64) {
+        #[cfg(test)]
+        if t < self.now {
+            crate::sched::reached::note(crate::sched::reached::Reached::Past);
+        }
         let channel = &mut self.channels[end.channel as usize];
         let (mut word, wanted) = channel.pop(&plan.timing, t);
         end.arrival = channel.arrival().unwrap_or(NEVER);
@@ -174,29 +178,37 @@ impl<C: Code> Region<C> {
     /// found out, and somebody looks from then on. Up to which cycle there will be none if there
     /// is none now.
     pub(crate) fn want(&mut self, plan: &Plan, code: &C, id: u32) -> u64 {
-        let route = self.channels[id as usize].route();
+        let channel = &self.channels[id as usize];
+        let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
+        // A queue that is full has no place before its core has taken a word.
+        if wanted && self.place_at(&route) == NEVER {
+            return self.now + plan.timing.credit + credit - 1;
+        }
         if let Some(before) = self.now.checked_sub(1)
             && self.cores[route.dest as usize].is_some()
         {
             self.descend(plan, code, route.dest, before);
         }
         let channel = &mut self.channels[id as usize];
-        let credit = channel.credit();
         if channel.free_from() != NEVER {
             return self.now;
         }
         let arrival = channel.arrival().unwrap_or(NEVER).max(self.now);
         if !channel.is_wanted() {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Wanted);
             channel.want();
             self.wakes.router(route.dest, arrival.max(self.now + 1));
         }
-        // A queue that is full has no place before its core has taken a word.
+        let place = self.place_at(&route).min(self.now + plan.timing.credit);
+        arrival.max(place) + credit - 1
+    }
+
+    /// From which cycle the queue at the end of a way has a place, as far as that is known.
+    fn place_at(&self, route: &Route) -> u64 {
         let dest = self.cores[route.dest as usize].as_deref();
         let queue = dest.filter(|core| core.bound.are_planned()).zip(route.queue);
-        let place =
-            queue.map_or(0, |(core, queue)| core.inputs[usize::from(queue)].ring.free_from());
-        let place = place.min(self.now + plan.timing.credit);
-        arrival.max(place) + credit - 1
+        queue.map_or(0, |(core, queue)| core.inputs[usize::from(queue)].ring.free_from())
     }
 
     /// Looks at a router again when words can go down that sources wait for.

@@ -5,6 +5,7 @@
 //! of a color keep their order on a link.
 
 pub(crate) mod channel;
+mod claims;
 pub(crate) mod control;
 pub(crate) mod filter;
 pub(crate) mod landing;

@@ -196,6 +196,16 @@ impl Router {
         lane != NONE && !self.lanes[usize::from(lane)].ring.is_empty()
     }
 
+    /// Whether a lane holds a word that may go over a link.
+    pub(crate) fn holds_for(&self, plan: &Plan, port: u8) -> bool {
+        let table = self.table(plan);
+        let leads = |lane: &&Lane| {
+            let row = table.row(lane.color);
+            row.is_some_and(|row| row.tx.iter().any(|tx| tx >> port & 1 != 0))
+        };
+        self.lanes.iter().filter(|lane| !lane.ring.is_empty()).any(|lane| leads(&lane))
+    }
+
     /// Whether a visit finds anything that could move.
     pub(crate) fn is_busy(&self) -> bool {
         self.waiting != 0 || self.sources.iter().any(|source| !source.words.is_empty())

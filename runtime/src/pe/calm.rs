@@ -63,6 +63,8 @@ impl<C: Code> Region<C> {
                 Some(id) => self.calm_slot(at, core, id)?,
                 None => false,
             };
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Calm);
             at.t += 1;
             if core.acted.acted {
                 self.active_until = self.active_until.max(at.t);

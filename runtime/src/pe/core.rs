@@ -35,8 +35,12 @@ pub(crate) struct Core<C: Code> {
     pub(crate) leaving: u64,
     /// Output queues without a place, as bits.
     pub(crate) full: u64,
+    /// By output queue: its head finds no place on the ramp up to this cycle.
+    pub(super) held: Box<[u64]>,
     /// Ways of its words, by color.
     pub(crate) outlets: [Outlet; Color::COUNT],
+    /// Colors that go through routers because others used their way, as bits.
+    pub(crate) retry: u32,
     /// What the current visit sees.
     pub(crate) sight: Sight,
     pub(crate) main: Main<C::Op>,
@@ -166,7 +170,9 @@ impl<C: Code> Core<C> {
             arrived: 0,
             leaving: 0,
             full: 0,
+            held: vec![0; program.outputs.len()].into(),
             outlets: [Outlet::default(); Color::COUNT],
+            retry: 0,
             sight: Sight::default(),
             main: Main::Idle,
             task: NO_TASK,
@@ -349,6 +355,17 @@ impl<C: Code> Core<C> {
         ring.push(word);
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;
+    }
+
+    /// Whether the words of a color go into a channel.
+    pub(crate) fn leads_to(&self, color: u8, channel: u32) -> bool {
+        self.outlets[usize::from(color)] == Outlet::Channel(channel)
+    }
+
+    /// What the way of a color is has to be found out again.
+    pub(crate) fn look_again(&mut self, color: u8) {
+        self.outlets[usize::from(color)] = Outlet::Unknown;
+        self.retry &= !(1 << color);
     }
 
     /// Puts a word back into an output queue of so many places.

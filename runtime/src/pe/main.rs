@@ -262,9 +262,14 @@ impl<C: Code> Region<C> {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
                 Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) => {
                     let old = std::mem::replace(outlet, Outlet::Routers);
+                    core.retry &= !(1 << output.color);
                     self.cut_later(at.plan, old);
                 }
             }
+        } else if let Some(output) = op.output
+            && core.retry >> output.color & 1 != 0
+        {
+            core.look_again(output.color);
         }
         core.claim(op)?;
         if self.flow {

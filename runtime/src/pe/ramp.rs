@@ -51,6 +51,7 @@ impl<C: Code> Region<C> {
                 if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
                     self.wakes.router(pe, word.stamp);
                 }
+                self.trespass(plan, pe, word.color);
             }
         }
         true
@@ -61,11 +62,11 @@ impl<C: Code> Region<C> {
     fn departure(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Departure {
         let (mut left, mut later) = (core.leaving, NEVER);
         while left != 0 {
-            // The oldest head of those that have not been found without a place.
+            // The oldest head of those of which it is not known that they find no place.
             let (mut oldest, mut queue) = (NEVER, 0);
             for one in bits(left) {
                 let stamp = core.outputs[one].first();
-                if stamp < oldest {
+                if stamp < oldest && core.held[one] < at.t {
                     (oldest, queue) = (stamp, one);
                 }
             }
@@ -79,8 +80,12 @@ impl<C: Code> Region<C> {
             if free <= at.t {
                 return Departure::Of(queue);
             }
-            if free == NEVER && at.t > known {
-                return Departure::Unknown;
+            if free == NEVER {
+                if at.t > known {
+                    return Departure::Unknown;
+                }
+                // Whoever makes a place tells.
+                core.held[queue] = known;
             }
             left &= !(1 << queue);
             later = later.min(free);
@@ -103,7 +108,8 @@ impl<C: Code> Region<C> {
         let mut outlet = core.outlets[usize::from(color)];
         if outlet == Outlet::Unknown {
             let program = &plan.programs[usize::from(core.at.program)];
-            outlet = self.outlet(plan, pe, color, program.outputs[queue].places);
+            let depth = program.outputs[queue].places;
+            outlet = self.outlet(plan, core, pe, (color, depth));
             core.outlets[usize::from(color)] = outlet;
         }
         outlet
@@ -131,18 +137,24 @@ impl<C: Code> Region<C> {
             Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => (0, NEVER),
             Outlet::Pipe(id) => {
                 self.pipes[id as usize].want();
-                (NEVER, NEVER)
+                (NEVER, at.t)
             }
             Outlet::Channel(id) => match self.channels[id as usize].free_from() {
                 NEVER => {
                     let known = self.want(at.plan, at.code, id);
                     (self.channels[id as usize].free_from(), known)
                 }
-                free => (free, NEVER),
+                free => {
+                    let held = self.channels[id as usize].may_be_held(&at.plan.timing);
+                    if held && at.t > at.now + at.plan.timing.credit {
+                        return None;
+                    }
+                    (free, NEVER)
+                }
             },
             Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
                 self.pipes[id as usize].want();
-                (NEVER, NEVER)
+                (NEVER, at.t)
             }
             Outlet::Routers | Outlet::Unknown | Outlet::Closing(_) => {
                 let router = self.routers[at.pe as usize].as_deref();

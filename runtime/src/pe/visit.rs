@@ -64,6 +64,8 @@ impl<C: Code> Region<C> {
                 Ok(true) => {}
                 // The region has to be there first.
                 Ok(false) => {
+                    #[cfg(test)]
+                    crate::sched::reached::note(crate::sched::reached::Reached::Unknown);
                     core.acted.acted = true;
                     break;
                 }
@@ -84,6 +86,10 @@ impl<C: Code> Region<C> {
     /// A cycle that may not be calm; false if it cannot be done before the region is there.
     fn other_cycle(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
         core.acted = Acted::default();
+        #[cfg(test)]
+        if at.t > at.now {
+            crate::sched::reached::note(crate::sched::reached::Reached::Ahead);
+        }
         let done = self.core_cycle(at, core)?;
         let Acted { acted, counted, bound } = core.acted;
         if bound {
@@ -194,6 +200,8 @@ impl<C: Code> Region<C> {
         // Words change nothing for code that runs, unless somebody goes before it.
         let deaf = counted && core.threads.none_before(core.main_priority) && !core.is_marked();
         if deaf {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Deaf);
             return;
         }
         let mut later = self.next_landing(at.plan, core, at.pe, at.t);

@@ -8,6 +8,8 @@ mod doing;
 pub(crate) mod engine;
 pub(crate) mod exact;
 pub(crate) mod plan;
+#[cfg(test)]
+pub(crate) mod reached;
 pub(crate) mod record;
 pub(crate) mod region;
 pub(crate) mod report;

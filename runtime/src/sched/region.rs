@@ -73,6 +73,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) loads: BTreeMap<u32, Vec<(u32, u64)>>,
     pub(crate) unused: Vec<u32>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
+    /// One more than the channel that has a link, by four times the PE and the port, if there are
+    /// links that several colors may use.
+    pub(crate) claims: Vec<u32>,
     /// Words of cut channels that go up the ramp in a later cycle: cycle, PE, word.
     pub(crate) late: Vec<(u64, u32, Slot)>,
     /// Channels that end at each PE, in the `exact` engine.
@@ -193,6 +196,7 @@ impl<C: Code> Region<C> {
             flow: false,
             unused: Vec::new(),
             cuts: Vec::new(),
+            claims: Vec::new(),
             late: Vec::new(),
             landings,
             incoming,
@@ -289,12 +293,18 @@ impl<C: Code> Region<C> {
     }
 
     /// Takes a message from another region.
-    pub(crate) fn accept(&mut self, plan: &Plan, message: Message) {
+    pub(crate) fn accept(&mut self, plan: &Plan, code: &C, message: Message) {
         match message {
             Message::Word { pe, port, word, .. } => {
                 let places = plan.timing.link_places;
                 if self.router(plan, pe).push(plan, word.color, port, places, word) {
                     self.wakes.router(pe, word.stamp);
+                }
+                self.trespass(plan, pe, word.color);
+                if !self.cuts.is_empty() {
+                    // Nothing happens here before one of these cycles.
+                    let next = self.wakes.next().min(word.stamp).min(self.end);
+                    self.cut_marked(plan, code, next.max(self.now + 1));
                 }
             }
             Message::Credit { pe, color, port, free, .. } => {

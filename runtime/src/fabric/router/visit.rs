@@ -442,6 +442,7 @@ impl<C: Code> Region<C> {
                 if neighbour.push(plan, word.color, port, places, word) {
                     self.wakes.router(pe, word.stamp);
                 }
+                self.trespass(plan, pe, word.color);
             }
             Way::Far { region, pe, port: entry } => {
                 self.stats.hops += 1;

@@ -34,7 +34,7 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, regions: &mut [Region<C>], threads:
     // What was still under way when the threads stopped.
     for message in sync.take_all() {
         let region = &mut regions[worker::region_of(&message) as usize];
-        region.accept(run.plan, message);
+        region.accept(run.plan, run.code, message);
     }
 }
 

@@ -126,7 +126,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     fn accept(&mut self, message: Message) {
         let place = self.place[region_of(&message) as usize] as usize;
         let region = &mut self.regions[place];
-        region.accept(self.run.plan, message);
+        region.accept(self.run.plan, self.run.code, message);
         self.next[place] = region.wakes.next();
     }
 

@@ -315,6 +315,10 @@ impl Build<'_> {
             let queue = color / 2 % 6;
             let mut start = vector(output(queue, color), Stream::Scalar(0), words as u32);
             (start.asynchronous, start.microthread) = (true, queue);
+            // Others may have used its links before.
+            if self.rng.chance(40) {
+                acts.push(Act::Work(self.rng.pick(&[20, 90, 300])));
+            }
             acts.push(Act::Vector(Box::new(start)));
         }
         acts

@@ -16,6 +16,7 @@ use crate::exec::Stream;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{Deadlock, RunEnd};
 use crate::sched::engine::Engine;
+use crate::sched::reached::{self, Reached};
 use crate::sched::record::Event;
 use crate::stats::Stats;
 
@@ -170,6 +171,24 @@ fn the_generators_move_words() {
     assert!(short.delivered > 50 * 20 && short.tasks > 50 * 20, "{short:?}");
     assert!(long.delivered > 50 * 100, "{long:?}");
     assert!(short.filtered > 50 && long.filtered > 50, "{short:?} {long:?}");
+}
+
+/// They reach every shortcut of the engine, and every way out of one but that of a channel that
+/// gives its links up: `timing` has that.
+#[test]
+fn the_generators_reach_the_shortcuts() {
+    for seed in 0..100 {
+        for style in [
+            Style { words: 12, wild: 3, plain: false },
+            Style { words: 200, wild: 0, plain: false },
+            Style { words: 60, wild: 0, plain: true },
+        ] {
+            run(&machine(seed, style), EngineKind::Exact, 1, 0);
+        }
+    }
+    let all = reached::ALL.into_iter().filter(|&what| what != Reached::GivenUp);
+    let rare = all.filter(|&what| reached::count(what) < 5);
+    assert_eq!(rare.map(|what| (what, reached::count(what))).collect::<Vec<_>>(), []);
 }
 
 /// What is the same in the engine that approximates cycles: no word is lost or comes twice, a run

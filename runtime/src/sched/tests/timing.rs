@@ -14,6 +14,7 @@ use crate::config::{EngineKind, Limits};
 use crate::exec::Stream;
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::{Chain, RunEnd, Wait};
+use crate::sched::reached::{self, Reached};
 use crate::sched::record::Event;
 use crate::trap::TrapKind;
 
@@ -104,6 +105,34 @@ fn a_hop_from_issue_to_issue_takes_six_cycles() {
     let events = one_hop(TargetId::Wse2, 1);
     assert_eq!(arrivals(&events), [3 + 6]);
     assert_eq!(last_slot(&events, 1), 9 + 1);
+}
+
+/// Two colors that use a link one after the other have it as channels; at the same time, one is cut.
+#[test]
+fn colors_take_turns_on_a_link() {
+    let counts = |pause: u32| {
+        let mut spec = Spec::new(TargetId::Wse2, 3, 1);
+        route(&mut spec, 0, 1, &[Port::Ramp], &[Port::East]);
+        route(&mut spec, 1, 1, &[Port::West], &[Port::East]);
+        route(&mut spec, 1, 3, &[Port::Ramp], &[Port::East]);
+        for of in [1, 3] {
+            route(&mut spec, 2, of, &[Port::West], &[Port::Ramp]);
+            bind(&mut spec, 2, of, of);
+        }
+        starts(&mut spec, 0, 9, vec![send(2, 1, 40), Act::Work(400), send(2, 1, 40)]);
+        starts(&mut spec, 1, 9, vec![Act::Work(pause), send(2, 3, 40)]);
+        let mut from_west = vector(Stream::Pointer { address: 0 }, input(1, 1), 80);
+        (from_west.asynchronous, from_west.microthread) = (true, 1);
+        starts(&mut spec, 2, 9, vec![Act::Vector(Box::new(from_west)), receive(3, 3, 40)]);
+        let all = [Reached::Claimed, Reached::GivenUp, Reached::Trespass];
+        let before = all.map(reached::count);
+        run(&spec);
+        std::array::from_fn(|at| reached::count(all[at]) - before[at])
+    };
+    let [claimed, given_up, trespasses] = counts(200);
+    assert_eq!((claimed, given_up, trespasses), (3, 2, 0));
+    let [.., trespasses] = counts(20);
+    assert!(trespasses > 0);
 }
 
 #[test]

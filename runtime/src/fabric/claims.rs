@@ -1,0 +1,102 @@
+//! Links that several colors may use, and the channels that have them for now.
+//!
+//! A way whose links other colors may use is a channel as long as nobody else wants them. It takes
+//! them when its first word goes up the ramp and no other word is there. A word that comes into a
+//! router from where it may go over such a link ends that: it can want the link in the next cycle
+//! at the earliest, and before that the channel is cut. Its color tries again with its next
+//! operation. A channel without words gives its links up to whoever asks.
+//!
+//! Invariant: while a channel has a link, no lane from where the link may be used holds a word.
+
+use super::channel::Route;
+use crate::pe::code::Code;
+use crate::pe::core::{Core, bits};
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+
+/// Ports of links, as bits.
+const LINKS: u64 = 0xf;
+
+impl<C: Code> Region<C> {
+    /// Whether a channel may have these links, as four times the PE and the port: nobody uses them
+    /// now. Channels that have them without need lose them; `core` is that of the source.
+    pub(super) fn can_claim(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        route: &Route,
+        links: &[u32],
+    ) -> bool {
+        if links.is_empty() {
+            return true;
+        }
+        if self.claims.is_empty() {
+            self.claims = vec![0; 4 * self.routers.len()];
+            self.bytes += size_of_val(&*self.claims) as u64;
+        }
+        links.iter().all(|&link| {
+            let (pe, port) = (link / 4, link % 4);
+            let router = self.routers[pe as usize].as_deref();
+            let used = router.is_some_and(|router| router.holds_for(plan, port as u8));
+            !used && self.give_up(core, route.source, link)
+        })
+    }
+
+    /// Whether a link is free, or was had by a channel without words, which is none any more.
+    fn give_up(&mut self, core: &mut Core<C>, visited: u32, link: u32) -> bool {
+        let Some(id) = self.claims[link as usize].checked_sub(1) else { return true };
+        if !self.channels[id as usize].is_empty() {
+            return false;
+        }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::GivenUp);
+        let route = self.drop_channel(id);
+        let source = match route.source == visited {
+            true => Some(core),
+            false => self.cores[route.source as usize].as_deref_mut(),
+        };
+        if let Some(source) = source.filter(|source| source.leads_to(route.color, id)) {
+            source.look_again(route.color);
+        }
+        true
+    }
+
+    /// A channel has its links.
+    pub(super) fn claim_links(&mut self, id: u32, links: &[u32]) {
+        for &link in links {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Claimed);
+            self.claims[link as usize] = id + 1;
+        }
+    }
+
+    /// A channel gives its links back.
+    pub(super) fn release_links(&mut self, links: &[u32]) {
+        for &link in links {
+            self.claims[link as usize] = 0;
+        }
+    }
+
+    /// A word of a color has come into a router: channels that have links which it may want are
+    /// cut when the cycle is over.
+    #[inline]
+    pub(crate) fn trespass(&mut self, plan: &Plan, pe: u32, color: u8) {
+        let at = 4 * pe as usize;
+        let Some(&claims) = self.claims.get(at..).and_then(<[u32]>::first_chunk::<4>) else {
+            return;
+        };
+        if claims == [0; 4] {
+            return;
+        }
+        let Some(row) = self.table_at(plan, pe).row(color) else { return };
+        let ports = row.tx.iter().fold(0, |all, tx| all | u64::from(*tx)) & LINKS;
+        for port in bits(ports) {
+            if let Some(id) = claims[port].checked_sub(1) {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Trespass);
+                let nodes = self.nodes(plan, &self.channels[id as usize].route());
+                self.cuts.push((id, nodes));
+            }
+        }
+    }
+}

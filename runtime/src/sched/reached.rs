@@ -1,0 +1,58 @@
+//! For tests: how often the `exact` engine has used each of its shortcuts on this thread.
+
+use std::cell::Cell;
+
+/// A shortcut, or a way out of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// A core did a cycle ahead of its region.
+    Ahead,
+    /// It could not, as only the region's next cycle knows what goes up its ramp.
+    Unknown,
+    /// A calm cycle.
+    Calm,
+    /// A core that counts was not woken by words.
+    Deaf,
+    /// A word of a channel went down the ramp in a cycle before the region's.
+    Past,
+    /// A source waited for a place in a channel.
+    Wanted,
+    /// A channel took links that other colors may use.
+    Claimed,
+    /// A channel without words gave its links up.
+    GivenUp,
+    /// A word came for which a channel was cut.
+    Trespass,
+    /// A cut found words that go up the ramp later.
+    Late,
+}
+
+/// All of them.
+pub(crate) const ALL: [Reached; 10] = [
+    Reached::Ahead,
+    Reached::Unknown,
+    Reached::Calm,
+    Reached::Deaf,
+    Reached::Past,
+    Reached::Wanted,
+    Reached::Claimed,
+    Reached::GivenUp,
+    Reached::Trespass,
+    Reached::Late,
+];
+
+thread_local! {
+    static COUNTS: Cell<[u64; ALL.len()]> = const { Cell::new([0; ALL.len()]) };
+}
+
+/// A shortcut is used.
+pub(crate) fn note(what: Reached) {
+    let mut counts = COUNTS.get();
+    counts[what as usize] += 1;
+    COUNTS.set(counts);
+}
+
+/// How often it was.
+pub(crate) fn count(what: Reached) -> u64 {
+    COUNTS.get()[what as usize]
+}
