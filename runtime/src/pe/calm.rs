@@ -40,9 +40,8 @@ impl<C: Code> Region<C> {
         if self.flow || self.watch.to_mesh != 0 || at.plan.track {
             return Ok(true);
         }
-        let (Some(until), Some(running)) = (core.calm_until(at), core.threads.calm()) else {
-            return Ok(true);
-        };
+        let Some(until) = core.calm_until(at) else { return Ok(true) };
+        let Some(running) = core.threads.calm() else { return Ok(true) };
         let running = running & !core.thread_blocked;
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };

@@ -388,6 +388,24 @@ impl<C: Code> Core<C> {
         input.task
     }
 
+    /// Up to when a core that has been through all cycles before `t` does nothing but count, or wait
+    /// for code to begin, if no word wakes it.
+    pub(super) fn rests(&self, t: u64) -> Option<u64> {
+        let until = match &self.main {
+            Main::Ready { from, .. } if !self.threads.any() => *from,
+            Main::Counting { slot, next, .. } if self.threads.none_before(self.main_priority) => {
+                t + u64::from(*next - *slot)
+            }
+            Main::Idle
+            | Main::Ready { .. }
+            | Main::Counting { .. }
+            | Main::Vector(_)
+            | Main::Launch(_) => return None,
+        };
+        let quiet = self.leaving == 0 && self.sight.controls == 0 && !self.is_flushing();
+        (quiet && until > t).then_some(until)
+    }
+
     /// Whether a control wavelet waits in one of its queues.
     pub(super) fn is_marked(&self) -> bool {
         let controls = |queue: usize| self.inputs[queue].ring.words().any(|word| word.control);

@@ -75,7 +75,8 @@ impl<C: Code> Region<C> {
                     break;
                 }
             }
-            if at.t >= end || !core.acted.acted || !self.goes_on(at, core) {
+            let over = at.t >= end || !core.acted.acted || core.rests(at.t).is_some();
+            if over || !self.goes_on(at, core) {
                 break;
             }
         }
@@ -189,16 +190,21 @@ impl<C: Code> Region<C> {
 
     /// Arranges the next look.
     fn doze(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
-        let Acted { acted, counted, bound: _ } = core.acted;
-        if acted {
+        if core.acted.acted && core.rests(at.t).is_none() {
             return self.wakes.core(at.pe, at.t);
         }
-        if counted && let Main::Counting { slot, next, asleep, .. } = &mut core.main {
-            *asleep = Some(at.t);
-            self.wakes.core(at.pe, at.t + u64::from(*next - *slot));
+        let mut counts = false;
+        match &mut core.main {
+            Main::Counting { slot, next, asleep, .. } => {
+                counts = true;
+                *asleep = Some(at.t);
+                self.wakes.core(at.pe, at.t + u64::from(*next - *slot));
+            }
+            Main::Ready { from, .. } if *from > at.t => self.wakes.core(at.pe, *from),
+            Main::Idle | Main::Ready { .. } | Main::Vector(_) | Main::Launch(_) => {}
         }
         // Words change nothing for code that runs, unless somebody goes before it.
-        let deaf = counted && core.threads.none_before(core.main_priority) && !core.is_marked();
+        let deaf = counts && core.threads.none_before(core.main_priority) && !core.is_marked();
         if deaf {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Deaf);
