@@ -331,14 +331,16 @@ impl<C: Code> Region<C> {
         nodes
     }
 
-    /// Links of a way that other colors may use too, as four times the PE and the port.
-    pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
+    /// Numbers of the links of a way that other colors may use too.
+    pub(crate) fn shared_links(&mut self, plan: &Plan, route: &Route) -> Box<[u32]> {
         let mut links = Vec::new();
         for (pe, from) in self.nodes(plan, route) {
             if let Some((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
-                links.push(4 * pe + u32::from(port));
+                let next = self.links.len() as u32;
+                links.push(*self.links.entry(4 * pe + u32::from(port)).or_insert(next));
             }
         }
+        self.loads.resize_with(self.links.len(), Vec::new);
         links.into()
     }
 

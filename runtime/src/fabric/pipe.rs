@@ -1,39 +1,56 @@
 //! Pipes: the channels of the `flow` engine, in which words move as packets.
 //!
 //! A packet is a stretch of words that one operation sends at an even pace: when the first and
-//! the last of them are at the last router, and the words. Contention for the ramps of the two
-//! PEs is not modelled word by word (spec/flow.md).
+//! the last of them are at the last router, and the words. The times of the last packet may still
+//! change, while its operation sends it: what depends on them looks again. Contention for the
+//! ramps of the two PEs is not modelled word by word (spec/flow.md).
 //!
-//! Invariants: packets keep the order in which they were sent; a pipe holds no more words than
-//! the output queue, the way and the input queue have places for, and those that the operation
-//! at its end is bound to take.
+//! Invariants: packets keep the order in which they were sent; words are numbered in that order,
+//! from 0; a pipe holds no more words than the output queue, the way and the input queue have
+//! places for, and those that the operation at its end is bound to take.
 
 use std::collections::VecDeque;
 
 use super::channel::Route;
 use crate::sched::plan::Latencies;
 
-/// Words that follow one another at an even pace.
-#[derive(Clone, Debug)]
-pub(crate) struct Packet {
-    /// When the first and the last word are at the last router.
+/// Words that follow one another at an even pace: their numbers, and two times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Span {
+    /// Number of the first word.
+    base: u64,
+    count: u64,
     first: u64,
     last: u64,
+}
+
+impl Span {
+    /// The time of a word.
+    fn time(&self, number: u64) -> u64 {
+        let gaps = self.count.saturating_sub(1).max(1);
+        let at = number.saturating_sub(self.base).min(gaps);
+        self.first + (self.last - self.first) * at / gaps
+    }
+
+    /// Number of the word after the last.
+    fn end(&self) -> u64 {
+        self.base + self.count
+    }
+}
+
+/// Words of one stretch that have not all been taken.
+#[derive(Clone, Debug)]
+struct Packet {
+    span: Span,
     words: Vec<u32>,
     taken: usize,
 }
 
-impl Packet {
-    /// Words sent in cycles `start` to `end`, a way of so many cycles before the last router.
-    pub(crate) fn new((start, end): (u64, u64), transit: u64, words: Vec<u32>) -> Packet {
-        Packet { first: start + transit, last: end + transit, words, taken: 0 }
-    }
-
-    /// When a word is at the last router.
-    fn time(&self, at: usize) -> u64 {
-        let gaps = self.words.len().saturating_sub(1).max(1) as u64;
-        self.first + (self.last - self.first) * at as u64 / gaps
-    }
+/// A pipe that ends at a PE, and the input queue that takes its words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inflow {
+    pub(crate) pipe: u32,
+    pub(crate) queue: Option<u8>,
 }
 
 /// A pipe.
@@ -44,15 +61,18 @@ pub(crate) struct Pipe {
     /// Cycles from the output queue to the last router, and from there back to the source.
     transit: u64,
     credit: u64,
+    /// The last words that were sent, by arrival at the last router, and the last that were taken,
+    /// by when they are.
+    sent: Span,
+    taken: Span,
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
     /// Words that it takes in if nobody takes them out; of these, on the way alone.
     places: u32,
     on_the_way: u32,
-    /// What the operation at its end is still bound to take, and cycles per word for that.
+    /// What the operation at its end is still bound to take.
     open: u32,
-    gap: u64,
     /// The source waits for a place.
     wanted: bool,
     /// Links that it may have to share.
@@ -69,12 +89,13 @@ impl Pipe {
             route,
             transit: 1 + timing.ramp_up + hops * timing.hop,
             credit: (hops + 1) * timing.credit,
+            sent: Span::default(),
+            taken: Span::default(),
             held: 0,
             queued: 0,
             places: on_the_way + queues,
             on_the_way,
             open: 0,
-            gap: 1,
             wanted: false,
             shared,
         }
@@ -90,21 +111,14 @@ impl Pipe {
         &self.shared
     }
 
-    /// Words that it takes now, and of these without waiting for whoever takes them out.
-    pub(crate) fn room(&self) -> (u32, u32) {
-        let used = self.held + self.queued;
-        let free = self.places.saturating_sub(used);
-        ((self.places + self.open).saturating_sub(used), free)
+    /// Words that it takes now.
+    pub(crate) fn room(&self) -> u32 {
+        (self.places + self.open).saturating_sub(self.held + self.queued)
     }
 
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
         self.held < self.on_the_way
-    }
-
-    /// Cycles per word of whoever takes them out.
-    pub(crate) fn gap(&self) -> u64 {
-        self.gap
     }
 
     /// The source waits for a place.
@@ -114,33 +128,93 @@ impl Pipe {
 
     /// When the first word is at the last router.
     pub(crate) fn arrival(&self) -> Option<u64> {
-        self.packets.front().map(|packet| packet.time(packet.taken))
+        let packet = self.packets.front()?;
+        Some(packet.span.time(packet.span.base + packet.taken as u64))
     }
 
-    /// Takes in words that leave their operation in cycles `start` to `end`.
-    pub(crate) fn push(&mut self, (start, end): (u64, u64), words: Vec<u32>) {
+    /// Takes in words that leave their operation in cycles `start` to `end`; the number of the
+    /// word after them.
+    pub(crate) fn push(&mut self, (start, end): (u64, u64), words: Vec<u32>) -> u64 {
+        let span = Span {
+            base: self.sent.end(),
+            count: words.len() as u64,
+            first: start + self.transit,
+            last: end + self.transit,
+        };
         self.held += words.len() as u32;
-        self.packets.push_back(Packet::new((start, end), self.transit, words));
+        self.packets.push_back(Packet { span, words, taken: 0 });
+        self.sent = span;
+        span.end()
     }
 
-    /// Words of the first packet, at most so many, and when the last of them is at the router.
-    pub(crate) fn front(&self, most: usize) -> (&[u32], u64) {
-        let Some(packet) = self.packets.front() else { return (&[], 0) };
+    /// The stretch that ended before word `number` ends in cycle `end`.
+    pub(crate) fn retime(&mut self, number: u64, end: u64) {
+        if self.sent.end() != number {
+            return;
+        }
+        self.sent.last = (end + self.transit).max(self.sent.first);
+        if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
+            packet.span.last = self.sent.last;
+        }
+    }
+
+    /// Words of the first packet, at most so many.
+    pub(crate) fn front(&self, most: usize) -> &[u32] {
+        let Some(packet) = self.packets.front() else { return &[] };
         let rest = &packet.words[packet.taken..];
-        let words = &rest[..rest.len().min(most)];
-        (words, packet.time(packet.taken + words.len().saturating_sub(1)))
+        &rest[..rest.len().min(most)]
     }
 
-    /// Lets go of words that stand in front; from how many cycles on the source may use their
-    /// places, if it waits for some.
-    pub(crate) fn take(&mut self, count: usize) -> Option<u64> {
+    /// When the word before `number` is at the last router, as far as that may still change.
+    pub(crate) fn late(&self, number: u64) -> Option<u64> {
+        (number > self.sent.base).then(|| self.sent.time(number - 1))
+    }
+
+    /// Lets go of `count` words that stand in front; the number of the word after them, when the
+    /// last of them is at the last router, and the buffer if nothing is left in it.
+    pub(crate) fn take(&mut self, count: usize) -> (u64, u64, Option<Vec<u32>>) {
         self.held -= count as u32;
         self.open = self.open.saturating_sub(count as u32);
-        let packet = self.packets.front_mut()?;
+        let Some(packet) = self.packets.front_mut() else { return (self.taken.end(), 0, None) };
         packet.taken += count;
-        if packet.taken == packet.words.len() {
-            self.packets.pop_front();
+        let end = packet.span.base + packet.taken as u64;
+        let last = packet.span.time(end - 1);
+        let empty = packet.taken == packet.words.len();
+        let packet = if empty { self.packets.pop_front() } else { None };
+        let buffer = packet.map(|mut packet| {
+            packet.words.clear();
+            packet.words
+        });
+        (end, last, buffer)
+    }
+
+    /// The `count` words before `end` are taken from cycle `first` on.
+    pub(crate) fn drain(&mut self, (end, count): (u64, u64), first: u64) {
+        self.taken = Span { base: end - count, count, first, last: first + count - 1 };
+    }
+
+    /// The words before `end` are taken until cycle `last`.
+    pub(crate) fn redrain(&mut self, end: u64, last: u64) {
+        if self.taken.end() == end {
+            self.taken.last = last.max(self.taken.first);
         }
+    }
+
+    /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
+    /// stands there.
+    pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
+        let Some(before) = number.checked_sub(u64::from(self.places) + 1) else { return Some(0) };
+        if before < self.taken.base {
+            return Some(0);
+        }
+        if before < self.taken.end() {
+            return Some(self.taken.time(before) + self.credit);
+        }
+        (before < self.sent.end() - u64::from(self.held)).then_some(0)
+    }
+
+    /// The source waits for places: from how many cycles on it may use one that becomes free.
+    pub(crate) fn credit(&mut self) -> Option<u64> {
         std::mem::take(&mut self.wanted).then_some(self.credit)
     }
 
@@ -148,9 +222,9 @@ impl Pipe {
     pub(crate) fn queue_one(&mut self) -> Option<u64> {
         self.queued += 1;
         let open = self.open;
-        let credit = self.take(1);
+        self.take(1);
         self.open = open;
-        credit
+        self.credit()
     }
 
     /// A word has left the input queue; from how many cycles on the source may use its place, if
@@ -158,14 +232,14 @@ impl Pipe {
     pub(crate) fn leave_queue(&mut self) -> Option<u64> {
         self.queued = self.queued.saturating_sub(1);
         self.open = self.open.saturating_sub(1);
-        std::mem::take(&mut self.wanted).then_some(self.credit)
+        self.credit()
     }
 
-    /// An operation is bound to take so many words at a pace; from how many cycles on the source
-    /// sees it, if it waits.
-    pub(crate) fn open(&mut self, words: u32, gap: u64) -> Option<u64> {
-        (self.open, self.gap) = (words, gap);
-        (words != 0 && std::mem::take(&mut self.wanted)).then_some(self.credit)
+    /// An operation is bound to take so many words; from how many cycles on the source sees it, if
+    /// it waits.
+    pub(crate) fn open(&mut self, words: u32) -> Option<u64> {
+        self.open = words;
+        if words == 0 { None } else { self.credit() }
     }
 
     /// The words in it, oldest first.

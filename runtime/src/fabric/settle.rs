@@ -26,7 +26,7 @@ impl<C: Code> Region<C> {
             self.pipes[id as usize].clear();
             self.unused.push(id);
             if let Some(incoming) = &mut self.incoming {
-                incoming[route.dest as usize].retain(|&other| other != id);
+                incoming[route.dest as usize].retain(|inflow| inflow.pipe != id);
             }
             if let Some(core) = &mut self.cores[route.source as usize] {
                 core.outlets[usize::from(route.color)] = Outlet::Unknown;

@@ -6,6 +6,7 @@ use dflow_ir::inst::{FlagOp, MainPriority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 
+use super::ahead::LaterAct;
 use super::bind::Bindings;
 use super::code::{Code, Pe};
 use super::main::Main;
@@ -44,6 +45,9 @@ pub(crate) struct Core<C: Code> {
     /// What the current visit sees.
     pub(crate) sight: Sight,
     pub(crate) main: Main<C::Op>,
+    /// The main thread has run ahead: it does nothing before this cycle, and acts of it are to come.
+    pub(crate) main_from: u64,
+    pub(crate) later: VecDeque<LaterAct>,
     /// Task that the main thread runs.
     pub(crate) task: u16,
     pub(crate) segment: Segment,
@@ -51,7 +55,7 @@ pub(crate) struct Core<C: Code> {
     /// Queues used by operations, as bits.
     pub(crate) owned_in: u64,
     pub(crate) owned_out: u64,
-    /// Of these, queues of operations that go by chunks (`flow`).
+    /// Of these, queues of operations that go by stretches (`flow`).
     pub(crate) flowing_in: u64,
     pub(crate) flowing_out: u64,
     /// Microthread that issued last.
@@ -175,6 +179,8 @@ impl<C: Code> Core<C> {
             retry: 0,
             sight: Sight::default(),
             main: Main::Idle,
+            main_from: 0,
+            later: VecDeque::new(),
             task: NO_TASK,
             segment: Segment::default(),
             threads: Threads::default(),

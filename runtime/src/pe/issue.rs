@@ -30,6 +30,9 @@ pub(crate) enum Readiness {
     No,
 }
 
+/// Classes of microthreads, those that are served first before others.
+const CLASSES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
+
 /// The two highest bits of the index: what marks a control wavelet that passes as data.
 const MARK: u32 = 0xc000_0000;
 
@@ -82,6 +85,21 @@ impl<C: Code> Core<C> {
         if all && room { Readiness::Element } else { Readiness::No }
     }
 
+    /// The class of microthreads before which the main thread comes.
+    fn main_turn(&self) -> usize {
+        match self.main_priority {
+            MainPriority::High => 0,
+            MainPriority::MediumHigh | MainPriority::Medium => 1,
+            MainPriority::MediumLow => 2,
+        }
+    }
+
+    /// Whether microthreads of a priority come before the main thread.
+    pub(super) fn goes_before_main(&self, priority: Priority) -> bool {
+        let place = CLASSES.iter().position(|&class| class == priority);
+        place.is_some_and(|place| place < self.main_turn())
+    }
+
     /// How the main thread can use the slot of cycle `t`, if it can.
     fn main_ready(&mut self, code: &C, t: u64) -> Option<Readiness> {
         let ready = match &self.main {
@@ -89,7 +107,7 @@ impl<C: Code> Core<C> {
             Main::Ready { from, .. } => *from <= t,
             Main::Counting { .. } => true,
             Main::Launch(op) => self.threads.is_free(op.microthread),
-            Main::Vector(op) if op.until > t => false,
+            Main::Vector(op) if op.stretch.is_on() => false,
             Main::Vector(op) => {
                 if op.is_plain() && self.sight.controls & op.needs.inputs == 0 {
                     return self.sight.serves(op.needs).then_some(Readiness::Plain);
@@ -132,13 +150,13 @@ impl<C: Code> Region<C> {
     /// Gives the slot of the visit's cycle to a thread.
     pub(super) fn issue(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let any = core.threads.any();
-        let turn = match core.main_priority {
-            MainPriority::High => 0,
-            MainPriority::MediumHigh | MainPriority::Medium => 1,
-            MainPriority::MediumLow => 2,
-        };
-        let classes = [Priority::High, Priority::Medium, Priority::Low];
-        for (class_turn, class) in classes.into_iter().enumerate() {
+        let turn = core.main_turn();
+        for (class_turn, class) in CLASSES.into_iter().enumerate() {
+            if class_turn == turn && at.t < core.main_from {
+                // It is the main thread's, which has run ahead.
+                self.wakes.core(at.pe, core.main_from);
+                return Ok(());
+            }
             if class_turn == turn
                 && let Some(ready) = core.main_ready(at.code, at.t)
             {
@@ -176,9 +194,10 @@ impl<C: Code> Region<C> {
         }
         let Some(mut op) = core.threads.take(id) else { return Ok(()) };
         if op.flows && ready == Readiness::Plain {
-            let flowed = self.chunk(at.plan, at.code, core, at.pe, at.t, &mut op);
+            let flowed = self.stretch(at, at.t, core, &mut op);
             if !matches!(flowed, Ok(false)) {
                 core.threads.put(op);
+                self.share(core, at.pe, at.t);
                 return flowed.map(|_| ());
             }
             self.draw(core, at.pe, at.t, &op);
@@ -231,8 +250,9 @@ impl<C: Code> Region<C> {
             return self.end_main(at.plan, at.code, core, at.pe, at.t, op, end);
         }
         if op.flows && ready == Readiness::Plain {
-            if self.chunk(at.plan, at.code, core, at.pe, at.t, &mut op)? {
+            if self.stretch(at, at.t, core, &mut op)? {
                 core.main = Main::Vector(op);
+                self.share(core, at.pe, at.t);
                 return Ok(());
             }
             self.draw(core, at.pe, at.t, &op);

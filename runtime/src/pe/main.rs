@@ -69,14 +69,14 @@ impl<O> Main<O> {
         Main::Ready { from, next: Next::Start { args, count: task.params.len().min(2) as u8 } }
     }
 
-    fn resume(from: u64, value: u64) -> Main<O> {
+    pub(super) fn resume(from: u64, value: u64) -> Main<O> {
         Main::Ready { from, next: Next::Resume { value } }
     }
 }
 
 impl Clock {
     /// Does what a clock instruction asks in cycle `t`; the value it reads.
-    fn act(&mut self, op: ClockOp, t: u64) -> u64 {
+    pub(super) fn act(&mut self, op: ClockOp, t: u64) -> u64 {
         let counted = self.counted(t);
         match op {
             ClockOp::Read => {}
@@ -120,8 +120,8 @@ impl<C: Code> Region<C> {
                 let router = self.routers[at.pe as usize].as_deref();
                 run_segment(at, core, router, next);
                 let total = core.segment.cycles.max(1);
-                if let Some(last) = core.threads.delay(at.t, total.into()) {
-                    self.wakes.core(at.pe, last);
+                if self.flow {
+                    self.delay(core, at.pe, at.t, total.into());
                 }
                 self.stats.assumed += u64::from(core.segment.assumed);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
@@ -146,7 +146,7 @@ impl<C: Code> Region<C> {
             && (is_last || act.slot <= slot)
         {
             flag += 1;
-            self.slot_act(at, core, act)?;
+            self.slot_act(at, core, core.task, act)?;
         }
         if is_last {
             core.acted.acted = true;
@@ -160,14 +160,14 @@ impl<C: Code> Region<C> {
     }
 
     /// What takes effect in a slot of its own.
-    fn slot_act(
+    pub(super) fn slot_act(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
+        task: u16,
         act: SlotAct,
     ) -> Result<(), Fault> {
         let SlotAct { slot: _, what, loc } = act;
-        let task = core.task;
         let done = match what {
             ActKind::Odd(odd) => {
                 return self.odd(at.plan, (core.at.number, task), odd, loc, at.t);
@@ -250,7 +250,7 @@ impl<C: Code> Region<C> {
     }
 
     /// An operation takes its queues; what commands routers on its way goes through all of them.
-    fn claim(
+    pub(super) fn claim(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
@@ -273,7 +273,7 @@ impl<C: Code> Region<C> {
         }
         core.claim(op)?;
         if self.flow {
-            self.start_flow(at.plan, at.code, core, (at.pe, at.t), op);
+            self.start_flow(at, core, op);
         }
         Ok(())
     }
@@ -343,15 +343,22 @@ impl<C: Code> Region<C> {
         microthread: Option<u8>,
     ) -> Result<(), Fault> {
         op.ended = true;
-        self.end_flow(core, pe, t, op);
+        if op.flows {
+            self.end_flow(plan, core, (pe, t), op);
+        }
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None };
         code.finish(core.at, &mut core.state, &mut op.code, whole).map_err(fault)?;
         let (activate, unblock) = (op.activate, op.unblock);
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
             let due = t + plan.timing.completion;
-            core.due.push_back((due, Completion { microthread, activate, unblock, task, loc }));
-            self.wakes.core(pe, due);
+            let completion = Completion { microthread, activate, unblock, task, loc };
+            // Those of a thread that runs ahead are known before others.
+            let place = core.due.iter().rposition(|(other, _)| *other <= due);
+            core.due.insert(place.map_or(0, |place| place + 1), (due, completion));
+            if due > self.now {
+                self.wakes.core(pe, due);
+            }
         }
         Ok(())
     }
@@ -399,7 +406,7 @@ impl<C: Code> Core<C> {
 }
 
 /// Runs code up to its next act; the result stands in the core's segment.
-fn run_segment<C: Code>(
+pub(super) fn run_segment<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,

@@ -4,12 +4,13 @@
 //! cycle `t` reads stamps `<= t` and writes stamps `> t`; every change that a later cycle could
 //! act on is followed by a wake at that cycle.
 
+pub(crate) mod ahead;
 pub(crate) mod bind;
 pub(crate) mod calm;
-pub(crate) mod chunk;
 pub(crate) mod code;
 pub(crate) mod core;
 pub(crate) mod exec;
+pub(crate) mod flow;
 pub(crate) mod issue;
 pub(crate) mod main;
 pub(crate) mod op;
@@ -18,5 +19,6 @@ pub(crate) mod plan;
 pub(crate) mod queues;
 pub(crate) mod ramp;
 pub(crate) mod registers;
+pub(crate) mod stretch;
 pub(crate) mod threads;
 pub(crate) mod visit;

@@ -7,6 +7,7 @@ use dflow_ir::mesh::Color;
 
 use super::bind::Bindings;
 use super::plan::PePlan;
+use super::stretch::Stretch;
 use crate::exec::{Stream, VectorStart};
 use crate::trap::TrapKind;
 
@@ -23,12 +24,10 @@ pub(crate) struct Op<O> {
     pub(crate) output: Option<Output>,
     pub(crate) needs: Needs,
     pub(crate) ends: Ends,
-    /// It goes by chunks (`flow`): elements of the next, and until when the last one runs.
+    /// It goes by stretches (`flow`) from this cycle on, and may be in one.
     pub(crate) flows: bool,
-    pub(crate) chunk: u32,
-    pub(crate) until: u64,
-    /// Cycles per element of the last chunk.
-    pub(crate) pace: u64,
+    pub(crate) from: u64,
+    pub(crate) stretch: Stretch,
     pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
@@ -155,9 +154,8 @@ impl<O> Op<O> {
             needs,
             ends,
             flows: false,
-            chunk: 0,
-            until: 0,
-            pace: 1,
+            from: 0,
+            stretch: Stretch::default(),
             has_fifo,
             activate: start.activate,
             unblock: start.unblock,

@@ -50,13 +50,13 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// R8 (c).
-    pub(super) fn pick(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+    /// R8 (c): from which cycle on the task that is picked may have slots.
+    pub(super) fn pick(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Option<u64> {
         let ready = core.activated & !core.task_blocked;
         // Data words of queues that an operation reads start nothing.
         let heads = core.sight.words & (!core.owned_in | core.sight.controls);
         if ready | heads == 0 {
-            return;
+            return None;
         }
         let (program, t) = (at.program, at.t);
         let raised = ready & core.raised_tasks;
@@ -83,7 +83,7 @@ impl<C: Code> Region<C> {
                 best = best.max(Some((raised, turn(input.channel), false, queue)));
             }
         }
-        let Some((_, turn, is_local, queue)) = best else { return };
+        let (_, turn, is_local, queue) = best?;
         let id = turn.wrapping_add(last) % 64;
         core.picked = id;
         let mut word = Slot::default();
@@ -104,16 +104,13 @@ impl<C: Code> Region<C> {
                 _ => core.next_in_turn(program, &input),
             };
         }
-        core.main = Main::start(
-            &program.tasks[usize::from(core.task)],
-            word.payload,
-            t + at.plan.timing.task_start,
-        );
-        self.wakes.core(at.pe, t + at.plan.timing.task_start);
+        let from = t + at.plan.timing.task_start;
+        core.main = Main::start(&program.tasks[usize::from(core.task)], word.payload, from);
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(events) = &mut self.events {
             events.push(Event::Task { cycle: t, pe: core.at.number, task: core.task });
         }
+        Some(from)
     }
 }

@@ -35,6 +35,11 @@ pub(crate) struct PePlan {
     /// Input queues that have data tasks, as bits.
     pub(crate) heard: u64,
     pub(crate) tasks: Vec<TaskPlan>,
+    /// Input queues, as bits, of which nothing but operations on them can tell how many words are
+    /// in them.
+    pub(crate) quiet: u64,
+    /// Whether words start tasks.
+    pub(crate) hears: bool,
     /// Task by local id.
     pub(crate) local: [u16; IDS],
     /// Task by control id.
@@ -171,6 +176,8 @@ impl PePlan {
             by_queue: target.data_task_by_queue,
             initial: Vec::new(),
             starts: false,
+            quiet: 0,
+            hears: program.tasks.iter().any(|binding| binding.kind != TaskKind::Local),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
             configures: configures(program),
             microthreads: target.microthreads.min(8),
@@ -188,6 +195,11 @@ impl PePlan {
         plan.take_turns(program, target)?;
         let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
         plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
+        if !asks(program) {
+            let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
+            let numbered = plan.inputs.iter().enumerate().filter(quiet);
+            plan.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);
+        }
         for flag in &program.initial_flags {
             plan.initial.push((flag.op, flag.id));
             if flag.op == FlagOp::Activate {
@@ -377,6 +389,17 @@ impl PePlan {
         self.queue_of[usize::from(id)] = queue as u8;
         queue
     }
+}
+
+/// Whether a program can ask about its queues, or change what they take.
+fn asks(program: &Program) -> bool {
+    let asks = |inst: &InstData| {
+        let flushes =
+            |op: FlagOp| matches!(op, FlagOp::FlushInput | FlagOp::FlushOutput | FlagOp::BindInput);
+        matches!(inst, InstData::Queues { .. } | InstData::GetConfig { .. })
+            || matches!(inst, InstData::Flag { op, .. } if flushes(*op))
+    };
+    program.funcs.values().any(|func| func.insts.values().any(asks))
 }
 
 /// Whether a program has an instruction that writes configuration registers.

@@ -44,7 +44,11 @@ impl<C: Code> Region<C> {
                     self.expect(plan, id, pe);
                 }
             }
-            Outlet::Pipe(id) => self.send_words(plan, id, (t - 1, t - 1), vec![word.payload]),
+            Outlet::Pipe(id) => {
+                let mut words = self.buffers.pop().unwrap_or_default();
+                words.push(word.payload);
+                self.send_words(plan, id, (t - 1, t - 1), words);
+            }
             Outlet::Unknown | Outlet::Routers | Outlet::Closing(_) => {
                 word.stamp = t + plan.timing.ramp_up;
                 let places = plan.timing.ramp_places;

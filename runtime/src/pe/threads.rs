@@ -6,7 +6,6 @@
 
 use dflow_ir::inst::{MainPriority, Priority};
 
-use super::core::bits;
 use super::op::{Ends, Needs, Op};
 
 /// The microthreads.
@@ -23,7 +22,8 @@ pub(crate) struct Threads<O> {
     quick: u64,
     /// Input and output queues that each needs: a byte of bits per microthread.
     wants: [u64; 2],
-    /// Those in a chunk.
+    /// Those that go by stretches, and those in one.
+    flowing: u64,
     busy: u64,
 }
 
@@ -40,6 +40,7 @@ impl<O> Default for Threads<O> {
             plain: 0,
             quick: 0,
             wants: [0; 2],
+            flowing: 0,
             busy: 0,
         }
     }
@@ -82,7 +83,7 @@ impl<O> Threads<O> {
         (self.needs[usize::from(id)], self.plain >> id & 1 != 0)
     }
 
-    /// Those that run, if all are of one class, none is in a chunk, and their needs are all that
+    /// Those that run, if all are of one class, none is in a stretch, and their needs are all that
     /// they wait for and elements all that they do.
     pub(crate) fn calm(&self) -> Option<u64> {
         let [high, medium, low] = self.classes;
@@ -135,6 +136,7 @@ impl<O> Threads<O> {
                 *wants = *wants & !(0xff << at) | queues << at;
             }
         }
+        self.flowing = self.flowing & !(1 << id) | u64::from(op.flows) << id;
         self.note(&op);
         self.ops[id] = Some(op);
     }
@@ -150,39 +152,32 @@ impl<O> Threads<O> {
             self.note(&op);
         }
         let id = usize::from(op.microthread);
-        self.busy |= u64::from(op.until != 0) << id;
+        self.busy = self.busy & !(1 << id) | u64::from(op.stretch.is_on()) << id;
         self.ops[id] = Some(op);
     }
 
-    /// Those whose chunks are over in cycle `t`, as bits.
-    pub(crate) fn end_chunks(&mut self, t: u64) -> u64 {
-        let mut over = 0;
-        for id in bits(self.busy) {
-            if let Some(op) = self.ops[id].as_mut().filter(|op| op.until <= t) {
-                op.until = 0;
-                over |= 1 << id;
-            }
-        }
-        self.busy &= !over;
-        over
+    /// Those in a stretch, as bits.
+    pub(crate) fn busy(&self) -> u64 {
+        self.busy
     }
 
-    /// The main thread takes all slots of `cycles` cycles from `t` on: chunks end later, by what
-    /// they cannot make up for in slots that nobody uses. When the last of them does.
-    pub(crate) fn delay(&mut self, t: u64, cycles: u64) -> Option<u64> {
-        const WHOLE: u64 = 1 << 10;
-        let busy = |threads: &Threads<O>| bits(threads.busy);
-        let paces = busy(self).filter_map(|id| self.ops[id].as_ref()).map(|op| op.pace.max(1));
-        let used = paces.map(|pace| WHOLE / pace).sum::<u64>().min(WHOLE);
-        let mut last = None;
-        for id in busy(self) {
-            if let Some(op) = &mut self.ops[id] {
-                let spare = op.until.saturating_sub(t) * (WHOLE - used) / WHOLE;
-                op.until += cycles.saturating_sub(spare);
-                last = last.max(Some(op.until));
-            }
-        }
-        last
+    /// One is in a stretch no more.
+    pub(crate) fn rests(&mut self, id: u8) {
+        self.busy &= !(1 << id);
+    }
+
+    /// How many run that take each element's slot by itself.
+    pub(crate) fn steppers(&self) -> u64 {
+        u64::from((self.running() & !self.flowing).count_ones())
+    }
+
+    /// Those that flow and are in no stretch, as bits.
+    pub(crate) fn idle(&self) -> u64 {
+        self.running() & self.flowing & !self.busy
+    }
+
+    fn running(&self) -> u64 {
+        self.classes.iter().fold(0, |all, class| all | class)
     }
 
     /// Changes the priority of those that read a queue.

@@ -43,12 +43,30 @@ impl<C: Code> Region<C> {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         let program = &plan.programs[usize::from(core.at.program)];
         let mut at = Visit { plan, program, code, pe, t: now, now };
+        if self.flow && self.streamed(&at, &mut core) {
+            self.cores[pe as usize] = Some(core);
+            return;
+        }
         self.settle_until(&mut core, now);
         if let Main::Counting { asleep, .. } = &mut core.main {
             *asleep = None;
         }
         self.cycles(&mut at, &mut core);
         self.cores[pe as usize] = Some(core);
+    }
+
+    /// The visit to a core whose operations flow, if they do.
+    fn streamed(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
+        (core.sight.words, core.sight.controls) = (0, 0);
+        core.look(at.t);
+        if !core.streams() {
+            return false;
+        }
+        core.acted = Acted::default();
+        if let Err(fault) = self.stream(at, core) {
+            self.fault(at, core, fault);
+        }
+        true
     }
 
     /// The cycles of a visit.
@@ -116,20 +134,27 @@ impl<C: Code> Region<C> {
         if core.leaving != 0 && !self.ascend(at, core) {
             return Ok(false);
         }
+        if self.flow {
+            self.end_stretches(at, core)?;
+        }
         if !core.due.is_empty() || core.registers.tears() {
             core.complete(at.program, at.t)?;
         }
+        if !core.later.is_empty() {
+            self.apply_later(at, core)?;
+        }
         if core.is_flushing() {
             core.flush(at.program, at.t);
-        }
-        if self.flow {
-            self.end_chunks(at.plan, at.code, core, at.pe, at.t)?;
         }
         if core.sight.controls != 0 {
             self.drop_unheard(at, core)?;
         }
         if matches!(core.main, Main::Idle) {
-            self.pick(at, core);
+            if at.t < core.main_from {
+                self.wakes.core(at.pe, core.main_from);
+            } else if let Some(from) = self.pick(at, core) {
+                self.wakes.core(at.pe, from);
+            }
         }
         self.issue(at, core)?;
         Ok(true)

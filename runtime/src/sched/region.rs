@@ -16,12 +16,13 @@ use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Channel;
 use crate::fabric::landing::Landing;
-use crate::fabric::pipe::Pipe;
+use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
+use crate::pe::stretch::Load;
 use crate::stats::Stats;
 use crate::trap::{Trap, TrapKind};
 
@@ -68,9 +69,11 @@ pub(crate) struct Region<C: Code> {
     pub(crate) channels: Vec<Channel>,
     /// Likewise in the `flow` engine.
     pub(crate) pipes: Vec<Pipe>,
-    /// Links that several pipes may use, by four times the PE and the port: the pipes whose words
-    /// are on it, and until when.
-    pub(crate) loads: BTreeMap<u32, Vec<(u32, u64)>>,
+    /// Links that several pipes may use, by four times the PE and the port, and what is on each.
+    pub(crate) links: BTreeMap<u32, u32>,
+    pub(crate) loads: Vec<Vec<Load>>,
+    /// Buffers of packets that are not used.
+    pub(crate) buffers: Vec<Vec<u32>>,
     pub(crate) unused: Vec<u32>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
     /// One more than the channel that has a link, by four times the PE and the port, if there are
@@ -81,7 +84,7 @@ pub(crate) struct Region<C: Code> {
     /// Channels that end at each PE, in the `exact` engine.
     pub(crate) landings: Vec<Landing>,
     /// Pipes that end at each PE, in the `flow` engine.
-    pub(crate) incoming: Option<Vec<Vec<u32>>>,
+    pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
 }
@@ -192,7 +195,9 @@ impl<C: Code> Region<C> {
             watch: Watch::default(),
             channels: Vec::new(),
             pipes: Vec::new(),
-            loads: BTreeMap::new(),
+            links: BTreeMap::new(),
+            loads: Vec::new(),
+            buffers: Vec::new(),
             flow: false,
             unused: Vec::new(),
             cuts: Vec::new(),

@@ -124,7 +124,7 @@ fn waits<'a, C: Code>(program: &'a PePlan, code: &C, core: &Core<C>) -> Vec<Key<
     // When a run is ended from outside, an operation may be in the middle of its work.
     let of = |op: &Op<C::Op>| {
         let kind = kind(code, core, op);
-        let works = op.until != 0 || kind == Kind::Fifo(None) && !op.has_fifo;
+        let works = op.stretch.is_on() || kind == Kind::Fifo(None) && !op.has_fifo;
         (!works).then(|| key(program, op.task, op.loc, kind))
     };
     let live = core.threads.iter().filter(|op| !op.ended);

@@ -3,6 +3,7 @@
 
 use super::{Candidate, RAMP};
 use crate::fabric::channel::Route;
+use crate::fabric::pipe::Inflow;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
@@ -14,8 +15,9 @@ impl<C: Code> Region<C> {
         let mut best: Option<(u64, u8, u8, u32)> = None;
         let (mut later, mut more) = (NEVER, false);
         for at in 0..self.incoming_at(pe).len() {
-            let id = self.incoming_at(pe)[at];
-            let Some((arrival, route)) = self.head_of(id) else { continue };
+            let inflow = self.incoming_at(pe)[at];
+            let Some((arrival, route)) = self.head_of(plan, inflow) else { continue };
+            let id = inflow.pipe;
             let place = if arrival > t { arrival } else { self.place_from(plan, code, &route, t) };
             if place > t {
                 later = later.min(place);
@@ -37,21 +39,17 @@ impl<C: Code> Region<C> {
         }
     }
 
-    fn incoming_at(&self, pe: u32) -> &[u32] {
+    fn incoming_at(&self, pe: u32) -> &[Inflow] {
         self.incoming.as_ref().map_or(&[], |incoming| &incoming[pe as usize])
     }
 
-    /// When the first word of a pipe comes, and its way. Those that an operation takes by chunks do
-    /// not come down one by one.
-    fn head_of(&self, id: u32) -> Option<(u64, Route)> {
-        let pipe = &self.pipes[id as usize];
+    /// When the first word of a pipe comes, and its way. Those that nobody sees in its queue do not
+    /// come down one by one.
+    fn head_of(&self, plan: &Plan, inflow: Inflow) -> Option<(u64, Route)> {
+        let pipe = &self.pipes[inflow.pipe as usize];
         let route = pipe.route();
-        let core = self.cores[route.dest as usize].as_deref();
-        let flows = core.is_some_and(|core| {
-            route.queue.is_some_and(|queue| core.flowing_in >> queue & 1 != 0)
-                && core.bound.are_planned()
-        });
-        pipe.arrival().filter(|_| !flows).map(|arrival| (arrival, route))
+        let arrival = pipe.arrival()?;
+        (!self.stays(plan, route.dest, route.number, inflow.queue)).then_some((arrival, route))
     }
 
     /// From which cycle the queue at the end of a pipe has a place.
@@ -87,8 +85,9 @@ impl<C: Code> Region<C> {
         };
         candidates.extend(self.landing_at(plan, pe, t).map(offer));
         for at in 0..self.incoming_at(pe).len() {
-            let id = self.incoming_at(pe)[at];
-            let head = self.head_of(id).filter(|&(arrival, _)| arrival <= t);
+            let inflow = self.incoming_at(pe)[at];
+            let id = inflow.pipe;
+            let head = self.head_of(plan, inflow).filter(|&(arrival, _)| arrival <= t);
             let Some((stamp, route)) = head else { continue };
             let free = self.place_from(plan, code, &route, t);
             if free <= t {
@@ -112,7 +111,7 @@ impl<C: Code> Region<C> {
     fn leave_pipe(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
         let pipe = &mut self.pipes[id as usize];
         let route = pipe.route();
-        let payload = pipe.front(1).0.first().copied().unwrap_or_default();
+        let payload = pipe.front(1).first().copied().unwrap_or_default();
         let credit = pipe.queue_one();
         let next = pipe.arrival().unwrap_or(NEVER);
         self.stats.hops += u64::from(route.hops);
@@ -132,8 +131,8 @@ impl<C: Code> Region<C> {
         self.landed(pe, t);
         self.rearm_wanted(plan, pe, t);
         for at in 0..self.incoming_at(pe).len() {
-            let id = self.incoming_at(pe)[at];
-            let Some((arrival, _)) = self.head_of(id) else { continue };
+            let inflow = self.incoming_at(pe)[at];
+            let Some((arrival, _)) = self.head_of(plan, inflow) else { continue };
             if arrival > t {
                 self.wakes.router(pe, arrival);
             } else if any_moved {

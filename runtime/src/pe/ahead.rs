@@ -1,0 +1,311 @@
+//! A visit to a core all of whose operations flow: nothing there happens slot by slot.
+//!
+//! The main thread runs ahead: segment after segment up to the end of its task, or to something
+//! that it waits for, in one visit. Times are those that the slots would give; acts that others in
+//! the core could tell apart from the program's order are applied in their own cycles. Whatever is
+//! not common is left to the visit by slots, at the cycle in which it is due.
+//!
+//! Invariant: the main thread does nothing before `main_from`; what it has done before that is
+//! seen by nobody but itself.
+
+use dflow_ir::inst::FlagOp;
+
+use super::code::Code;
+use super::core::{Core, Fault, bits};
+use super::main::{End, Main, run_segment};
+use super::op::Op;
+use super::plan::{NO_TASK, PePlan};
+use super::visit::Visit;
+use crate::exec::{ActKind, SlotAct, Stop, VectorStart};
+use crate::fabric::channel::Outlet;
+use crate::sched::record::MAIN;
+use crate::sched::region::Region;
+
+/// Cycles by which the main thread may run ahead.
+const AHEAD: u64 = 1 << 10;
+
+/// An act of the main thread that is to be applied in a later cycle, and the task that did it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaterAct {
+    pub(crate) at: u64,
+    task: u16,
+    act: SlotAct,
+}
+
+impl<C: Code> Core<C> {
+    /// Whether nothing here happens slot by slot.
+    pub(super) fn streams(&self) -> bool {
+        let main = match &self.main {
+            Main::Idle | Main::Ready { .. } => true,
+            Main::Vector(op) => op.flows,
+            Main::Counting { .. } | Main::Launch(_) => false,
+        };
+        main && self.leaving | self.arrived & self.flowing_in | self.sight.controls == 0
+            && self.threads.steppers() == 0
+            && !self.is_flushing()
+            && !self.registers.tears()
+    }
+
+    /// Whether a task could be picked.
+    fn may_pick(&self, program: &PePlan) -> bool {
+        let heard = if program.hears { self.arrived & !self.owned_in } else { 0 };
+        self.activated & !self.task_blocked | heard != 0
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Visits a core that [`Core::streams`].
+    pub(super) fn stream(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+        self.end_stretches(at, core)?;
+        if !core.due.is_empty() {
+            core.complete(at.program, at.t)?;
+        }
+        if !core.later.is_empty() {
+            self.apply_later(at, core)?;
+        }
+        // Before the next task has slots, and after what it has started.
+        self.begin_stretches(at, core)?;
+        if self.run_tasks(at, core)? {
+            self.begin_stretches(at, core)?;
+        }
+        if core.acted.acted {
+            self.active_until = self.active_until.max(at.t + 1);
+        }
+        if core.acted.bound {
+            self.wakes.router(at.pe, at.t + 1);
+        }
+        core.acted.acted = false;
+        if !core.streams() && !matches!(core.main, Main::Counting { .. }) {
+            self.wakes.core(at.pe, core.main_from.max(at.t + 1));
+        }
+        Ok(())
+    }
+
+    /// Runs tasks: one after the other while nothing but they can say what the next one is; whether
+    /// any.
+    fn run_tasks(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+        let mut ran = false;
+        loop {
+            ran |= matches!(core.main, Main::Ready { .. });
+            self.run_ahead(at, core)?;
+            if !matches!(core.main, Main::Idle) || !core.may_pick(at.program) {
+                return Ok(ran);
+            }
+            let t = core.main_from.max(at.t);
+            let alone = !at.program.hears && !core.threads.any() && core.due.is_empty();
+            if t > at.t && !(alone && core.later.is_empty() && t < at.t + AHEAD) {
+                self.wakes.core(at.pe, t);
+                return Ok(ran);
+            }
+            if self.pick(&Visit { t, ..*at }, core).is_none() {
+                return Ok(ran);
+            }
+        }
+    }
+
+    /// Applies acts of the main thread that are due.
+    pub(super) fn apply_later(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<(), Fault> {
+        while let Some(&LaterAct { task, act, .. }) = core.later.front().filter(|it| it.at <= at.t)
+        {
+            core.later.pop_front();
+            self.slot_act(at, core, task, act)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the main thread as far as it goes.
+    fn run_ahead(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+        while let Main::Ready { from, next } = core.main {
+            let now = from.max(at.t);
+            if now > at.t + AHEAD {
+                self.wakes.core(at.pe, now);
+                return Ok(());
+            }
+            core.acted.acted = true;
+            let router = self.routers[at.pe as usize].as_deref();
+            run_segment(&Visit { t: now, ..*at }, core, router, next);
+            let total = core.segment.cycles.max(1);
+            self.delay(core, at.pe, now, total.into());
+            self.stats.assumed += u64::from(core.segment.assumed);
+            let last = now + u64::from(total) - 1;
+            self.active_until = self.active_until.max(last + 1);
+            self.act_ahead(at, core, (now, last));
+            core.main_from = last + 1;
+            match std::mem::replace(&mut core.segment.stop, Stop::Return) {
+                Stop::Return => (core.main, core.task) = (Main::Idle, NO_TASK),
+                Stop::Yield => core.main = Main::resume(last + 1, 0),
+                Stop::Clock(op) => {
+                    let value = core.clock.act(op, last);
+                    core.main = Main::resume(last + 1, value);
+                }
+                stop => {
+                    let done = match &stop {
+                        Stop::Vector(start) => self.begin_ahead(at, last, core, start)?,
+                        _not_ahead => false,
+                    };
+                    if !done {
+                        self.leave_rest(at, core, (now, last), stop);
+                        return self.rest_now(at, core);
+                    }
+                }
+            }
+            self.count(core, MAIN, now, total.into());
+        }
+        Ok(())
+    }
+
+    /// The acts of a segment in cycles `now` to `last`: activations commute with whatever may come
+    /// before them, others wait for their cycle.
+    fn act_ahead(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, (now, last): (u64, u64)) {
+        for index in 0..core.segment.acts.len() {
+            let act = core.segment.acts[index];
+            let cycle = (now + u64::from(act.slot)).min(last);
+            if let ActKind::Flag { op: FlagOp::Activate, id } = act.what
+                && core.flag(at.program, FlagOp::Activate, id, cycle).is_ok()
+            {
+                continue;
+            }
+            core.later.push_back(LaterAct { at: cycle, task: core.task, act });
+            self.wakes.core(at.pe, cycle.max(at.t + 1));
+        }
+    }
+
+    /// What ends a segment in cycle `last` is left to the visit by slots.
+    fn leave_rest(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        (now, last): (u64, u64),
+        stop: Stop,
+    ) {
+        core.segment.stop = stop;
+        core.main_from = last;
+        let (total, flag) = (core.segment.cycles.max(1), core.segment.acts.len() as u32);
+        core.main = Main::Counting { slot: total - 1, total, next: total - 1, flag, asleep: None };
+        self.count(core, MAIN, now, last - now);
+        if last > at.t {
+            self.wakes.core(at.pe, last);
+        }
+    }
+
+    /// Does what was left, if it is due now.
+    fn rest_now(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+        if core.main_from > at.t {
+            return Ok(());
+        }
+        self.wakes.core(at.pe, at.t + 1);
+        self.issue(at, core)
+    }
+
+    /// A vector operation is started in cycle `last`, if all is as is common; if not, nothing is
+    /// done.
+    fn begin_ahead(
+        &mut self,
+        at: &Visit<'_, C>,
+        last: u64,
+        core: &mut Core<C>,
+        start: &VectorStart,
+    ) -> Result<bool, Fault> {
+        let microthread = start.microthread;
+        if start.asynchronous
+            && (microthread >= at.program.microthreads || !core.threads.is_free(microthread))
+        {
+            return Ok(false);
+        }
+        let code_op = at.code.begin(core.at, &mut core.state, start);
+        let Ok(op) = Op::new(at.program, &core.bound, start, core.task, code_op) else {
+            return Ok(false);
+        };
+        let clash = op.input_mask() & core.owned_in | op.output_mask() & core.owned_out;
+        if clash != 0 || !self.may_flow(at, core, &op) {
+            return Ok(false);
+        }
+        let mut op = Box::new(op);
+        let begin = last + u64::from(op.asynchronous);
+        self.claim(&Visit { t: begin, ..*at }, core, &mut op)?;
+        (op.from, core.main_from) = (begin + 1, begin + 1);
+        self.active_until = self.active_until.max(begin + 1);
+        let is_done = at.code.is_done(&op.code);
+        if !op.asynchronous {
+            if is_done {
+                self.end_main(at.plan, at.code, core, at.pe, begin, op, End::WHOLE)?;
+            } else {
+                core.main = Main::Vector(op);
+            }
+            return Ok(true);
+        }
+        self.count(core, MAIN, begin, 1);
+        core.main = Main::resume(begin + 1, 1);
+        if is_done {
+            self.end_thread(at.plan, at.code, core, at.pe, begin, &mut op, true)?;
+        }
+        core.registers.starts(op.input_mask(), op.priority);
+        let quick = at.code.is_plain(&op.code);
+        core.threads.launch(op, quick);
+        Ok(true)
+    }
+
+    /// Begins stretches of all operations that can.
+    fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+        let mut begun = false;
+        for id in bits(core.threads.idle() & !core.thread_blocked) {
+            let Some(begin) =
+                core.threads.get(id as u8).and_then(|op| self.may_begin(at, core, op))
+            else {
+                continue;
+            };
+            let Some(mut op) = core.threads.take(id as u8) else { continue };
+            let result = self.stretch(at, begin, core, &mut op);
+            core.threads.put(op);
+            begun |= result?;
+        }
+        if let Main::Vector(op) = &core.main
+            && op.flows
+            && !op.stretch.is_on()
+            && let Some(begin) = self.may_begin(at, core, op)
+            && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
+        {
+            let result = self.stretch(at, begin, core, &mut op);
+            core.main = Main::Vector(op);
+            begun |= result?;
+        }
+        if begun {
+            self.share(core, at.pe, at.t);
+        }
+        Ok(())
+    }
+
+    /// From which cycle on an operation has words and a place, and slots that the main thread does
+    /// not take; none if that is not now or soon.
+    fn may_begin(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>) -> Option<u64> {
+        let mut begin = op.from.max(at.t);
+        if !core.goes_before_main(op.priority) {
+            begin = begin.max(core.main_from);
+        }
+        for id in self.pipes_of(at.pe, op)?.into_iter().flatten() {
+            let arrival = self.pipes[id as usize].arrival()?;
+            begin = begin.max(arrival + at.plan.timing.ramp_down);
+        }
+        if let Some(output) = op.output
+            && let Outlet::Pipe(id) = core.outlets[usize::from(output.color)]
+        {
+            let pipe = &mut self.pipes[id as usize];
+            if pipe.room() == 0 {
+                pipe.want();
+                return None;
+            }
+        }
+        if begin > at.t + SOON {
+            self.wakes.core(at.pe, begin);
+            return None;
+        }
+        Some(begin)
+    }
+}
+
+/// Stretches may begin so many cycles ahead.
+const SOON: u64 = 16;

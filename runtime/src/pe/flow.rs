@@ -1,0 +1,277 @@
+//! Operations whose elements need not be looked at one by one: how the `flow` engine runs plain
+//! operations on pipes.
+//!
+//! Such an operation goes by stretches ([`stretch`](super::stretch)). What is here: when it does,
+//! what it promises to those who send to it, and how words come out of pipes otherwise.
+
+use super::code::Code;
+use super::core::{Core, bits};
+use super::op::Op;
+use super::visit::Visit;
+use crate::fabric::channel::{Outlet, Route};
+use crate::fabric::pipe::{Inflow, Pipe};
+use crate::fabric::ring::Slot;
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+
+/// Most elements of a stretch.
+pub(super) const LONGEST: u32 = 1 << 14;
+
+impl<C: Code> Region<C> {
+    /// The pipes that an operation's inputs come from, in their order; none if one comes
+    /// otherwise.
+    pub(super) fn pipes_of(&self, pe: u32, op: &Op<C::Op>) -> Option<[Option<u32>; 2]> {
+        let mut pipes = [None; 2];
+        let inputs = op.inputs.into_iter().flatten();
+        for (pipe, queue) in pipes.iter_mut().zip(inputs) {
+            *pipe = Some(self.pipe_of(pe, queue)?);
+        }
+        Some(pipes)
+    }
+
+    /// The pipe that holds words for a queue.
+    fn pipe_of(&self, pe: u32, queue: u8) -> Option<u32> {
+        let incoming = &self.incoming.as_ref()?[pe as usize];
+        incoming.iter().find(|inflow| inflow.queue == Some(queue)).map(|inflow| inflow.pipe)
+    }
+
+    /// An operation is bound to take what it has left, as far as nothing else can keep it from
+    /// that: its output has places, and words of its other input are there.
+    pub(super) fn promise(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>) {
+        if op.needs.inputs == 0 {
+            return;
+        }
+        let Some(pipes) = self.pipes_of(at.pe, op) else { return };
+        let (done, length) = at.code.progress(&op.code);
+        let mut left = length.map_or(LONGEST, |length| length - done);
+        if let Some(output) = op.output {
+            left = match core.outlets[usize::from(output.color)] {
+                Outlet::Pipe(id) => left.min(self.pipes[id as usize].room()),
+                Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) | Outlet::Closing(_) => 0,
+            };
+        }
+        if let [Some(first), Some(second)] = pipes {
+            left = left.min(self.pipes[first as usize].held());
+            left = left.min(self.pipes[second as usize].held());
+        }
+        for id in pipes.into_iter().flatten() {
+            self.open_pipe(id, left, at.t.max(self.now));
+        }
+    }
+
+    fn open_pipe(&mut self, id: u32, words: u32, t: u64) {
+        let pipe = &mut self.pipes[id as usize];
+        let source = pipe.route().source;
+        if let Some(credit) = pipe.open(words) {
+            self.wakes.core(source, t + credit);
+        }
+    }
+
+    /// An operation that cannot go by a stretch now takes its next words from its queues: those
+    /// that are still in pipes come down first.
+    pub(super) fn draw(&mut self, core: &mut Core<C>, pe: u32, t: u64, op: &Op<C::Op>) {
+        for queue in op.inputs.into_iter().flatten() {
+            let ring = &core.inputs[usize::from(queue)].ring;
+            let Some(id) = self.pipe_of(pe, queue).filter(|_| ring.is_empty()) else { continue };
+            let pipe = &mut self.pipes[id as usize];
+            let (route, first) = (pipe.route(), pipe.front(1).first().copied());
+            let Some(payload) = first else { continue };
+            if let Some(credit) = pipe.queue_one() {
+                self.wakes.core(route.source, t + credit);
+            }
+            self.stats.hops += u64::from(route.hops);
+            self.stats.delivered += 1;
+            let stamp = t.max(ring.free_from() + 1);
+            core.inputs[usize::from(queue)].ring.push(Slot {
+                stamp,
+                payload,
+                color: route.color,
+                ..Slot::default()
+            });
+            core.arrived |= 1 << queue;
+        }
+    }
+
+    /// Words for a queue that have stayed in their pipe come down, as far as they would stand in
+    /// the queue by now.
+    fn come_down(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, queue: u8) {
+        let Some(id) = self.pipe_of(at.pe, queue) else { return };
+        let pipe = &mut self.pipes[id as usize];
+        let (route, ring) = (pipe.route(), &mut core.inputs[usize::from(queue)].ring);
+        while let Some(arrival) = pipe.arrival()
+            && let Some(&payload) = pipe.front(1).first()
+            && arrival + at.plan.timing.ramp_down <= at.t
+            && !ring.is_full()
+        {
+            if let Some(credit) = pipe.queue_one() {
+                self.wakes.core(route.source, at.t.max(self.now) + credit);
+            }
+            self.stats.hops += u64::from(route.hops);
+            self.stats.delivered += 1;
+            let stamp = (arrival + at.plan.timing.ramp_down).max(ring.free_from() + 1);
+            ring.push(Slot { stamp, payload, color: route.color, ..Slot::default() });
+            core.arrived |= 1 << queue;
+        }
+    }
+
+    /// A word has left an input queue.
+    pub(super) fn left_queue(&mut self, pe: u32, queue: usize, t: u64) {
+        let Some(id) = self.pipe_of(pe, queue as u8) else { return };
+        let source = self.pipes[id as usize].route().source;
+        if let Some(credit) = self.pipes[id as usize].leave_queue() {
+            self.wakes.core(source, t + credit);
+        }
+    }
+
+    /// Words that leave their operation in a span of cycles go into a pipe; the number of the one
+    /// after them.
+    pub(super) fn send_words(
+        &mut self,
+        plan: &Plan,
+        id: u32,
+        span: (u64, u64),
+        words: Vec<u32>,
+    ) -> u64 {
+        let pipe = &mut self.pipes[id as usize];
+        let was_empty = pipe.held() == 0;
+        let route = pipe.route();
+        let end = pipe.push(span, words);
+        let Some(arrival) = pipe.arrival().filter(|_| was_empty) else { return end };
+        let to_itself = route.dest == route.source;
+        if to_itself || !self.stays(plan, route.dest, route.number, route.queue) {
+            self.wakes.router(route.dest, arrival);
+        }
+        if to_itself {
+            self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
+        } else if self.takes(route.dest, route.queue) {
+            self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
+        }
+        end
+    }
+
+    /// Whether an operation of a PE takes words from a pipe to a queue by stretches.
+    fn takes(&self, pe: u32, queue: Option<u8>) -> bool {
+        let core = self.cores[pe as usize].as_deref();
+        core.zip(queue).is_some_and(|(core, queue)| core.flowing_in >> queue & 1 != 0)
+    }
+
+    /// Whether words for a queue of a PE stay in their pipe until an operation takes them: nobody
+    /// sees whether they stand in the queue.
+    pub(crate) fn stays(&self, plan: &Plan, pe: u32, number: u32, queue: Option<u8>) -> bool {
+        let Some(queue) = queue else { return false };
+        let quiet =
+            plan.program(number as usize).is_some_and(|program| program.quiet >> queue & 1 != 0);
+        match self.cores[pe as usize].as_deref() {
+            None => quiet,
+            Some(core) if !core.bound.are_planned() || core.is_flushing() => false,
+            Some(core) if core.flowing_in >> queue & 1 != 0 => true,
+            Some(core) => quiet && core.owned_in >> queue & 1 == 0,
+        }
+    }
+
+    /// Whether an operation can go by stretches.
+    pub(super) fn may_flow(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &Op<C::Op>,
+    ) -> bool {
+        let streams = op.needs.inputs | op.needs.output != 0;
+        let simple = op.is_plain() && at.code.is_plain(&op.code) && core.bound.are_planned();
+        if !streams || !simple || op.commands() || at.plan.track {
+            return false;
+        }
+        op.output.is_none_or(|output| {
+            let queue = usize::from(output.queue);
+            let outlet = self.known_outlet(at.plan, core, at.pe, output.color, queue);
+            matches!(outlet, Outlet::Pipe(_))
+        })
+    }
+
+    /// An operation has begun: it goes by stretches if it can.
+    pub(super) fn start_flow(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
+        let soon = at.t.max(self.now + 1);
+        if !self.may_flow(at, core, op) {
+            for queue in op.inputs.into_iter().flatten() {
+                self.come_down(at, core, queue);
+                self.wakes.router(at.pe, soon);
+            }
+            return;
+        }
+        op.flows = true;
+        core.flowing_in |= op.needs.inputs;
+        core.flowing_out |= op.needs.output;
+        self.promise(at, core, op);
+        for queue in op.inputs.into_iter().flatten() {
+            let Some(id) = self.pipe_of(at.pe, queue) else { continue };
+            if let Some(arrival) = self.pipes[id as usize].arrival() {
+                self.wakes.core(at.pe, (arrival + at.plan.timing.ramp_down).max(soon));
+            }
+        }
+    }
+
+    /// An operation has ended in cycle `t`: what is left comes down word by word.
+    pub(super) fn end_flow(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        (pe, t): (u32, u64),
+        op: &mut Op<C::Op>,
+    ) {
+        op.flows = false;
+        let t = t.max(self.now);
+        core.flowing_in &= !op.needs.inputs;
+        core.flowing_out &= !op.needs.output;
+        for queue in op.inputs.into_iter().flatten() {
+            let Some(id) = self.pipe_of(pe, queue) else { continue };
+            self.open_pipe(id, 0, t);
+            if self.pipes[id as usize].held() != 0
+                && plan
+                    .program(core.at.number as usize)
+                    .is_some_and(|it| it.quiet >> queue & 1 == 0)
+            {
+                self.wakes.router(pe, t + 1);
+            }
+        }
+    }
+
+    /// What operations that go by stretches see of their pipes in cycle `t`.
+    pub(super) fn look_at_pipes(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
+        for queue in bits(core.flowing_in & !core.arrived) {
+            let Some(id) = self.pipe_of(pe, queue as u8) else { continue };
+            let arrival = self.pipes[id as usize].arrival();
+            let is_there = arrival.is_some_and(|at| at + plan.timing.ramp_down <= t);
+            core.sight.words |= u64::from(is_there) << queue;
+        }
+        core.sight.full |= core.leaving & core.flowing_out;
+        for queue in bits(core.flowing_out & !core.leaving) {
+            let Some(Some(sent)) = core.sent.get(queue) else { continue };
+            let Outlet::Pipe(id) = core.outlets[usize::from(sent.color)] else { continue };
+            let pipe = &mut self.pipes[id as usize];
+            if pipe.room() == 0 {
+                pipe.want();
+                core.sight.full |= 1 << queue;
+            }
+        }
+    }
+
+    /// Makes a pipe of a way.
+    pub(crate) fn new_pipe(&mut self, plan: &Plan, route: Route, depth: u32) -> Outlet {
+        let program = plan.program(route.number as usize);
+        let input = program.zip(route.queue).map_or(0, |(program, queue)| {
+            program.inputs.get(usize::from(queue)).map_or(0, |input| input.places)
+        });
+        let shared = self.shared_links(plan, &route);
+        let pipe = Pipe::new(&plan.timing, route, depth + input, shared);
+        self.bytes += size_of::<Pipe>() as u64;
+        let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
+        match self.pipes.get_mut(id as usize) {
+            Some(old) => *old = pipe,
+            None => self.pipes.push(pipe),
+        }
+        if let Some(incoming) = &mut self.incoming {
+            incoming[route.dest as usize].push(Inflow { pipe: id, queue: route.queue });
+        }
+        Outlet::Pipe(id)
+    }
+}

@@ -1,0 +1,486 @@
+//! Stretches: many elements at once, for operations that flow.
+//!
+//! A stretch is all that an operation can do when it has a word and a place: as many elements as
+//! are on their way and find a place. Its data are computed when it begins; when it ends may
+//! change until then. Those in a stretch share the issue slots of their core evenly, but none
+//! goes faster than its words come and its places become free; whenever a stretch begins or ends,
+//! the shares of the others change, and so do the times of the words that they send.
+//!
+//! Invariants: an operation in a stretch takes no slot until it is over; a stretch that ends later
+//! than its taker believed is found out when the taker's stretch would end, one that ends sooner
+//! wakes the taker.
+
+use super::code::Code;
+use super::core::{Core, Fault, bits};
+use super::flow::LONGEST;
+use super::main::{End, Main};
+use super::op::Op;
+use super::threads::COUNT;
+use super::visit::Visit;
+use crate::fabric::channel::Outlet;
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+use crate::trap::TrapKind;
+
+/// All slots of a core, or all cycles of a link.
+pub(crate) const WHOLE: u64 = 1 << 16;
+/// Parts of an element.
+const PARTS: u64 = 1 << 8;
+/// Takers of words are told of stretches that end so many cycles sooner than they were told.
+const SOONER: u64 = 4;
+/// A stretch waits for somebody to take its words.
+const WAITS: u64 = u64::MAX >> 1;
+
+/// Words of a stretch in a pipe: the pipe, the number of the word after the last, and from when
+/// on that one is there.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    pipe: u32,
+    end: u64,
+    at: u64,
+}
+
+/// A stretch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stretch {
+    is_on: bool,
+    /// When its last element issues.
+    until: u64,
+    /// In this cycle so many elements are left before the last, in parts, and issue at so much of
+    /// the slots.
+    mark: u64,
+    left: u64,
+    rate: u64,
+    /// It does not end before, whatever its share.
+    floor: u64,
+    /// The operation goes on after it; cycles that its end takes if not.
+    goes_on: bool,
+    tail: u64,
+    inputs: [Option<Words>; 2],
+    output: Option<Words>,
+    /// The next look that is arranged for.
+    look: u64,
+}
+
+impl Stretch {
+    /// Whether the operation is in one.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// When the operation may take a slot again, or end.
+    fn over(&self) -> u64 {
+        self.until + if self.goes_on { WHOLE.div_ceil(self.rate.max(1)) } else { self.tail }
+    }
+
+    /// It does not end before this cycle.
+    fn bound(&self) -> u64 {
+        let words = self.inputs.iter().flatten().map(|words| words.at);
+        words.fold(self.floor, u64::max)
+    }
+
+    /// What has been done until cycle `t`.
+    fn settle(&mut self, t: u64) {
+        let passed = t.saturating_sub(self.mark);
+        self.left = self.left.saturating_sub(passed * self.rate * PARTS / WHOLE);
+        self.mark = self.mark.max(t);
+    }
+
+    /// What it can use of the slots from its mark on.
+    fn demand(&self) -> u64 {
+        match self.bound().saturating_sub(self.mark) {
+            0 if self.left == 0 => 0,
+            0 => WHOLE,
+            cycles => (self.left * (WHOLE / PARTS)).div_ceil(cycles).min(WHOLE),
+        }
+    }
+
+    /// What it uses of the slots.
+    fn used(&self) -> u64 {
+        if self.left == 0 { 0 } else { self.rate }
+    }
+
+    /// It has a fair share from its mark on; the cycle in which it ends.
+    fn go(&mut self, fair: u64) -> u64 {
+        let most = if self.left == 0 { WHOLE } else { self.demand() };
+        self.rate = most.min(fair).max(1);
+        let cycles = (self.left * (WHOLE / PARTS)).div_ceil(self.rate);
+        (self.mark + cycles).max(self.bound())
+    }
+
+    /// It stands still for some of the cycles from `t` on in which the main thread uses all slots:
+    /// those that slots which nobody else uses do not make up for.
+    fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
+        let made_up = self.until.saturating_sub(t) * spare / WHOLE;
+        self.left += cycles.saturating_sub(made_up) * self.rate * PARTS / WHOLE;
+    }
+}
+
+/// A fair share of the slots, with these demands and `others` who take all that they get.
+fn fair(demands: &mut [u64], others: u64) -> u64 {
+    demands.sort_unstable();
+    let (mut rest, mut count) = (WHOLE, demands.len() as u64 + others);
+    for &mut demand in demands {
+        if demand * count > rest {
+            break;
+        }
+        (rest, count) = (rest - demand, count - 1);
+    }
+    rest.checked_div(count).unwrap_or(WHOLE)
+}
+
+/// What a stretch may do.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    count: usize,
+    /// Pipes of its inputs, in their order, and of its output.
+    inputs: [Option<u32>; 2],
+    output: Option<u32>,
+}
+
+impl<C: Code> Core<C> {
+    /// An operation in a stretch, by its microthread or that of the main thread.
+    fn streamed(&mut self, id: usize) -> Option<&mut Op<C::Op>> {
+        if id < COUNT {
+            return self.threads.get_mut(id as u8);
+        }
+        match &mut self.main {
+            Main::Vector(op) => Some(op),
+            Main::Idle | Main::Ready { .. } | Main::Counting { .. } | Main::Launch(_) => None,
+        }
+    }
+
+    /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
+    fn stretches(&self) -> u64 {
+        let main = matches!(&self.main, Main::Vector(op) if op.stretch.is_on);
+        self.threads.busy() | u64::from(main) << COUNT
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Begins a stretch of an operation in cycle `t` or later, if it can flow; whether it did. The
+    /// caller then [shares](Region::share) the slots.
+    pub(super) fn stretch(
+        &mut self,
+        at: &Visit<'_, C>,
+        t: u64,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+    ) -> Result<bool, Fault> {
+        let Some(Reach { count, inputs, output }) = self.reach(at, core, op) else {
+            return Ok(false);
+        };
+        let (plan, t) = (at.plan, t.max(op.from));
+        let (task, loc) = (op.task, op.loc);
+        let mut outputs = self.buffers.pop().unwrap_or_default();
+        let words = inputs.map(|id| match id {
+            Some(id) => self.pipes[id as usize].front(count),
+            None => &[][..],
+        });
+        let elements = count as u32;
+        let block =
+            at.code.block(core.at, &mut core.state, &mut op.code, words, elements, &mut outputs);
+        if let Some(trap) = block.trap {
+            let kind = Box::new(TrapKind::Code(trap));
+            return Err(Fault { kind, task, loc, color: None });
+        }
+        op.stretch = Stretch {
+            is_on: true,
+            tail: if op.asynchronous { plan.timing.completion } else { 0 },
+            mark: t,
+            left: (count as u64 - 1) * PARTS,
+            rate: WHOLE,
+            goes_on: !at.code.is_done(&op.code),
+            look: u64::MAX,
+            ..Stretch::default()
+        };
+        for (words, id) in op.stretch.inputs.iter_mut().zip(inputs) {
+            let Some(pipe) = id else { continue };
+            let (end, last) = self.take_words(plan, pipe, count, t);
+            *words = Some(Words { pipe, end, at: last + plan.timing.ramp_down });
+        }
+        if let Some(pipe) = output {
+            self.stats.sent += count as u64;
+            op.stretch.floor = self.slowed(pipe, (t, count as u64));
+            let until = (t + count as u64 - 1).max(op.stretch.bound());
+            let end = self.send_words(plan, pipe, (t, until), outputs);
+            op.stretch.output = Some(Words { pipe, end, at: until });
+            if count > 1 {
+                self.load(pipe, until, WHOLE);
+            }
+            if let Some(output) = op.output
+                && let Some(Some(sent)) = core.sent.get_mut(usize::from(output.queue))
+            {
+                sent.words += count as u64;
+            }
+        } else {
+            self.buffers.push(outputs);
+        }
+        op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
+        self.promise(at, core, op);
+        self.stats.slots += count as u64 - 1;
+        Ok(true)
+    }
+
+    /// How far an operation can go now; none if not by a stretch.
+    fn reach(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) -> Option<Reach> {
+        if op.needs.inputs & core.arrived != 0 || op.needs.output & core.leaving != 0 {
+            return None;
+        }
+        let inputs = self.pipes_of(at.pe, op)?;
+        let (done, length) = at.code.progress(&op.code);
+        let left = length.map_or(LONGEST, |length| length - done);
+        let (mut count, mut output) = (left.min(LONGEST) as usize, None);
+        if let Some(out) = op.output {
+            let queue = usize::from(out.queue);
+            let Outlet::Pipe(id) = self.known_outlet(at.plan, core, at.pe, out.color, queue) else {
+                return None;
+            };
+            let pipe = &mut self.pipes[id as usize];
+            count = count.min(pipe.room() as usize);
+            if count == 0 {
+                pipe.want();
+            }
+            output = Some(id);
+        }
+        for id in inputs.into_iter().flatten() {
+            count = self.pipes[id as usize].front(count).len();
+        }
+        (count != 0).then_some(Reach { count, inputs, output })
+    }
+
+    /// Words of a pipe are taken from cycle `t` on; the number of the one after them, and when the
+    /// last of them is there.
+    fn take_words(&mut self, plan: &Plan, id: u32, count: usize, t: u64) -> (u64, u64) {
+        let pipe = &mut self.pipes[id as usize];
+        let route = pipe.route();
+        self.stats.hops += count as u64 * u64::from(route.hops);
+        self.stats.delivered += count as u64;
+        let (end, last, buffer) = pipe.take(count);
+        self.buffers.extend(buffer);
+        pipe.drain((end, count as u64), t);
+        if let Some(credit) = pipe.credit() {
+            self.wakes.core(route.source, t + credit);
+        }
+        if let Some(arrival) = pipe.arrival() {
+            self.wakes.core(route.dest, (arrival + plan.timing.ramp_down).max(t + 1));
+        }
+        (end, last)
+    }
+
+    /// Before which cycle `count` words that leave from cycle `t` on cannot all have passed the
+    /// busiest link of a pipe, beside the words of others. They are on it from now on.
+    fn slowed(&mut self, id: u32, (t, count): (u64, u64)) -> u64 {
+        let mut floor = 0;
+        if count == 1 {
+            return floor;
+        }
+        for &link in self.pipes[id as usize].shared() {
+            let users = &mut self.loads[link as usize];
+            users.retain(|user| user.pipe != id && user.until > t);
+            let used = users.iter().map(|user| user.rate).sum::<u64>();
+            let last = users.iter().map(|user| user.until).max().unwrap_or(t);
+            let share = WHOLE / (users.len() as u64 + 1);
+            let free = WHOLE.saturating_sub(used).max(share);
+            // Elements that pass beside the others; the rest goes alone.
+            let beside = ((last - t) * free / WHOLE).min(count - 1);
+            floor = floor.max(t + beside * WHOLE / free + (count - 1 - beside));
+        }
+        floor
+    }
+
+    /// Words of a pipe are on its links until a cycle, at a rate.
+    fn load(&mut self, id: u32, until: u64, rate: u64) {
+        for &link in self.pipes[id as usize].shared() {
+            let users = &mut self.loads[link as usize];
+            users.retain(|user| user.pipe != id);
+            users.push(Load { pipe: id, until, rate });
+        }
+    }
+
+    /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
+    pub(super) fn share(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+        let on = core.stretches();
+        let (mut demands, mut count) = ([0; COUNT + 1], 0);
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            op.stretch.settle(t);
+            let demand = op.stretch.demand();
+            if demand != 0 {
+                demands[count] = demand;
+                count += 1;
+            }
+        }
+        let others = core.threads.steppers();
+        let fair =
+            if count == 1 && others == 0 { WHOLE } else { fair(&mut demands[..count], others) };
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            let until = op.stretch.go(fair);
+            self.set_end(pe, t, &mut op.stretch, until);
+        }
+    }
+
+    /// The end of a stretch is known anew in cycle `t`.
+    fn set_end(&mut self, pe: u32, t: u64, stretch: &mut Stretch, until: u64) {
+        let before = std::mem::replace(&mut stretch.until, until);
+        self.active_until = self.active_until.max(if until == WAITS { 0 } else { until + 1 });
+        let over = stretch.over().max(t + 1);
+        if over < stretch.look && until != WAITS {
+            stretch.look = over;
+            self.wakes.core(pe, over);
+        }
+        for words in stretch.inputs.iter().flatten() {
+            self.pipes[words.pipe as usize].redrain(words.end, until);
+        }
+        if let Some(Words { pipe: id, end, .. }) = stretch.output
+            && until != WAITS
+            && until != before
+        {
+            if stretch.left != 0 {
+                self.load(id, until, stretch.rate);
+            }
+            let pipe = &mut self.pipes[id as usize];
+            pipe.retime(end, until);
+            if until + SOONER < before {
+                self.wakes.core(pipe.route().dest, t + 1);
+            }
+        }
+    }
+
+    /// The main thread uses all slots of some cycles from `t` on.
+    pub(super) fn delay(&mut self, core: &mut Core<C>, pe: u32, t: u64, cycles: u64) {
+        let on = core.stretches();
+        if on == 0 {
+            return;
+        }
+        let mut used = 0;
+        for id in bits(on) {
+            used += core.streamed(id).map_or(0, |op| op.stretch.used());
+        }
+        let spare = WHOLE.saturating_sub(used);
+        for id in bits(on) {
+            if let Some(op) = core.streamed(id).filter(|op| op.stretch.left != 0) {
+                op.stretch.delay(t, cycles, spare);
+            }
+        }
+        if used != 0 {
+            self.share(core, pe, t);
+        }
+    }
+
+    /// Looks at stretches: ends those that are over, and operations with them.
+    pub(super) fn end_stretches(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<(), Fault> {
+        let on = core.stretches();
+        if on == 0 {
+            return Ok(());
+        }
+        if self.look_at_words(at, core, on) {
+            self.share(core, at.pe, at.t);
+        }
+        let mut over = 0;
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            if self.is_over(at, &mut op.stretch) {
+                op.stretch.is_on = false;
+                over |= 1 << id;
+            }
+        }
+        if over == 0 {
+            return Ok(());
+        }
+        core.acted.acted = true;
+        for id in bits(over & ((1 << COUNT) - 1)) {
+            core.threads.rests(id as u8);
+        }
+        if over != on {
+            self.share(core, at.pe, at.t);
+        }
+        for id in bits(over) {
+            self.end_streamed(at, core, id)?;
+        }
+        Ok(())
+    }
+
+    /// Words that stretches take come later, or sooner, than was known; whether any do.
+    fn look_at_words(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, on: u64) -> bool {
+        let mut changed = false;
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            for words in op.stretch.inputs.iter_mut().flatten() {
+                if let Some(late) = self.pipes[words.pipe as usize].late(words.end) {
+                    let there = late + at.plan.timing.ramp_down;
+                    changed |= std::mem::replace(&mut words.at, there) != there;
+                }
+            }
+        }
+        changed
+    }
+
+    /// Whether a stretch is over: all of its words have had a place.
+    fn is_over(&mut self, at: &Visit<'_, C>, stretch: &mut Stretch) -> bool {
+        if stretch.over() > at.t && stretch.until != WAITS {
+            if stretch.look <= at.t {
+                stretch.look = stretch.over();
+                self.wakes.core(at.pe, stretch.look);
+            }
+            return false;
+        }
+        let Some(words) = stretch.output else { return true };
+        let pipe = &mut self.pipes[words.pipe as usize];
+        let until = match pipe.place_from(words.end) {
+            None => {
+                pipe.want();
+                WAITS
+            }
+            Some(from) if stretch.until == WAITS => from.max(at.t),
+            Some(from) => from.max(stretch.until),
+        };
+        if until != stretch.until {
+            stretch.look = u64::MAX;
+            (stretch.left, stretch.floor) = (0, if until == WAITS { 0 } else { until });
+            self.set_end(at.pe, at.t, stretch, until);
+        }
+        stretch.until != WAITS && stretch.over() <= at.t
+    }
+
+    /// Ends an operation whose stretch is over, if it was the last.
+    fn end_streamed(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        id: usize,
+    ) -> Result<(), Fault> {
+        let Some(op) = core.streamed(id) else { return Ok(()) };
+        let end = op.stretch.until;
+        if !at.code.is_done(&op.code) {
+            return Ok(());
+        }
+        if id < COUNT {
+            let Some(mut op) = core.threads.take(id as u8) else { return Ok(()) };
+            let result = self.end_thread(at.plan, at.code, core, at.pe, end, &mut op, true);
+            core.threads.put(op);
+            return result;
+        }
+        match std::mem::replace(&mut core.main, Main::Idle) {
+            Main::Vector(op) => self.end_main(at.plan, at.code, core, at.pe, end, op, End::WHOLE),
+            main => {
+                core.main = main;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Words of a pipe on a link that others may use too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pipe: u32,
+    until: u64,
+    /// Of the cycles of the link.
+    rate: u64,
+}
