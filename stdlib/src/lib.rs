@@ -34,6 +34,28 @@ macro_rules! source {
 /// The libraries, ordered by name.
 pub const LIBRARIES: &[Source] = &[
     source!(
+        "allreduce/choice",
+        "allreduce/choice.dfl",
+        "the reduction tree that a line of PEs takes"
+    ),
+    source!(
+        "allreduce/kinds",
+        "allreduce/kinds.dfl",
+        "names of reduction algorithms and operations"
+    ),
+    source!("allreduce/pe", "allreduce/pe.dfl", "reduce, broadcast, all-reduce: a PE's side"),
+    source!(
+        "allreduce/plan",
+        "allreduce/plan.dfl",
+        "reduce, broadcast, all-reduce: the layout's side"
+    ),
+    source!("allreduce/together", "allreduce/together.dfl", "a common start for measurements"),
+    source!(
+        "allreduce/tree",
+        "allreduce/tree.dfl",
+        "reduction trees: what they cost, who does what"
+    ),
+    source!(
         "collectives_2d/params",
         "collectives_2d/params.csl",
         "parameters of <collectives_2d/pe>"
@@ -148,11 +170,28 @@ pub const LIBRARIES: &[Source] = &[
 ];
 
 /// The programs, ordered by name: one row each, a path below `stdlib/`.
-pub const PROGRAMS: &[Source] = &[source!(
-    "ceresz",
-    "ceresz/ceresz.dfl",
-    "error-bounded compressor for fields of f32, and its decompressor"
-)];
+pub const PROGRAMS: &[Source] = &[
+    source!(
+        "allreduce",
+        "allreduce/allreduce.dfl",
+        "sums of vectors over a rectangle of PEs, and what they cost"
+    ),
+    source!(
+        "allreduce_table",
+        "allreduce/table.dfl",
+        "reductions of lines of PEs beside their lower bound, and beside published cycles"
+    ),
+    source!(
+        "allreduce_wafer",
+        "allreduce/wafer.dfl",
+        "one number per PE of a whole wafer, summed and made known to all"
+    ),
+    source!(
+        "ceresz",
+        "ceresz/ceresz.dfl",
+        "error-bounded compressor for fields of f32, and its decompressor"
+    ),
+];
 
 /// The library of a name (as written between `<` and `>`): its path and its text.
 pub fn library(name: &str) -> Option<(&'static str, &'static str)> {
@@ -205,6 +244,7 @@ mod tests {
     #[test]
     fn every_text_parses() {
         let tests = [
+            source!("allreduce", "tests/allreduce.dfl", ""),
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
