@@ -43,12 +43,14 @@ pub const LIBRARIES: &[Source] = &[
         "allreduce/kinds.dfl",
         "names of reduction algorithms and operations"
     ),
+    source!("allreduce/ops", "allreduce/ops.dfl", "what reductions do with elements"),
     source!("allreduce/pe", "allreduce/pe.dfl", "reduce, broadcast, all-reduce: a PE's side"),
     source!(
         "allreduce/plan",
         "allreduce/plan.dfl",
         "reduce, broadcast, all-reduce: the layout's side"
     ),
+    source!("allreduce/ring", "allreduce/ring.dfl", "all-reduce over a row of PEs as a ring"),
     source!("allreduce/together", "allreduce/together.dfl", "a common start for measurements"),
     source!(
         "allreduce/tree",
