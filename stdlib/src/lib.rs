@@ -247,6 +247,7 @@ mod tests {
     fn every_text_parses() {
         let tests = [
             source!("allreduce", "tests/allreduce.dfl", ""),
+            source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
