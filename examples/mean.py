@@ -1,4 +1,4 @@
-"""The mean of a NumPy array's rows on the mesh (mean.dfl), and a plot of what several algorithms take.
+"""The mean of vectors in a NumPy array, on the mesh (mean.dfl), and a plot of what algorithms take.
 
 python examples/mean.py [plot.png]
 """
@@ -15,7 +15,7 @@ LENGTHS = (1, 4, 16, 64, 256)
 
 
 def mean(x, algorithm="auto"):
-    """The mean of x (rows of PEs, columns of PEs, elements) as every PE knows it, and the cycles from launch to answer."""
+    """The mean of x (rows and columns of PEs, elements) as every PE knows it, and its cycles."""
     height, width, n = x.shape
     params = {"width": width, "height": height, "n": n, "algorithm": algorithm}
     with dflow.Machine(dflow.compile(PROGRAM, params)) as machine:
@@ -34,7 +34,8 @@ def measure():
         for n in LENGTHS:
             x = rng.random((HEIGHT, WIDTH, n), dtype=np.float32)
             result, cycles = mean(x, algorithm)
-            np.testing.assert_allclose(result, np.broadcast_to(x.mean(axis=(0, 1)), x.shape), rtol=1e-5)
+            expected = np.broadcast_to(x.mean(axis=(0, 1)), x.shape)
+            np.testing.assert_allclose(result, expected, rtol=1e-5)
             table.setdefault(algorithm, []).append(cycles)
             print(f"{algorithm:>10} {n:4} elements: {cycles} cycles")
     return table
