@@ -29,6 +29,7 @@ mod source;
 mod stats;
 mod term;
 mod validate;
+mod ways;
 mod world;
 
 pub use library::{Built, compile};

@@ -16,7 +16,7 @@ use crate::args::StatsPlace;
 use crate::data::Input;
 use crate::exit::Failure;
 use crate::report::{code, duration, engine};
-use crate::term;
+use crate::{term, ways};
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(crate) struct Told<'a> {
 impl Told<'_> {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
-        let Figures { cycles, stats, load, mesh, functions, table_bytes, state_bytes } =
+        let Figures { cycles, stats, ways, load, mesh, functions, table_bytes, state_bytes } =
             self.figures;
         let rect = self.image.placement.rect;
         let threads = self.config.threads_used(rect.width, rect.height);
@@ -108,6 +108,8 @@ impl Told<'_> {
             "hops": stats.hops,
             "table_bytes": table_bytes,
             "state_bytes": state_bytes,
+            "ways": ways::rows_json(ways),
+            "stretches": ways::stretches_json(&ways.stretches),
         })
     }
 
@@ -142,6 +144,7 @@ impl Told<'_> {
             let share = format!("{:.1} %", 100.0 * share);
             text.push_str(&format!("\n  {what:<18} {:>10} {share:>8}", duration(seconds)));
         }
+        text.push_str(&ways::text(&self.figures.ways, self.figures.stats.delivered));
         text
     }
 
@@ -151,7 +154,14 @@ impl Told<'_> {
         let rows: Vec<Value> = shares
             .map(|(what, seconds, share)| json!({ "what": what, "seconds": seconds, "share": share }))
             .collect();
-        json!({ "rows": rows, "looks": profile.looks, "interval": profile.interval.as_secs_f64() })
+        let Figures { ways, .. } = self.figures;
+        json!({
+            "rows": rows,
+            "looks": profile.looks,
+            "interval": profile.interval.as_secs_f64(),
+            "ways": ways::rows_json(ways),
+            "stretches": ways::stretches_json(&ways.stretches),
+        })
     }
 }
 

@@ -17,6 +17,7 @@ pub mod outcome;
 pub mod profile;
 pub mod stats;
 pub mod trap;
+pub mod ways;
 
 mod fabric;
 mod pe;

@@ -19,6 +19,7 @@ use crate::pe::exec::Programs;
 use crate::sched::engine::Engine;
 pub use crate::sched::record::Event;
 use crate::stats::Stats;
+use crate::ways::Ways;
 
 /// A machine in one state of its life: [`Loaded`], [`Running`] or [`Stopped`].
 pub struct Machine<S> {
@@ -170,6 +171,11 @@ impl<S> Machine<S> {
     /// Counters so far.
     pub fn stats(&self) -> Stats {
         self.engine.stats()
+    }
+
+    /// By which ways words went, and why.
+    pub fn ways(&self) -> Ways {
+        self.engine.ways()
     }
 
     /// Takes the lines that PEs have printed, ordered by cycle and PE.

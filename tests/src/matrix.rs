@@ -10,7 +10,7 @@ use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
-use dflow_runtime::host::{self, Failure, HostEnv, HostOutcome, Output};
+use dflow_runtime::host::{self, Failure, Figures, HostEnv, HostOutcome, Output};
 
 use crate::header::{End, Header};
 
@@ -174,8 +174,14 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
         ..Limits::default()
     };
     let mut env = Env { given, record: Record::default() };
-    let result = host::run_image(image, program, config, &limits, &mut env);
+    let mut figures = Figures::default();
+    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
     let mut record = env.record;
+    let (counted, stats) = (figures.ways.total(), figures.stats);
+    if counted != stats.sent + stats.entered {
+        let message = format!("{counted} words have a way, of {} + {}", stats.sent, stats.entered);
+        return Record { end: End::Failed, message, ..record };
+    }
     match result {
         Ok(run) => {
             record.notes = notes(image, &run.account);

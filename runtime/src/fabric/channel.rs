@@ -21,6 +21,7 @@ use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
+use crate::ways::Why;
 
 /// What a core knows of its color's way: a channel, nothing yet, or that it leads through routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(crate) enum Outlet {
     #[default]
     Unknown,
     /// Through routers.
-    Routers,
+    Routers(Why),
     /// Channel of this number.
     Channel(u32),
     /// Pipe of this number, in the `flow` engine.
@@ -201,44 +202,54 @@ impl Channel {
 }
 
 impl RouterPlan {
-    /// The one port by which a color that enters by `from` always leaves, if nothing else happens
-    /// to it, and whether another color may leave by it.
-    fn hands_on(&self, color: u8, from: u8) -> Option<(u8, bool)> {
-        let row = self.row(color)?;
-        let plain = row.known && row.positions == 1 && !row.teardown && row.filter.is_none();
-        if self.swaps || !plain || row.rx[0] != 1 << from || row.tx[0].count_ones() != 1 {
-            return None;
+    /// The one port by which a color that enters by `from` always leaves, and whether another
+    /// color may leave by it; or what else happens to the color.
+    fn hands_on(&self, color: u8, from: u8) -> Result<(u8, bool), Why> {
+        let row = self.row(color).filter(|row| row.known).ok_or(Why::Unknown)?;
+        let more = [
+            (self.swaps, Why::Swap),
+            (row.positions != 1, Why::Switch),
+            (row.teardown, Why::Teardown),
+            (row.filter.is_some(), Why::Filter),
+            (row.rx[0] != 1 << from, Why::Senders),
+            (row.tx[0].count_ones() > 1, Why::FanOut),
+            (row.tx[0] == 0, Why::Outside),
+        ];
+        if let Some(&(_, why)) = more.iter().find(|(applies, _)| *applies) {
+            return Err(why);
         }
         let port = row.tx[0].trailing_zeros() as u8;
         let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
         let shared = others.any(|other| other.tx.iter().any(|tx| tx & row.tx[0] != 0));
-        Some((port, port != RAMP && shared))
+        Ok((port, port != RAMP && shared))
     }
 }
 
 impl<C: Code> Region<C> {
-    /// The way of a color's words from a core, if it is a channel's.
-    fn route(&self, plan: &Plan, source: u32, color: u8) -> Option<Route> {
+    /// The way of a color's words from a core, if it is a channel's; else why not.
+    fn route(&self, plan: &Plan, source: u32, color: u8) -> Result<Route, Why> {
         let (mut pe, mut from, mut hops) = (source, RAMP, 0);
         loop {
             let number = self.number(plan, pe);
             let program = plan.program(number);
-            if plan.has_links(number) || program.is_some_and(|program| program.configures) {
-                return None;
+            if plan.has_links(number) {
+                return Err(Why::HostLink);
+            }
+            if program.is_some_and(|program| program.configures) {
+                return Err(Why::RunTime);
             }
             let router = self.routers[pe as usize].as_deref();
             if router.is_some_and(|router| router.is_torn(color)) {
-                return None;
+                return Err(Why::Teardown);
             }
             let table = self.table_at(plan, pe);
             let (port, _) = table.hands_on(color, from)?;
             if port == RAMP {
                 let number = number as u32;
                 let dest = pe;
-                return program.map(|program| {
-                    let queue = program.queue_of(color).map(|queue| queue as u8);
-                    Route { source, dest, number, color, port: from, hops, queue }
-                });
+                let program = program.ok_or(Why::Outside)?;
+                let queue = program.queue_of(color).map(|queue| queue as u8);
+                return Ok(Route { source, dest, number, color, port: from, hops, queue });
             }
             (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);
         }
@@ -253,11 +264,12 @@ impl<C: Code> Region<C> {
     }
 
     /// The neighbour in a direction, if it is in the region.
-    fn near(&self, plan: &Plan, pe: u32, port: u8) -> Option<u32> {
+    fn near(&self, plan: &Plan, pe: u32, port: u8) -> Result<u32, Why> {
         let (x, y) = self.place(pe);
-        let (x, y) = plan.neighbour(x, y, Port::ALL[usize::from(port)])?;
+        let next = plan.neighbour(x, y, Port::ALL[usize::from(port)]);
+        let (x, y) = next.ok_or(Why::Outside)?;
         let (region, pe) = plan.locate(x, y);
-        (region == self.id).then_some(pe)
+        if region == self.id { Ok(pe) } else { Err(Why::Region) }
     }
 
     /// What the way of a color's words from a core is; its channel is made.
@@ -269,11 +281,16 @@ impl<C: Code> Region<C> {
         pe: u32,
         (color, depth): (u8, u32),
     ) -> Outlet {
-        let small = plan.timing.link_places as usize <= HISTORY;
-        if self.incoming.is_none() || !small {
-            return Outlet::Routers;
+        if self.incoming.is_none() {
+            return Outlet::Routers(Why::Engine);
         }
-        let Some(route) = self.route(plan, pe, color) else { return Outlet::Routers };
+        if plan.timing.link_places as usize > HISTORY {
+            return Outlet::Routers(Why::Links);
+        }
+        let route = match self.route(plan, pe, color) {
+            Ok(route) => route,
+            Err(why) => return Outlet::Routers(why),
+        };
         let clear = self.is_clear(plan, &route);
         if self.flow {
             return if clear { self.new_pipe(plan, route, depth) } else { Outlet::Unknown };
@@ -281,7 +298,7 @@ impl<C: Code> Region<C> {
         let shared = self.shared_links(plan, &route);
         if !clear || !self.can_claim(plan, core, &route, &shared) {
             core.retry |= 1 << color;
-            return Outlet::Routers;
+            return Outlet::Routers(if clear { Why::SharedLink } else { Why::Behind });
         }
         self.new_channel(plan, route, shared)
     }
@@ -323,8 +340,8 @@ impl<C: Code> Region<C> {
             let next = self
                 .table_at(plan, pe)
                 .hands_on(route.color, from)
-                .and_then(|(port, _)| Some((self.near(plan, pe, port)?, port ^ 1)));
-            let Some(next) = next else { break };
+                .and_then(|(port, _)| Ok((self.near(plan, pe, port)?, port ^ 1)));
+            let Ok(next) = next else { break };
             (pe, from) = next;
             nodes.push(next);
         }
@@ -335,7 +352,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn shared_links(&mut self, plan: &Plan, route: &Route) -> Box<[u32]> {
         let mut links = Vec::new();
         for (pe, from) in self.nodes(plan, route) {
-            if let Some((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
+            if let Ok((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
                 let next = self.links.len() as u32;
                 links.push(*self.links.entry(4 * pe + u32::from(port)).or_insert(next));
             }
@@ -387,8 +404,10 @@ impl<C: Code> Region<C> {
             if let Some(core) = &mut self.cores[source as usize] {
                 let outlet = &mut core.outlets[usize::from(color)];
                 // Not so if words will come that command routers.
-                core.retry |= u32::from(*outlet == Outlet::Channel(id)) << color;
-                *outlet = Outlet::Routers;
+                if *outlet == Outlet::Channel(id) {
+                    core.retry |= 1 << color;
+                    *outlet = Outlet::Routers(Why::SharedLink);
+                }
             }
             let dest = self.channels[id as usize].route.dest;
             self.descend(plan, code, dest, t - 1);

@@ -96,6 +96,7 @@ impl<C: Code> Region<C> {
         }
         let words: Vec<Slot> = words.collect();
         self.stats.sent -= words.len() as u64;
+        self.ways.take_back(route.color, words.len() as u64);
         let Some((core, queue)) = self.sender_of(route) else { return };
         let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
         for word in words {

@@ -16,6 +16,7 @@ use crate::load::{self, LoadError};
 use crate::machine::{Machine, Running};
 use crate::profile::Work;
 use crate::stats::Stats;
+use crate::ways::Ways;
 
 /// What a run that the host program itself ended gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct Figures {
     pub cycles: u64,
     /// Counters of the machine.
     pub stats: Stats,
+    /// By which ways words went.
+    pub ways: Ways,
     /// Time to compile the image's programs and to make the machine.
     pub load: Duration,
     /// Time that the mesh ran.
@@ -114,6 +117,7 @@ pub fn run_measured(
     *figures = Figures {
         cycles: machine.now(),
         stats: machine.stats(),
+        ways: machine.ways(),
         load: figures.load,
         mesh: machine.run_time(),
         functions: machine.compiled_functions(),

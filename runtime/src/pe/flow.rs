@@ -47,7 +47,7 @@ impl<C: Code> Region<C> {
         if let Some(output) = op.output {
             left = match core.outlets[usize::from(output.color)] {
                 Outlet::Pipe(id) => left.min(self.pipes[id as usize].room()),
-                Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) | Outlet::Closing(_) => 0,
+                Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) | Outlet::Closing(_) => 0,
             };
         }
         if let [Some(first), Some(second)] = pipes {
@@ -191,6 +191,7 @@ impl<C: Code> Region<C> {
     /// An operation has begun: it goes by stretches if it can.
     pub(super) fn start_flow(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
         let soon = at.t.max(self.now + 1);
+        self.ways.stretches.operations += u64::from(op.needs.inputs | op.needs.output != 0);
         if !self.may_flow(at, core, op) {
             for queue in op.inputs.into_iter().flatten() {
                 self.come_down(at, core, queue);
@@ -199,6 +200,7 @@ impl<C: Code> Region<C> {
             return;
         }
         op.flows = true;
+        self.ways.stretches.flowing += 1;
         core.flowing_in |= op.needs.inputs;
         core.flowing_out |= op.needs.output;
         self.promise(at, core, op);

@@ -17,6 +17,7 @@ use crate::fabric::router::Router;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
+use crate::ways::Why;
 
 /// Where the main thread stands.
 #[derive(Debug)]
@@ -260,8 +261,8 @@ impl<C: Code> Region<C> {
             let outlet = &mut core.outlets[usize::from(output.color)];
             match *outlet {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
-                Outlet::Unknown | Outlet::Routers | Outlet::Channel(_) => {
-                    let old = std::mem::replace(outlet, Outlet::Routers);
+                Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) => {
+                    let old = std::mem::replace(outlet, Outlet::Routers(Why::Commands));
                     core.retry &= !(1 << output.color);
                     self.cut_later(at.plan, old);
                 }

@@ -8,6 +8,7 @@ use crate::fabric::ring::NEVER;
 use crate::fabric::router::RAMP;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
+use crate::ways::{Way, Why};
 
 /// What goes up the ramp in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,9 @@ impl<C: Code> Region<C> {
         if core.outputs[queue].is_empty() {
             core.leaving &= !(1 << queue);
         }
-        match core.outlets[usize::from(word.color)] {
+        let outlet = core.outlets[usize::from(word.color)];
+        self.ways.count(word.color, way(outlet), 1);
+        match outlet {
             Outlet::Channel(id) => {
                 if self.channels[id as usize].push(word, t) {
                     self.expect(plan, id, pe);
@@ -49,7 +52,7 @@ impl<C: Code> Region<C> {
                 words.push(word.payload);
                 self.send_words(plan, id, (t - 1, t - 1), words);
             }
-            Outlet::Unknown | Outlet::Routers | Outlet::Closing(_) => {
+            Outlet::Unknown | Outlet::Routers(_) | Outlet::Closing(_) => {
                 word.stamp = t + plan.timing.ramp_up;
                 let places = plan.timing.ramp_places;
                 if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
@@ -160,10 +163,21 @@ impl<C: Code> Region<C> {
                 self.pipes[id as usize].want();
                 (NEVER, at.t)
             }
-            Outlet::Routers | Outlet::Unknown | Outlet::Closing(_) => {
+            Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) => {
                 let router = self.routers[at.pe as usize].as_deref();
                 (router.map_or(0, |router| router.free_from(color, RAMP)), next)
             }
         })
+    }
+}
+
+/// The way that a single word takes.
+fn way(outlet: Outlet) -> Way {
+    match outlet {
+        Outlet::Channel(_) => Way::Channel,
+        Outlet::Pipe(_) => Way::Single,
+        Outlet::Routers(why) => Way::Routers(why),
+        Outlet::Closing(_) => Way::Routers(Why::Commands),
+        Outlet::Unknown => Way::Routers(Why::Behind),
     }
 }

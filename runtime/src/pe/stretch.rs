@@ -21,6 +21,7 @@ use crate::fabric::channel::Outlet;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
+use crate::ways::Way;
 
 /// All slots of a core, or all cycles of a link.
 pub(crate) const WHOLE: u64 = 1 << 16;
@@ -201,6 +202,8 @@ impl<C: Code> Region<C> {
         }
         if let Some(pipe) = output {
             self.stats.sent += count as u64;
+            let color = op.output.map_or(0, |output| output.color);
+            self.ways.count(color, Way::Stretch, count as u64);
             op.stretch.floor = self.slowed(pipe, (t, count as u64));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
             let end = self.send_words(plan, pipe, (t, until), outputs);
@@ -219,6 +222,8 @@ impl<C: Code> Region<C> {
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
         self.promise(at, core, op);
         self.stats.slots += count as u64 - 1;
+        self.ways.stretches.stretches += 1;
+        self.ways.stretches.elements += count as u64;
         Ok(true)
     }
 
@@ -256,6 +261,7 @@ impl<C: Code> Region<C> {
         let route = pipe.route();
         self.stats.hops += count as u64 * u64::from(route.hops);
         self.stats.delivered += count as u64;
+        self.ways.stretches.taken += count as u64;
         let (end, last, buffer) = pipe.take(count);
         self.buffers.extend(buffer);
         pipe.drain((end, count as u64), t);

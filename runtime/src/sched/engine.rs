@@ -26,6 +26,7 @@ use crate::pe::main::Main;
 use crate::profile::Phases;
 use crate::stats::Stats;
 use crate::trap::Trap;
+use crate::ways::Ways;
 
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
@@ -342,6 +343,13 @@ impl<C: Code> Engine<C> {
             all.add(&region.stats);
             all.slots += region.uncounted(self.frontier).map(|(_, _, count)| count).sum::<u64>();
         }
+        all
+    }
+
+    /// By which ways words went.
+    pub(crate) fn ways(&self) -> Ways {
+        let mut all = Ways::default();
+        self.regions.iter().for_each(|region| all.add(&region.ways));
         all
     }
 

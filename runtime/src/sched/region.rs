@@ -25,6 +25,7 @@ use crate::pe::core::{Core, Fault};
 use crate::pe::stretch::Load;
 use crate::stats::Stats;
 use crate::trap::{Trap, TrapKind};
+use crate::ways::Ways;
 
 /// A region.
 pub(crate) struct Region<C: Code> {
@@ -42,6 +43,7 @@ pub(crate) struct Region<C: Code> {
     /// What the host still takes, per link with a bound.
     rooms: Vec<Room>,
     pub(crate) stats: Stats,
+    pub(crate) ways: Box<Ways>,
     /// What was odd, by place.
     pub(crate) odd: BTreeMap<OddPlace, OddTimes>,
     /// The cycle that is visited.
@@ -182,6 +184,7 @@ impl<C: Code> Region<C> {
             to_host: Vec::new(),
             rooms: Vec::new(),
             stats: Stats::default(),
+            ways: Box::default(),
             odd: BTreeMap::new(),
             now: 0,
             ahead: 0,

@@ -13,6 +13,7 @@ use crate::pe::plan::NO_TASK;
 use crate::sched::plan::Plan;
 use crate::sched::region::{Message, Region, Way};
 use crate::trap::TrapKind;
+use crate::ways::{self, Why};
 
 impl<C: Code> Region<C> {
     /// Visits a router in cycle `t`.
@@ -82,6 +83,7 @@ impl<C: Code> Region<C> {
             }
             self.active_until = self.active_until.max(t + 1);
             self.stats.entered += 1;
+            self.ways.count(color, ways::Way::Routers(Why::Host), 1);
             let source = &mut router.sources[index];
             if source.counted {
                 self.to_host.push((source.link, t, word));

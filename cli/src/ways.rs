@@ -1,0 +1,51 @@
+//! By which ways words went, for people and programs.
+
+use dflow_runtime::ways::{Stretches, Ways};
+use serde_json::{Value, json};
+
+/// A table: a line per color and way; behind it, what `flow` approximated. `delivered`: words that
+/// came to queues and the host.
+pub(crate) fn text(ways: &Ways, delivered: u64) -> String {
+    let mut text = String::new();
+    for (at, (color, way, words)) in ways.rows().enumerate() {
+        if at == 0 {
+            text.push_str("\nby which ways words went (words that cores and the host sent)");
+        }
+        let why = way.why().map_or(String::new(), |why| format!(": {}", why.name()));
+        text.push_str(&format!("\n  color {color:<4} {words:>14}  {}{why}", way.name()));
+    }
+    let Stretches { operations, flowing, stretches, elements, taken } = ways.stretches;
+    if operations != 0 {
+        let single = delivered.saturating_sub(taken);
+        text.push_str("\nwhat went by stretches (cycles approximated)");
+        for (what, number, of) in [
+            ("operations", flowing, format!("of {operations} on queues")),
+            ("elements", elements, format!("in {stretches} stretches")),
+            ("words taken", taken, format!("in stretches, {single} one by one")),
+        ] {
+            text.push_str(&format!("\n  {what:<11} {number:>13}  {of}"));
+        }
+    }
+    text
+}
+
+/// The rows of the table.
+pub(crate) fn rows_json(ways: &Ways) -> Value {
+    let row = |(color, way, words): (usize, dflow_runtime::ways::Way, u64)| {
+        let why = way.why().map(|why| why.name());
+        json!({ "color": color, "words": words, "way": way.name(), "why": why })
+    };
+    ways.rows().map(row).collect()
+}
+
+/// What went by stretches.
+pub(crate) fn stretches_json(stretches: &Stretches) -> Value {
+    let Stretches { operations, flowing, stretches, elements, taken } = stretches;
+    json!({
+        "operations": operations,
+        "operations_in_stretches": flowing,
+        "stretches": stretches,
+        "elements_in_stretches": elements,
+        "words_taken_in_stretches": taken,
+    })
+}

@@ -1,0 +1,154 @@
+//! What `dflowc run --profile` says of the ways that words went, and why.
+
+#![forbid(unsafe_code)]
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// What is not plain in a row of PEs, the first of which sends eight words to the last.
+#[derive(Clone, Copy)]
+struct Row {
+    width: u16,
+    /// Further members of the sender's descriptor, and of the configuration of those between and the last.
+    sender: &'static str,
+    middle: &'static str,
+    last: &'static str,
+    /// Where those between receive from and send to.
+    rx: &'static str,
+    tx: &'static str,
+    /// Code of those between, and more of the layout.
+    code: &'static str,
+    layout: &'static str,
+}
+
+const PLAIN: Row = Row {
+    width: 3,
+    sender: "",
+    middle: "",
+    last: "",
+    rx: "WEST",
+    tx: "EAST",
+    code: "",
+    layout: "",
+};
+
+impl Row {
+    fn source(self) -> String {
+        let (last_x, Row { width, sender, middle, last, rx, tx, code, layout }) =
+            (self.width - 1, self);
+        format!(
+            r#"const red = @get_color(2);
+const blue = @get_color(3);
+const go_id = @get_local_task_id(9);
+tile sender {{
+  const out = @get_dsd(fabout_dsd, .{{ .extent = 8, .fabric_color = red, .output_queue = @get_output_queue(2){sender} }});
+  task go() void {{ @mov32(out, @as(u32, 5), .{{ .async = true }}); }}
+  comptime {{ @bind_local_task(go, go_id); @activate(go_id); }}
+}}
+tile middle {{ {code} }}
+tile taker {{
+  var kept = @zeros([8]u32);
+  const mem = @get_dsd(mem1d_dsd, .{{ .tensor_access = |i|{{8}} -> kept[i] }});
+  const in = @get_dsd(fabin_dsd, .{{ .extent = 8, .fabric_color = red, .input_queue = @get_input_queue(2) }});
+  task go() void {{ @mov32(mem, in, .{{ .async = true }}); }}
+  comptime {{ @bind_local_task(go, go_id); @activate(go_id); }}
+}}
+layout {{
+  @set_rectangle({width}, 1);
+  @set_tile_code(0, 0, sender, .{{}});
+  for (@range(u16, 1, {last_x}, 1)) |x| {{
+    @set_tile_code(x, 0, middle, .{{}});
+    @set_color_config(x, 0, red, .{{ .routes = .{{ .rx = .{{ {rx} }}, .tx = .{{ {tx} }} }}{middle} }});
+  }}
+  @set_tile_code({last_x}, 0, taker, .{{}});
+  @set_color_config(0, 0, red, .{{ .routes = .{{ .rx = .{{ RAMP }}, .tx = .{{ EAST }} }} }});
+  @set_color_config({last_x}, 0, red, .{{ .routes = .{{ .rx = .{{ WEST }}, .tx = .{{ RAMP }} }}{last} }});
+  {layout}
+}}
+host {{}}
+"#
+        )
+    }
+
+    /// Runs it: color, way, why, words of each row; and what went by stretches.
+    fn ways(self, args: &[&str]) -> (Vec<Value>, Value) {
+        let folder = TempDir::new().expect("a folder");
+        std::fs::write(folder.path().join("p.dfl"), self.source()).expect("a file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        let always = ["run", "p.dfl", "--json", "--stats", "json", "--profile"];
+        command.current_dir(folder.path()).args(always).args(args);
+        let output = command.output().expect("the tool starts");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{result}");
+        assert_eq!(result["stats"]["ways"], result["profile"]["ways"]);
+        assert_eq!(result["stats"]["stretches"], result["profile"]["stretches"]);
+        let rows = result["profile"]["ways"].as_array().expect("rows");
+        (rows.clone(), result["profile"]["stretches"].clone())
+    }
+
+    /// All its words go one way.
+    #[track_caller]
+    fn goes(self, args: &[&str], way: &str, why: Option<&str>) {
+        let (rows, _) = self.ways(args);
+        assert_eq!(rows, [json!({ "color": 2, "words": 8, "way": way, "why": why })]);
+    }
+}
+
+#[test]
+fn words_that_are_only_handed_on_take_a_channel_or_a_pipe() {
+    PLAIN.goes(&["--engine", "exact"], "channel", None);
+    PLAIN.goes(&["--engine", "step"], "routers", Some("engine"));
+    let long = Row { width: 16, ..PLAIN };
+    long.goes(&["--engine", "exact", "--threads", "1"], "channel", None);
+    long.goes(&["--engine", "exact", "--threads", "2"], "routers", Some("crosses a region"));
+    PLAIN.goes(&["--engine", "flow"], "pipe, in stretches", None);
+    let (_, stretches) = PLAIN.ways(&["--engine", "exact"]);
+    assert_eq!(stretches["operations"], 0);
+    let (_, stretches) = PLAIN.ways(&["--engine", "flow"]);
+    assert_eq!(
+        (&stretches["operations"], &stretches["operations_in_stretches"]),
+        (&2.into(), &2.into())
+    );
+    let taken = stretches["words_taken_in_stretches"].as_u64();
+    assert!(taken.is_some_and(|taken| (1..=8).contains(&taken)), "{stretches}");
+}
+
+#[test]
+fn each_reason_for_routers_is_told() {
+    let switch = ", .switches = .{ .pos1 = .{ .tx = RAMP } }";
+    let filter = ", .filter = .{ .kind = .{ .range = true }, .min_idx = 0, .max_idx = 1 }";
+    let takes = "const in = @get_dsd(fabin_dsd, .{ .extent = 8, .fabric_color = red, .input_queue = @get_input_queue(2) });
+        var kept = @zeros([8]u32);
+        const mem = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> kept[i] });
+        task go() void { @mov32(mem, in, .{ .async = true }); }
+        comptime { @bind_local_task(go, go_id); @activate(go_id); }";
+    let writes = "const colors = @import_module(\"<tile_config>\").color_config;
+        task go() void { colors.reset_routes(blue, .{ .rx = RAMP, .tx = EAST }); }
+        comptime { @bind_local_task(go, go_id); }";
+    let rows = [
+        (Row { middle: switch, ..PLAIN }, "switch"),
+        (Row { last: filter, ..PLAIN }, "filter"),
+        (Row { sender: ", .advance_switch = true", ..PLAIN }, "commands"),
+        (Row { rx: "WEST, RAMP", ..PLAIN }, "several senders"),
+        (Row { tx: "RAMP, EAST", code: takes, ..PLAIN }, "fan-out"),
+        (Row { code: writes, ..PLAIN }, "configured at run time"),
+    ];
+    for (row, why) in rows {
+        for engine in ["exact", "flow"] {
+            row.goes(&["--engine", engine], "routers", Some(why));
+        }
+    }
+}
+
+/// Two colors may use a link: `exact` asks the routers who goes first, `flow` shares it.
+#[test]
+fn a_shared_link_is_no_reason_for_flow() {
+    let layout =
+        "@set_color_config(1, 0, blue, .{ .routes = .{ .rx = .{ RAMP }, .tx = .{ EAST } } });
+        @set_color_config(2, 0, blue, .{ .routes = .{ .rx = .{ WEST }, .tx = .{ RAMP } } });";
+    let row = Row { layout, ..PLAIN };
+    row.goes(&["--engine", "exact"], "routers", Some("shared link"));
+    row.goes(&["--engine", "flow"], "pipe, in stretches", None);
+}
