@@ -1,6 +1,5 @@
 //! The engine's rates: a bench per row of the table in `benches/README.md`, on every engine and
-//! number of threads of [`ENGINES`] and [`THREADS`], in seconds of processor time over all
-//! threads. `DFLOW_BENCH=full` runs the sizes that the table is about.
+//! number of threads of [`ENGINES`], in seconds of processor time over all threads. `DFLOW_BENCH=full` runs the sizes that the table is about.
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
@@ -21,11 +20,9 @@ mod rows;
 use cpu::CpuTime;
 use rows::{Count, ROWS, Row};
 
-/// The engines that are compared.
-const ENGINES: &[(&str, EngineKind)] = &[("exact", EngineKind::Exact)];
-
-/// Numbers of threads.
-const THREADS: &[usize] = &[1, 2];
+/// The engines that are compared, and on how many threads.
+const ENGINES: &[(&str, EngineKind, &[usize])] =
+    &[("exact", EngineKind::Exact, &[1, 2]), ("flow", EngineKind::Flow, &[1])];
 
 /// The programs, by file name.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -83,10 +80,10 @@ fn emulated(c: &mut Criterion<CpuTime>, full: bool) {
     for row in ROWS {
         let image = image(row, full);
         let mut group = group(c, row.name);
-        for &(name, engine) in ENGINES {
+        for &(name, engine, threads) in ENGINES {
             let (_, stats) = run(load(&image, engine, 1));
             group.throughput(Throughput::Elements(count(row, full, &stats)));
-            for &threads in THREADS {
+            for &threads in threads {
                 group.bench_function(format!("{name}, {threads} thread(s)"), |b| {
                     b.iter_batched(|| load(&image, engine, threads), run, BatchSize::PerIteration);
                 });
