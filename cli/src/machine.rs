@@ -9,6 +9,7 @@ use dflow_ir::program::Program;
 use dflow_runtime::config::{Config, Limit, Limits, Probe};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
+use dflow_runtime::machine::{Machine, Running};
 
 use crate::account::Told;
 use crate::args::MachineArgs;
@@ -155,6 +156,15 @@ impl HostEnv for Env<'_> {
     }
 }
 
+/// What a run has around it.
+pub(crate) struct Around<'a> {
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) line: &'a Line,
+    /// What becomes of the machine: giving its memory back takes a while, which is for nothing
+    /// where the process ends.
+    pub(crate) rest: fn(Machine<Running>),
+}
+
 /// Runs a host program of an image on a fresh machine.
 ///
 /// # Errors
@@ -165,10 +175,10 @@ pub(crate) fn run<'a>(
     args: &MachineArgs,
     config: &Config,
     mut env: Env<'a>,
-    interrupt: &Interrupt,
-    line: &Line,
+    around: &Around<'_>,
 ) -> Result<(Ended, Env<'a>), Failure> {
     let start = Instant::now();
+    let Around { interrupt, line, rest } = *around;
     let limits = Limits {
         cycle: args.max_cycles.unwrap_or(u64::MAX),
         memory: args.max_memory.unwrap_or_else(memory::default_limit),
@@ -178,7 +188,7 @@ pub(crate) fn run<'a>(
         exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
     };
     let mut figures = Figures::default();
-    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
+    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, rest);
     let ended = match result {
         Ok(Run { outcome: HostOutcome::Done, cycles, stats, account }) => {
             let report = Report::new(image, config, cycles, &stats, start.elapsed());

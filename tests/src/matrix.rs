@@ -175,7 +175,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
     };
     let mut env = Env { given, record: Record::default() };
     let mut figures = Figures::default();
-    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures);
+    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, drop);
     let mut record = env.record;
     let (counted, stats) = (figures.ways.total(), figures.stats);
     if counted != stats.sent + stats.entered {

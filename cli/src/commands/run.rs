@@ -14,7 +14,7 @@ use crate::data::{Input, Outputs, check_not_read};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::machine::{self, Ended, Env};
+use crate::machine::{self, Around, Ended, Env};
 use crate::memory;
 use crate::progress::Line;
 use crate::source::{Root, Runnable};
@@ -69,7 +69,8 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let config = Config { profile, ..machine::config(&args.machine) };
     let front = begun.elapsed();
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
-    let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &interrupt, &line)?;
+    let around = Around { interrupt: &interrupt, line: &line, rest: std::mem::forget };
+    let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &around)?;
     line.clear();
     let profile = profiler.as_ref().map(Profiler::finish);
     let (figures, cause, total) = (&ended.figures, ended.cause, begun.elapsed());

@@ -9,7 +9,7 @@ use crate::args::TestArgs;
 use crate::data::Outputs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::machine::{self, Env};
+use crate::machine::{self, Around, Env};
 use crate::progress::Line;
 use crate::source::Root;
 use crate::term;
@@ -71,8 +71,8 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     for (name, program) in image.tests.iter().filter(|(name, _)| name.contains(wanted)) {
         let env =
             Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
-        let (ended, env) =
-            machine::run(image, program, &args.machine, &config, env, &interrupt, &line)?;
+        let around = Around { interrupt: &interrupt, line: &line, rest: drop };
+        let (ended, env) = machine::run(image, program, &args.machine, &config, env, &around)?;
         if ended.exit == Exit::Interrupted {
             return Err(Failure::interrupted());
         }
