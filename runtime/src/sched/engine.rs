@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use dflow_ir::mesh::{Color, Coord, Wavelet};
 
+use super::exact::pace::Pace;
 use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
@@ -36,6 +37,8 @@ pub(crate) struct Engine<C: Code> {
     links: Vec<Mutex<LinkState>>,
     kind: EngineKind,
     threads: usize,
+    /// Who works in the `exact` engine.
+    pub(super) pace: Pace,
     pub(crate) now: u64,
     frontier: u64,
     /// What a fault of ours said that ended a run: nothing can be run any more.
@@ -89,6 +92,7 @@ impl<C: Code> Engine<C> {
             links,
             kind,
             threads,
+            pace: Pace::default(),
             now: 0,
             frontier: 0,
             broken: None,
@@ -240,7 +244,7 @@ impl<C: Code> Engine<C> {
                 run.guarded(|| step::run(&run, region, frontier)).unwrap_or(true)
             }
             EngineKind::Exact | EngineKind::Flow => {
-                exact::run(&run, &mut self.regions, self.threads);
+                exact::run(&run, &mut self.regions, self.threads, &mut self.pace);
                 let next = |region: &Region<C>| region.wakes.next();
                 let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
                 let whole = self.regions.iter_mut().filter(|_| run.broken().is_none());

@@ -3,6 +3,7 @@
 //! Regions run on one thread or several; each thread owns a band of regions and keeps in step
 //! with its neighbours by promises ([`worker`]).
 
+pub(crate) mod pace;
 pub(crate) mod sync;
 pub(crate) mod worker;
 
@@ -10,32 +11,64 @@ use super::region::Region;
 use super::run::Run;
 use crate::config;
 use crate::pe::code::Code;
+use pace::{Gauge, Pace};
 use sync::Sync;
 use worker::Worker;
 
 /// Runs all regions up to the run's stop; regions are in the order of their numbers.
-pub(crate) fn run<C: Code>(run: &Run<'_, C>, regions: &mut [Region<C>], threads: usize) {
-    let owners = bands(run, threads);
+pub(crate) fn run<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut [Region<C>],
+    threads: usize,
+    pace: &mut Pace,
+) {
+    let bands = bands(run, threads);
+    let count = bands.iter().max().map_or(1, |&last| last + 1);
+    let one = vec![0; bands.len()];
+    let mut is_first = true;
+    loop {
+        let gauge = pace.gauge(count);
+        let owners = if pace.together { &bands } else { &one };
+        let Some(paid) = stint(run, regions, (owners, &bands), gauge, is_first) else { break };
+        pace.turn(paid);
+        is_first = false;
+    }
+}
+
+/// Runs regions on the threads that own them; none if the run is over, else whether the stint was
+/// long. `bands`: who owns them where all threads work.
+fn stint<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut [Region<C>],
+    (owners, bands): (&[usize], &[usize]),
+    gauge: Gauge,
+    is_first: bool,
+) -> Option<bool> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
     let sync = Sync::new(count);
     let mut workers: Vec<Worker<'_, '_, C>> =
-        (0..count).map(|id| Worker::new(run, &sync, &owners, id)).collect();
-    for (region, &owner) in regions.iter_mut().zip(&owners) {
+        (0..count).map(|id| Worker::new(run, &sync, (owners, bands), id, gauge.clone())).collect();
+    for (region, &owner) in regions.iter_mut().zip(owners) {
         workers[owner].add(region);
     }
+    if !is_first {
+        workers.iter_mut().for_each(Worker::has_told);
+    }
     let mut workers = workers.into_iter();
-    let Some(mut first) = workers.next() else { return };
+    let mut first = workers.next()?;
     std::thread::scope(|scope| {
         for mut worker in workers {
             scope.spawn(move || run.guarded(|| worker.run()));
         }
         run.guarded(|| first.run());
     });
+    let paid = first.has_paid();
     // What was still under way when the threads stopped.
     for message in sync.take_all() {
         let region = &mut regions[worker::region_of(&message) as usize];
         region.accept(run.plan, run.code, message);
     }
+    (sync.is_over() && !run.aborted()).then_some(paid)
 }
 
 /// Thread of each region: bands of whole rows or columns of regions, so that a thread has at

@@ -22,6 +22,8 @@ pub(crate) struct Sync {
     mail: Vec<Mutex<Vec<Message>>>,
     has_mail: Vec<AtomicBool>,
     waiting: AtomicU64,
+    /// The threads are to leave off, the run is not over.
+    over: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -41,6 +43,7 @@ impl Sync {
             mail: (0..count).map(|_| Mutex::default()).collect(),
             has_mail: (0..count).map(|_| AtomicBool::new(false)).collect(),
             waiting: AtomicU64::new(0),
+            over: AtomicBool::new(false),
             state: Mutex::new(State { next: vec![None; count], left: vec![false; count] }),
             changed: Condvar::new(),
         }
@@ -71,6 +74,17 @@ impl Sync {
             self.promises[me].fetch_max(value, Ordering::SeqCst);
             self.notify();
         }
+    }
+
+    /// All threads are to leave off, to be divided anew.
+    pub(crate) fn end_stint(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        self.notify();
+    }
+
+    /// Whether they are.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
     }
 
     /// Sends to a thread.
@@ -105,12 +119,14 @@ impl Sync {
     }
 
     /// Waits until the bound is not `bound` any more or mail has come; `next` is the caller's
-    /// next event. `lead` is the least distance of a stamp from the cycle that makes it.
-    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) {
-        let news = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
+    /// next event. `lead` is the least distance of a stamp from the cycle that makes it. Whether
+    /// it took a while.
+    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) -> bool {
+        let moved = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
+        let news = || moved() || self.is_over();
         for _ in 0..64 {
             if news() {
-                return;
+                return false;
             }
             std::hint::spin_loop();
         }
@@ -130,6 +146,7 @@ impl Sync {
         }
         state.next[me] = None;
         self.waiting.fetch_sub(1, Ordering::SeqCst);
+        true
     }
 
     /// If all wait and no mail is under way, raises all promises beyond the least next event.

@@ -6,6 +6,7 @@
 
 use super::super::region::{Message, Region};
 use super::super::run::{Run, Told};
+use super::pace::Gauge;
 use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
 use crate::profile::Work;
@@ -21,6 +22,9 @@ pub(crate) struct Worker<'r, 'a, C: Code> {
     run: &'r Run<'a, C>,
     sync: &'r Sync,
     owners: &'r [usize],
+    /// Owners where all threads work.
+    bands: &'r [usize],
+    gauge: Gauge,
     id: usize,
     regions: Vec<&'r mut Region<C>>,
     /// Place in `regions` by region number.
@@ -45,13 +49,16 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     pub(crate) fn new(
         run: &'r Run<'a, C>,
         sync: &'r Sync,
-        owners: &'r [usize],
+        (owners, bands): (&'r [usize], &'r [usize]),
         id: usize,
+        gauge: Gauge,
     ) -> Worker<'r, 'a, C> {
         Worker {
             run,
             sync,
             owners,
+            bands,
+            gauge,
             id,
             regions: Vec::new(),
             place: vec![u32::MAX; owners.len()],
@@ -70,7 +77,17 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
         self.regions.push(region);
     }
 
-    /// Runs up to the run's stop.
+    /// What its regions hold has been told.
+    pub(crate) fn has_told(&mut self) {
+        self.told = self.now();
+    }
+
+    /// Whether working together has gone on for a while.
+    pub(super) fn has_paid(&self) -> bool {
+        self.gauge.has_paid()
+    }
+
+    /// Runs up to the run's stop, or until the stint is over.
     pub(crate) fn run(&mut self) {
         let timing = &self.run.plan.timing;
         let lead = timing.hop.min(timing.credit);
@@ -88,12 +105,16 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 work = 0;
                 self.check(now);
             }
-            if self.run.aborted() {
+            // Who leaves promises what it does not keep: that is looked at after the bound.
+            if self.run.aborted() || self.sync.is_over() {
                 break;
             }
             if now < bound.min(stop) {
                 work += self.cycle(now);
                 self.sync.promise(self.id, self.least().min(bound).saturating_add(lead), true);
+                if self.gauge.cycle() {
+                    self.sync.end_stint();
+                }
             } else if bound >= stop {
                 break;
             } else {
@@ -101,7 +122,10 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                     self.sync.promise(self.id, now.min(bound).saturating_add(lead), false);
                 }
                 self.run.at(Work::Waiting);
-                self.sync.wait(self.id, bound, now, lead);
+                let slept = self.sync.wait(self.id, bound, now, lead);
+                if slept && self.gauge.slept() {
+                    self.sync.end_stint();
+                }
                 self.run.at(Work::Cores);
                 work = CHECK;
             }
@@ -142,6 +166,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             let visited = region.cycle(self.run, t);
             self.visits += visited as u64;
             visits += visited;
+            self.gauge.visited(self.bands[region.id as usize], visited as u64);
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.wakes.next();
@@ -165,12 +190,17 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     }
 
     fn check(&mut self, cycle: u64) {
+        let now = self.now();
+        self.run.check(cycle, now.since(&mut self.told));
+    }
+
+    fn now(&self) -> Told {
         let mut now = Told { visits: self.visits, ..Told::default() };
         for region in &self.regions {
             now.bytes += region.bytes;
             now.touched += region.stats.touched;
         }
-        self.run.check(cycle, now.since(&mut self.told));
+        now
     }
 }
 

@@ -16,6 +16,7 @@ use crate::exec::Stream;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{Deadlock, RunEnd};
 use crate::sched::engine::Engine;
+use crate::sched::exact::pace::Pace;
 use crate::sched::reached::{self, Reached};
 use crate::sched::record::Event;
 use crate::stats::Stats;
@@ -40,8 +41,9 @@ struct Seen {
     received: Vec<(usize, u64)>,
 }
 
-fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen {
+fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16, pace: Pace) -> Seen {
     let mut engine: Engine<Script> = machine.spec.engine(kind, threads, region);
+    engine.pace = pace;
     for (link, cycle, words) in &machine.host {
         assert!(engine.send(LinkId(*link), *cycle, words.iter().copied()));
     }
@@ -80,9 +82,18 @@ fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16) -> Seen
 fn compare(style: Style) {
     for seed in first()..first() + seeds() {
         let machine = machine(seed, style);
-        let step = run(&machine, EngineKind::Step, 1, 0);
-        for (threads, region) in [(1, 0), (1, 2), (2, 2), (4, 1), (3, 3), (8, 1)] {
-            let exact = run(&machine, EngineKind::Exact, threads, region);
+        let usual = Pace::default();
+        let step = run(&machine, EngineKind::Step, 1, 0, usual);
+        for (threads, region, pace) in [
+            (1, 0, usual),
+            (1, 2, usual),
+            (2, 2, usual),
+            (2, 2, Pace::restless(25)),
+            (4, 1, Pace::restless(100)),
+            (3, 3, usual),
+            (8, 1, Pace::restless(60)),
+        ] {
+            let exact = run(&machine, EngineKind::Exact, threads, region, pace);
             let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
             assert_eq!(first, None, "seed {seed}, {threads} threads, regions of {region}");
             let on = format!("seed {seed}, {threads} threads, regions of {region}");
@@ -135,7 +146,7 @@ fn words_keep_their_order() {
     let mut words = 0;
     for seed in 0..seeds() {
         let machine = machine(seed, Style { words: 60, wild: 0, plain: true });
-        let seen = run(&machine, EngineKind::Exact, 2, 2);
+        let seen = run(&machine, EngineKind::Exact, 2, 2, Pace::default());
         let mut last: Option<(u32, u8, u32)> = None;
         let mut arrived = 0;
         for event in &seen.events {
@@ -163,7 +174,7 @@ fn the_generators_move_words() {
     for seed in 0..50 {
         let of = |words, wild| {
             let style = Style { words, wild, plain: false };
-            run(&machine(seed, style), EngineKind::Exact, 1, 0).stats
+            run(&machine(seed, style), EngineKind::Exact, 1, 0, Pace::default()).stats
         };
         short.add(&of(12, 3));
         long.add(&of(200, 0));
@@ -183,7 +194,7 @@ fn the_generators_reach_the_shortcuts() {
             Style { words: 200, wild: 0, plain: false },
             Style { words: 60, wild: 0, plain: true },
         ] {
-            run(&machine(seed, style), EngineKind::Exact, 1, 0);
+            run(&machine(seed, style), EngineKind::Exact, 1, 0, Pace::default());
         }
     }
     let all = reached::ALL.into_iter().filter(|&what| what != Reached::GivenUp);
@@ -203,12 +214,12 @@ fn flow_keeps_the_words_and_the_end() {
             Style { words: 60, wild: 0, plain: true },
         ] {
             let machine = machine(seed, style);
-            let flow = run(&machine, EngineKind::Flow, 1, 0);
-            assert_eq!(flow, run(&machine, EngineKind::Flow, 2, 2), "seed {seed}");
+            let flow = run(&machine, EngineKind::Flow, 1, 0, Pace::default());
+            assert_eq!(flow, run(&machine, EngineKind::Flow, 2, 2, Pace::default()), "seed {seed}");
             if !style.plain {
                 continue;
             }
-            let exact = run(&machine, EngineKind::Exact, 1, 0);
+            let exact = run(&machine, EngineKind::Exact, 1, 0, Pace::default());
             let counts = |seen: &Seen| {
                 let Stats { delivered, hops, slots, tasks, sent, .. } = seen.stats;
                 (delivered, hops, slots, tasks, sent)
