@@ -20,6 +20,8 @@ use crate::sched::region::Region;
 #[derive(Debug, Default)]
 pub(crate) struct Landing {
     until: u64,
+    /// Its core has a wake for the cycle that it does next.
+    pub(crate) awake: bool,
     ends: Vec<End>,
 }
 
@@ -165,7 +167,12 @@ impl<C: Code> Region<C> {
     pub(crate) fn expect(&mut self, plan: &Plan, id: u32, source: u32) {
         let channel = &self.channels[id as usize];
         let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
-        self.landings[dest as usize].expect(id, arrival);
+        let landing = &mut self.landings[dest as usize];
+        landing.expect(id, arrival);
+        // That cycle is not after the one in which the word is in view.
+        if landing.awake && dest != source {
+            return;
+        }
         // A core that has not been made is when the first word comes.
         if dest == source || self.cores[dest as usize].is_some() {
             self.wakes.core(dest, arrival + plan.timing.ramp_down);

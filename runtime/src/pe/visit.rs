@@ -215,7 +215,11 @@ impl<C: Code> Region<C> {
 
     /// Arranges the next look.
     fn doze(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
-        if core.acted.acted && core.rests(at.t).is_none() {
+        let awake = core.acted.acted && core.rests(at.t).is_none();
+        if let Some(landing) = self.landings.get_mut(at.pe as usize) {
+            landing.awake = awake;
+        }
+        if awake {
             return self.wakes.core(at.pe, at.t);
         }
         let mut counts = false;
