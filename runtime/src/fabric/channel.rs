@@ -348,16 +348,14 @@ impl<C: Code> Region<C> {
         nodes
     }
 
-    /// Numbers of the links of a way that other colors may use too.
-    pub(crate) fn shared_links(&mut self, plan: &Plan, route: &Route) -> Box<[u32]> {
+    /// Links of a way that other colors may use too, as four times the PE and the port.
+    pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
         let mut links = Vec::new();
         for (pe, from) in self.nodes(plan, route) {
             if let Ok((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
-                let next = self.links.len() as u32;
-                links.push(*self.links.entry(4 * pe + u32::from(port)).or_insert(next));
+                links.push(4 * pe + u32::from(port));
             }
         }
-        self.loads.resize_with(self.links.len(), Vec::new);
         links.into()
     }
 
@@ -404,9 +402,11 @@ impl<C: Code> Region<C> {
             if let Some(core) = &mut self.cores[source as usize] {
                 let outlet = &mut core.outlets[usize::from(color)];
                 // Not so if words will come that command routers.
-                if *outlet == Outlet::Channel(id) {
-                    core.retry |= 1 << color;
-                    *outlet = Outlet::Routers(Why::SharedLink);
+                core.retry |= u32::from(*outlet == Outlet::Channel(id)) << color;
+                if !matches!(outlet, Outlet::Routers(_)) {
+                    let taken = !self.channels[id as usize].shared.is_empty();
+                    let why = if taken { Why::SharedLink } else { Why::RunTime };
+                    *outlet = Outlet::Routers(why);
                 }
             }
             let dest = self.channels[id as usize].route.dest;

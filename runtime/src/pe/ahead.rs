@@ -261,7 +261,9 @@ impl<C: Code> Region<C> {
             let Some(mut op) = core.threads.take(id as u8) else { continue };
             let result = self.stretch(at, begin, core, &mut op);
             core.threads.put(op);
-            begun |= result?;
+            let is_on = result?;
+            self.stats.slots += u64::from(is_on);
+            begun |= is_on;
         }
         if let Main::Vector(op) = &core.main
             && op.flows
@@ -271,7 +273,9 @@ impl<C: Code> Region<C> {
         {
             let result = self.stretch(at, begin, core, &mut op);
             core.main = Main::Vector(op);
-            begun |= result?;
+            let is_on = result?;
+            self.stats.slots += u64::from(is_on);
+            begun |= is_on;
         }
         if begun {
             self.share(core, at.pe, at.t);

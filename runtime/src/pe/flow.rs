@@ -263,7 +263,12 @@ impl<C: Code> Region<C> {
         let input = program.zip(route.queue).map_or(0, |(program, queue)| {
             program.inputs.get(usize::from(queue)).map_or(0, |input| input.places)
         });
-        let shared = self.shared_links(plan, &route);
+        let mut shared = self.shared_links(plan, &route);
+        for link in &mut shared {
+            let next = self.links.len() as u32;
+            *link = *self.links.entry(*link).or_insert(next);
+        }
+        self.loads.resize_with(self.links.len(), Vec::new);
         let pipe = Pipe::new(&plan.timing, route, depth + input, shared);
         self.bytes += size_of::<Pipe>() as u64;
         let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
