@@ -141,9 +141,8 @@ impl<C: Code> Region<C> {
         if to_itself || !self.stays(plan, route.dest, route.number, route.queue) {
             self.wakes.router(route.dest, arrival);
         }
-        if to_itself {
-            self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
-        } else if self.takes(route.dest, route.queue) {
+        // Its own core is out on a visit.
+        if to_itself || self.takes(route.dest, route.queue) {
             self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
         }
         end
