@@ -18,9 +18,10 @@ use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use indexmap::IndexSet;
 
+use super::fifo::FifoState;
 use super::memory::Unwritten;
 use super::odd::{Odd, Owners};
-use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
+use super::state::{Dsr, FRAME_HEADER, FRAME_MIN, register};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
 pub const HOST_MEMORY: u64 = 4 << 30;
@@ -84,7 +85,8 @@ pub struct LoadedProgram {
     stack: (u64, u64),
     memory_limit: u64,
     initial_dsrs: Vec<(DsrRef, Dsr)>,
-    uses_dsrs: bool,
+    /// Descriptor registers that a PE keeps: up to the last one that an instruction names.
+    registers: usize,
     raises: bool,
     args_len: usize,
 }
@@ -154,7 +156,7 @@ impl LoadedProgram {
             image: initial_image(&program, &globals, data_end),
             slot_patches: slot_patches(&program, &globals),
             initial_dsrs: initial_dsrs(&program, &globals),
-            uses_dsrs: uses_dsrs(&program),
+            registers: registers(&program),
             raises: raises(&program),
             args_len: args_len(&program),
             stack: (stack_start, stack_start + u64::from(stack)),
@@ -306,8 +308,16 @@ impl LoadedProgram {
         &self.initial_dsrs
     }
 
-    pub(crate) fn uses_dsrs(&self) -> bool {
-        self.uses_dsrs
+    pub(crate) fn registers(&self) -> usize {
+        self.registers
+    }
+
+    /// Bytes of a PE's state once it has run, without frames.
+    pub(crate) fn state_bytes(&self) -> usize {
+        let fifos = self.program.fifos.len() * size_of::<FifoState>();
+        let xdsrs = if self.registers == 0 { 0 } else { self.target.xdsrs.into() };
+        let registers = self.registers * size_of::<Dsr>() + xdsrs * size_of::<Option<DsrRef>>();
+        self.used_bytes() + fifos + registers
     }
 
     /// Whether the program may unmask exceptions: if not, none is looked for.
@@ -450,18 +460,24 @@ fn initial_dsrs(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(
     program.initial_dsrs.iter().map(load).collect()
 }
 
-/// Whether any instruction names a register; PEs of other programs keep no register files.
-fn uses_dsrs(program: &Program) -> bool {
-    let names_one = |inst: &InstData| match inst {
-        InstData::LoadDsr { .. } | InstData::SetDsr { .. } => true,
-        InstData::Vector(vector) => {
-            let is_dsr = |operand: &Operand| matches!(operand, Operand::Dsr(_));
-            is_dsr(&vector.dest) || vector.sources.iter().any(is_dsr)
-        }
-        _ => false,
+/// Registers up to the last one that an instruction names; PEs of programs that name none keep none.
+fn registers(program: &Program) -> usize {
+    if program.profile != Profile::Pe {
+        return 0;
+    }
+    let of = |operand: &Operand| match operand {
+        Operand::Dsr(dsr) => register(*dsr) + 1,
+        _ => 0,
     };
-    program.profile == Profile::Pe
-        && program.funcs.values().any(|func| func.insts.values().any(names_one))
+    let named = |inst: &InstData| match inst {
+        InstData::LoadDsr { dsr, .. } | InstData::SetDsr { dsr, .. } => register(*dsr) + 1,
+        InstData::Vector(vector) => {
+            vector.sources.iter().map(of).fold(of(&vector.dest), usize::max)
+        }
+        _ => 0,
+    };
+    let insts = program.funcs.values().flat_map(|func| func.insts.values());
+    insts.map(named).max().unwrap_or(0)
 }
 
 /// At least five: a vector operation's operands and index.

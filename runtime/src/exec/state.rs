@@ -103,8 +103,8 @@ impl PeState {
         self.sp = program.stack().0;
         self.unmasked = program.unmasked();
         self.fifos = vec![FifoState::default(); program.program().fifos.len()];
-        if program.uses_dsrs() {
-            self.dsrs = vec![Dsr::default(); DsrFile::ALL.len() * REGISTERS];
+        if program.registers() != 0 {
+            self.dsrs = vec![Dsr::default(); program.registers()];
             self.xdsrs = vec![None; program.target().xdsrs.into()];
             for &(at, dsr) in program.initial_dsrs() {
                 self.load_dsr(at, dsr);
@@ -206,16 +206,14 @@ impl PeState {
     }
 }
 
-/// Registers per file.
-pub(crate) const REGISTERS: usize = 16;
-
-fn register(at: DsrRef) -> usize {
+/// Place of a register among a PE's: by number, then by file, since programs use the first few.
+pub(crate) fn register(at: DsrRef) -> usize {
     let file = match at.file {
         DsrFile::Dest => 0,
-        DsrFile::Src0 => REGISTERS,
-        DsrFile::Src1 => 2 * REGISTERS,
+        DsrFile::Src0 => 1,
+        DsrFile::Src1 => 2,
     };
-    file + usize::from(at.index).min(REGISTERS - 1)
+    usize::from(at.index) * DsrFile::ALL.len() + file
 }
 
 /// Writes the results of a host operation into the suspended frame, before the resume.

@@ -45,7 +45,7 @@ impl Code for Programs {
     }
 
     fn bytes(&self, pe: Pe) -> u64 {
-        self.program(pe).used_bytes() as u64
+        self.program(pe).state_bytes() as u64
     }
 
     fn table_bytes(&self) -> u64 {
