@@ -105,6 +105,10 @@ impl Stretch {
     fn go(&mut self, fair: u64) -> u64 {
         let most = if self.left == 0 { WHOLE } else { self.demand() };
         self.rate = most.min(fair).max(1);
+        if self.left == 0 {
+            // The last element has issued, or does so now.
+            return self.until.min(self.mark).max(self.bound());
+        }
         let cycles = (self.left * (WHOLE / PARTS)).div_ceil(self.rate);
         (self.mark + cycles).max(self.bound())
     }
