@@ -142,13 +142,13 @@ fn each_reason_for_routers_is_told() {
     }
 }
 
-/// Two colors may use a link: `exact` asks the routers who goes first, `flow` shares it.
+/// Two colors may use a link: it belongs to the one that sends, as long as the other does not.
 #[test]
-fn a_shared_link_is_no_reason_for_flow() {
+fn a_shared_link_is_no_reason_while_one_sends() {
     let layout =
         "@set_color_config(1, 0, blue, .{ .routes = .{ .rx = .{ RAMP }, .tx = .{ EAST } } });
         @set_color_config(2, 0, blue, .{ .routes = .{ .rx = .{ WEST }, .tx = .{ RAMP } } });";
     let row = Row { layout, ..PLAIN };
-    row.goes(&["--engine", "exact"], "routers", Some("shared link"));
+    row.goes(&["--engine", "exact"], "channel", None);
     row.goes(&["--engine", "flow"], "pipe, in stretches", None);
 }
