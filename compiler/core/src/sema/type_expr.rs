@@ -31,9 +31,11 @@ impl Sema<'_, '_> {
         match file.file.expr(id) {
             Ast::ArrayType { dims, elem } => self.array_type(dims, *elem, span),
             Ast::PointerType { many, constant, pointee } => {
-                self.behind_pointer += 1;
+                // A type that fails may leave it at another number.
+                let outer = self.behind_pointer;
+                self.behind_pointer = outer + 1;
                 let pointee = self.type_inner(*pointee);
-                self.behind_pointer -= 1;
+                self.behind_pointer = outer;
                 let pointee = pointee?;
                 let ty = self.types.pointer(*many, *constant, pointee);
                 self.shallow(ty, span)
