@@ -9,11 +9,10 @@
 //! wake before it could see the next one.
 
 use super::channel::Route;
-use super::ring::{NEVER, Slot};
+use super::ring::NEVER;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::sched::plan::Plan;
-use crate::sched::record::Event;
 use crate::sched::region::Region;
 
 /// The channels that end at a PE.
@@ -59,7 +58,7 @@ impl Landing {
     }
 
     /// The first word of a channel is at the last router from a cycle on.
-    pub(crate) fn expect(&mut self, channel: u32, arrival: u64) {
+    fn announce(&mut self, channel: u32, arrival: u64) {
         if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
             end.arrival = arrival;
         }
@@ -137,20 +136,8 @@ impl<C: Code> Region<C> {
         word.stamp = t + plan.timing.ramp_down;
         self.active_until = self.active_until.max(t + 1);
         if let Some(queue) = core.queue_at(plan, end, t) {
-            self.put_down(core, queue, word);
-        }
-    }
-
-    /// A word has come down the ramp into a queue.
-    pub(crate) fn put_down(&mut self, core: &mut Core<C>, queue: usize, word: Slot) {
-        self.stats.delivered += 1;
-        core.inputs[queue].last = Some(word.stamp);
-        core.inputs[queue].ring.push(word);
-        core.arrived |= 1 << queue;
-        if let Some(events) = &mut self.events {
-            let Slot { stamp: cycle, payload, control, .. } = word;
-            let (pe, queue) = (core.at.number, queue as u8);
-            events.push(Event::Arrival { cycle, pe, queue, payload, control });
+            core.take_in(queue, word);
+            self.delivered(core.at.number, queue, word);
         }
     }
 
@@ -164,11 +151,11 @@ impl<C: Code> Region<C> {
     }
 
     /// The first word of an empty channel has gone up the ramp of a PE.
-    pub(crate) fn expect(&mut self, plan: &Plan, id: u32, source: u32) {
+    pub(crate) fn announce(&mut self, plan: &Plan, id: u32, source: u32) {
         let channel = &self.channels[id as usize];
         let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
         let landing = &mut self.landings[dest as usize];
-        landing.expect(id, arrival);
+        landing.announce(id, arrival);
         // That cycle is not after the one in which the word is in view.
         if landing.awake && dest != source {
             return;

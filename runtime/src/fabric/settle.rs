@@ -77,11 +77,8 @@ impl<C: Code> Region<C> {
             for word in words.by_ref().take(ring.places() - ring.len()) {
                 let word = after(word, &self.core(plan, code, route.dest).inputs[queue].ring);
                 self.stats.hops += u64::from(route.hops);
-                self.stats.delivered += 1;
-                let core = self.core(plan, code, route.dest);
-                core.inputs[queue].last = Some(word.stamp);
-                core.inputs[queue].ring.push(word);
-                core.arrived |= 1 << queue;
+                self.core(plan, code, route.dest).take_in(queue, word);
+                self.delivered(route.number, queue, word);
             }
         }
         for (node, &(pe, port)) in nodes.iter().enumerate().rev() {

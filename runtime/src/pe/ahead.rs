@@ -12,12 +12,11 @@ use dflow_ir::inst::FlagOp;
 
 use super::code::Code;
 use super::core::{Core, Fault, bits};
-use super::main::{End, Main, run_segment};
+use super::main::Main;
 use super::op::Op;
-use super::plan::{NO_TASK, PePlan};
+use super::plan::PePlan;
 use super::visit::Visit;
 use crate::exec::{ActKind, SlotAct, Stop, VectorStart};
-use crate::fabric::channel::Outlet;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 
@@ -126,32 +125,23 @@ impl<C: Code> Region<C> {
                 return Ok(());
             }
             core.acted.acted = true;
-            let router = self.routers[at.pe as usize].as_deref();
-            run_segment(&Visit { t: now, ..*at }, core, router, next);
-            let total = core.segment.cycles.max(1);
-            self.delay(core, at.pe, now, total.into());
-            self.stats.assumed += u64::from(core.segment.assumed);
+            let total = self.segment(&Visit { t: now, ..*at }, core, next);
             let last = now + u64::from(total) - 1;
             self.active_until = self.active_until.max(last + 1);
             self.act_ahead(at, core, (now, last));
             core.main_from = last + 1;
-            match std::mem::replace(&mut core.segment.stop, Stop::Return) {
-                Stop::Return => (core.main, core.task) = (Main::Idle, NO_TASK),
-                Stop::Yield => core.main = Main::resume(last + 1, 0),
-                Stop::Clock(op) => {
-                    let value = core.clock.act(op, last);
-                    core.main = Main::resume(last + 1, value);
+            let rest = match std::mem::replace(&mut core.segment.stop, Stop::Return) {
+                stop @ (Stop::Return | Stop::Yield | Stop::Clock(_)) => {
+                    core.segment.stop = stop;
+                    self.stop(&Visit { t: last, ..*at }, core)?;
+                    None
                 }
-                stop => {
-                    let done = match &stop {
-                        Stop::Vector(start) => self.begin_ahead(at, last, core, start)?,
-                        _not_ahead => false,
-                    };
-                    if !done {
-                        self.leave_rest(at, core, (now, last), stop);
-                        return self.rest_now(at, core);
-                    }
-                }
+                Stop::Vector(start) if self.begin_ahead(at, last, core, &start)? => None,
+                stop => Some(stop),
+            };
+            if let Some(stop) = rest {
+                self.leave_rest(at, core, (now, last), stop);
+                return self.rest_now(at, core);
             }
             self.count(core, MAIN, now, total.into());
         }
@@ -226,90 +216,41 @@ impl<C: Code> Region<C> {
         }
         let mut op = Box::new(op);
         let begin = last + u64::from(op.asynchronous);
-        self.claim(&Visit { t: begin, ..*at }, core, &mut op)?;
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);
-        let is_done = at.code.is_done(&op.code);
-        if !op.asynchronous {
-            if is_done {
-                self.end_main(at.plan, at.code, core, at.pe, begin, op, End::WHOLE)?;
-            } else {
-                core.main = Main::Vector(op);
-            }
-            return Ok(true);
+        let then = Visit { t: begin, ..*at };
+        if op.asynchronous {
+            self.count(core, MAIN, begin, 1);
+            core.main = Main::resume(begin + 1, 1);
+            self.launch(&then, core, op)?;
+        } else {
+            self.start(&then, core, op)?;
         }
-        self.count(core, MAIN, begin, 1);
-        core.main = Main::resume(begin + 1, 1);
-        if is_done {
-            self.end_thread(at.plan, at.code, core, at.pe, begin, &mut op, true)?;
-        }
-        core.registers.starts(op.input_mask(), op.priority);
-        let quick = at.code.is_plain(&op.code);
-        core.threads.launch(op, quick);
         Ok(true)
     }
 
     /// Begins stretches of all operations that can.
     fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
-        let mut begun = false;
+        let mut begun = 0;
         for id in bits(core.threads.idle() & !core.thread_blocked) {
-            let Some(begin) =
-                core.threads.get(id as u8).and_then(|op| self.may_begin(at, core, op))
-            else {
-                continue;
-            };
             let Some(mut op) = core.threads.take(id as u8) else { continue };
-            let result = self.stretch(at, begin, core, &mut op);
+            let result = self.stretch(at, core, &mut op);
             core.threads.put(op);
-            let is_on = result?;
-            self.stats.slots += u64::from(is_on);
-            begun |= is_on;
+            begun += u64::from(result?);
         }
         if let Main::Vector(op) = &core.main
             && op.flows
             && !op.stretch.is_on()
-            && let Some(begin) = self.may_begin(at, core, op)
             && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
         {
-            let result = self.stretch(at, begin, core, &mut op);
+            let result = self.stretch(at, core, &mut op);
             core.main = Main::Vector(op);
-            let is_on = result?;
-            self.stats.slots += u64::from(is_on);
-            begun |= is_on;
+            begun += u64::from(result?);
         }
-        if begun {
+        if begun != 0 {
+            self.stats.slots += begun;
             self.share(core, at.pe, at.t);
         }
         Ok(())
     }
-
-    /// From which cycle on an operation has words and a place, and slots that the main thread does
-    /// not take; none if that is not now or soon.
-    fn may_begin(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>) -> Option<u64> {
-        let mut begin = op.from.max(at.t);
-        if !core.goes_before_main(op.priority) {
-            begin = begin.max(core.main_from);
-        }
-        for id in self.pipes_of(at.pe, op)?.into_iter().flatten() {
-            let arrival = self.pipes[id as usize].arrival()?;
-            begin = begin.max(arrival + at.plan.timing.ramp_down);
-        }
-        if let Some(output) = op.output
-            && let Outlet::Pipe(id) = core.outlets[usize::from(output.color)]
-        {
-            let pipe = &mut self.pipes[id as usize];
-            if pipe.room() == 0 {
-                pipe.want();
-                return None;
-            }
-        }
-        if begin > at.t + SOON {
-            self.wakes.core(at.pe, begin);
-            return None;
-        }
-        Some(begin)
-    }
 }
-
-/// Stretches may begin so many cycles ahead.
-const SOON: u64 = 16;

@@ -93,9 +93,7 @@ impl<C: Code> Region<C> {
                 Fault { kind, task: op.task, loc: op.loc, color: None }
             })?;
         if let (Some(payload), Some(output)) = (output, ends.output) {
-            let queue = usize::from(output.queue);
-            let places = at.program.outputs[queue].places;
-            core.push(queue, places, output.slot(at.t + 1, payload, 0, ended));
+            core.send(at, output, payload, 0, ended);
         }
         if ended && let Some(mut op) = core.threads.take(id) {
             let result = self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true);

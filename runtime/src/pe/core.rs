@@ -352,6 +352,14 @@ impl<C: Code> Core<C> {
         (word, was_full)
     }
 
+    /// A word has come down the ramp into a queue.
+    pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {
+        let input = &mut self.inputs[queue];
+        input.last = Some(word.stamp);
+        input.ring.push(word);
+        self.arrived |= 1 << queue;
+    }
+
     /// Puts a word into an output queue of so many places.
     pub(super) fn push(&mut self, queue: usize, places: u32, word: Slot) {
         let ring = &mut self.outputs[queue];
@@ -399,7 +407,7 @@ impl<C: Code> Core<C> {
     pub(super) fn rests(&self, t: u64) -> Option<u64> {
         let until = match &self.main {
             Main::Ready { from, .. } if !self.threads.any() => *from,
-            Main::Counting { slot, next, .. } if self.threads.none_before(self.main_priority) => {
+            Main::Counting { slot, next, .. } if self.threads.none_of(self.before_main()) => {
                 t + u64::from(*next - *slot)
             }
             Main::Idle

@@ -67,51 +67,36 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// An operation that cannot go by a stretch now takes its next words from its queues: those
-    /// that are still in pipes come down first.
-    pub(super) fn draw(&mut self, core: &mut Core<C>, pe: u32, t: u64, op: &Op<C::Op>) {
+    /// An operation that does not go by a stretch now takes its next words from its queues. Words that
+    /// have stayed in their pipes come down first, as far as they would stand in the queues by now.
+    pub(super) fn draw(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) {
         for queue in op.inputs.into_iter().flatten() {
-            let ring = &core.inputs[usize::from(queue)].ring;
-            let Some(id) = self.pipe_of(pe, queue).filter(|_| ring.is_empty()) else { continue };
-            let pipe = &mut self.pipes[id as usize];
-            let (route, first) = (pipe.route(), pipe.front(1).first().copied());
-            let Some(payload) = first else { continue };
-            if let Some(credit) = pipe.queue_one() {
-                self.wakes.core(route.source, t + credit);
+            let Some(id) = self.pipe_of(at.pe, queue) else { continue };
+            let queue = usize::from(queue);
+            while !core.inputs[queue].ring.is_full()
+                && let Some(arrival) = self.pipes[id as usize].arrival()
+                && arrival + at.plan.timing.ramp_down <= at.t
+            {
+                let word = self.leave_pipe(id, at.t.max(self.now));
+                let free = core.inputs[queue].ring.free_from();
+                let stamp = (arrival + at.plan.timing.ramp_down).max(free + 1);
+                let word = Slot { stamp, ..word };
+                core.take_in(queue, word);
+                self.delivered(core.at.number, queue, word);
             }
-            self.stats.hops += u64::from(route.hops);
-            self.stats.delivered += 1;
-            let stamp = t.max(ring.free_from() + 1);
-            core.inputs[usize::from(queue)].ring.push(Slot {
-                stamp,
-                payload,
-                color: route.color,
-                ..Slot::default()
-            });
-            core.arrived |= 1 << queue;
         }
     }
 
-    /// Words for a queue that have stayed in their pipe come down, as far as they would stand in
-    /// the queue by now.
-    fn come_down(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, queue: u8) {
-        let Some(id) = self.pipe_of(at.pe, queue) else { return };
+    /// The first word of a pipe leaves it for the input queue in cycle `t`.
+    pub(crate) fn leave_pipe(&mut self, id: u32, t: u64) -> Slot {
         let pipe = &mut self.pipes[id as usize];
-        let (route, ring) = (pipe.route(), &mut core.inputs[usize::from(queue)].ring);
-        while let Some(arrival) = pipe.arrival()
-            && let Some(&payload) = pipe.front(1).first()
-            && arrival + at.plan.timing.ramp_down <= at.t
-            && !ring.is_full()
-        {
-            if let Some(credit) = pipe.queue_one() {
-                self.wakes.core(route.source, at.t.max(self.now) + credit);
-            }
-            self.stats.hops += u64::from(route.hops);
-            self.stats.delivered += 1;
-            let stamp = (arrival + at.plan.timing.ramp_down).max(ring.free_from() + 1);
-            ring.push(Slot { stamp, payload, color: route.color, ..Slot::default() });
-            core.arrived |= 1 << queue;
+        let Route { source, color, hops, .. } = pipe.route();
+        let payload = pipe.front(1).first().copied().unwrap_or_default();
+        if let Some(credit) = pipe.queue_one() {
+            self.wakes.core(source, t + credit);
         }
+        self.stats.hops += u64::from(hops);
+        Slot { stamp: t, payload, color, ..Slot::default() }
     }
 
     /// A word has left an input queue.
@@ -192,8 +177,8 @@ impl<C: Code> Region<C> {
         let soon = at.t.max(self.now + 1);
         self.ways.stretches.operations += u64::from(op.needs.inputs | op.needs.output != 0);
         if !self.may_flow(at, core, op) {
-            for queue in op.inputs.into_iter().flatten() {
-                self.come_down(at, core, queue);
+            if op.needs.inputs != 0 {
+                self.draw(at, core, op);
                 self.wakes.router(at.pe, soon);
             }
             return;
@@ -226,11 +211,8 @@ impl<C: Code> Region<C> {
         for queue in op.inputs.into_iter().flatten() {
             let Some(id) = self.pipe_of(pe, queue) else { continue };
             self.open_pipe(id, 0, t);
-            if self.pipes[id as usize].held() != 0
-                && plan
-                    .program(core.at.number as usize)
-                    .is_some_and(|it| it.quiet >> queue & 1 == 0)
-            {
+            let quiet = plan.programs[usize::from(core.at.program)].quiet >> queue & 1 != 0;
+            if !quiet && self.pipes[id as usize].held() != 0 {
                 self.wakes.router(pe, t + 1);
             }
         }

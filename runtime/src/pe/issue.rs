@@ -2,7 +2,7 @@
 
 use dflow_ir::inst::{FlagOp, MainPriority, OnControl, Priority};
 
-use super::code::{Code, Fifo, Pe};
+use super::code::{Code, Element, Fifo, Pe};
 use super::core::{Core, Fault, Input, Sight};
 use super::main::{End, Main};
 use super::op::{Ends, Needs, Op, Output};
@@ -85,19 +85,13 @@ impl<C: Code> Core<C> {
         if all && room { Readiness::Element } else { Readiness::No }
     }
 
-    /// The class of microthreads before which the main thread comes.
-    fn main_turn(&self) -> usize {
+    /// The classes of microthreads that come before the main thread.
+    pub(super) fn before_main(&self) -> &'static [Priority] {
         match self.main_priority {
-            MainPriority::High => 0,
-            MainPriority::MediumHigh | MainPriority::Medium => 1,
-            MainPriority::MediumLow => 2,
+            MainPriority::High => &[],
+            MainPriority::MediumHigh | MainPriority::Medium => &CLASSES[..1],
+            MainPriority::MediumLow => &CLASSES[..2],
         }
-    }
-
-    /// Whether microthreads of a priority come before the main thread.
-    pub(super) fn goes_before_main(&self, priority: Priority) -> bool {
-        let place = CLASSES.iter().position(|&class| class == priority);
-        place.is_some_and(|place| place < self.main_turn())
     }
 
     /// How the main thread can use the slot of cycle `t`, if it can.
@@ -150,7 +144,7 @@ impl<C: Code> Region<C> {
     /// Gives the slot of the visit's cycle to a thread.
     pub(super) fn issue(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let any = core.threads.any();
-        let turn = core.main_turn();
+        let turn = core.before_main().len();
         for (class_turn, class) in CLASSES.into_iter().enumerate() {
             if class_turn == turn && at.t < core.main_from {
                 // It is the main thread's, which has run ahead.
@@ -194,13 +188,13 @@ impl<C: Code> Region<C> {
         }
         let Some(mut op) = core.threads.take(id) else { return Ok(()) };
         if op.flows && ready == Readiness::Plain {
-            let flowed = self.stretch(at, at.t, core, &mut op);
+            let flowed = self.stretch(at, core, &mut op);
             if !matches!(flowed, Ok(false)) {
                 core.threads.put(op);
                 self.share(core, at.pe, at.t);
                 return flowed.map(|_| ());
             }
-            self.draw(core, at.pe, at.t, &op);
+            self.draw(at, core, &op);
         }
         let result = match ready {
             Readiness::Fifo { .. } => {
@@ -250,12 +244,12 @@ impl<C: Code> Region<C> {
             return self.end_main(at.plan, at.code, core, at.pe, at.t, op, end);
         }
         if op.flows && ready == Readiness::Plain {
-            if self.stretch(at, at.t, core, &mut op)? {
+            if self.stretch(at, core, &mut op)? {
                 core.main = Main::Vector(op);
                 self.share(core, at.pe, at.t);
                 return Ok(());
             }
-            self.draw(core, at.pe, at.t, &op);
+            self.draw(at, core, &op);
         }
         if self.element(at, core, &mut op, ready)? {
             self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)
@@ -289,27 +283,33 @@ impl<C: Code> Region<C> {
                 None => return Ok(false),
             },
         };
-        let (task, loc) = (op.task, op.loc);
-        let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
-        let done = at
-            .code
-            .element(core.at, &mut core.state, &mut op.code, words)
-            .map_err(|kind| fault(TrapKind::Code(kind)))?;
+        let done = self.compute(at, (core.at, &mut core.state), op, words)?;
         let ended = at.code.is_done(&op.code);
-        if (done.left || at.plan.track)
-            && let Some(odd) = at.code.odd(core.at, &mut core.state, &op.code, done.left)
-        {
-            self.odd(at.plan, (core.at.number, task), odd, loc, at.t)?;
-        }
         if let (Some(payload), Some(output)) = (done.output, ends.output) {
-            let queue = usize::from(output.queue);
-            core.push(
-                queue,
-                at.program.outputs[queue].places,
-                output.slot(at.t + 1, payload, origin, ended),
-            );
+            core.send(at, output, payload, origin, ended);
         }
         Ok(ended)
+    }
+
+    /// Does an element of an operation with the words of its fabric inputs.
+    fn compute(
+        &mut self,
+        at: &Visit<'_, C>,
+        (pe, state): (Pe, &mut C::State),
+        op: &mut Op<C::Op>,
+        words: [u32; 2],
+    ) -> Result<Element, Fault> {
+        let (task, loc) = (op.task, op.loc);
+        let done = at.code.element(pe, state, &mut op.code, words).map_err(|kind| {
+            let kind = Box::new(TrapKind::Code(kind));
+            Fault { kind, task, loc, color: None }
+        })?;
+        if (done.left || at.plan.track)
+            && let Some(odd) = at.code.odd(pe, state, &op.code, done.left)
+        {
+            self.odd(at.plan, (pe.number, task), odd, loc, at.t)?;
+        }
+        Ok(done)
     }
 
     /// A word of a stream that an operation takes: none if it has come to rest, else what the
@@ -355,26 +355,13 @@ impl<C: Code> Region<C> {
             };
             origin = self.passed_on(at, taken.color, op.output).unwrap_or(origin);
         }
-        let done = at
-            .code
-            .element(core.at, &mut core.state, &mut op.code, words)
-            .map_err(|kind| fault(TrapKind::Code(kind)))?;
-        if (done.left || at.plan.track)
-            && let Some(odd) = at.code.odd(core.at, &mut core.state, &op.code, done.left)
-        {
-            self.odd(at.plan, (core.at.number, task), odd, loc, at.t)?;
-        }
+        let done = self.compute(at, (core.at, &mut core.state), op, words)?;
         for id in done.activate.into_iter().flatten() {
             core.flag(at.program, FlagOp::Activate, id.into(), at.t).map_err(fault)?;
         }
         let ended = at.code.is_done(&op.code);
         if let (Some(payload), Some(output)) = (done.output, op.output) {
-            let queue = usize::from(output.queue);
-            core.push(
-                queue,
-                at.program.outputs[queue].places,
-                output.slot(at.t + 1, payload, origin, ended),
-            );
+            core.send(at, output, payload, origin, ended);
         }
         Ok(ended)
     }
@@ -396,10 +383,27 @@ impl<C: Code> Region<C> {
     }
 }
 
+impl<C: Code> Core<C> {
+    /// Puts the result of an element into its output queue; `last`: the operation has ended.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        at: &Visit<'_, C>,
+        output: Output,
+        payload: u32,
+        origin: u8,
+        last: bool,
+    ) {
+        let queue = usize::from(output.queue);
+        let places = at.program.outputs[queue].places;
+        self.push(queue, places, output.slot(at.t + 1, payload, origin, last));
+    }
+}
+
 impl Output {
     /// The word that carries a result in cycle `stamp`; `last`: the operation has ended.
     #[inline]
-    pub(super) fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
+    fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
         let marked = self.transform && payload & MARK == MARK;
         Slot {
             stamp,

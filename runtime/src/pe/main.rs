@@ -77,7 +77,7 @@ impl<O> Main<O> {
 
 impl Clock {
     /// Does what a clock instruction asks in cycle `t`; the value it reads.
-    pub(super) fn act(&mut self, op: ClockOp, t: u64) -> u64 {
+    fn act(&mut self, op: ClockOp, t: u64) -> u64 {
         let counted = self.counted(t);
         match op {
             ClockOp::Read => {}
@@ -118,13 +118,7 @@ impl<C: Code> Region<C> {
             Main::Idle => Ok(()),
             Main::Counting { .. } => self.count_slot(at, core),
             Main::Ready { next, .. } => {
-                let router = self.routers[at.pe as usize].as_deref();
-                run_segment(at, core, router, next);
-                let total = core.segment.cycles.max(1);
-                if self.flow {
-                    self.delay(core, at.pe, at.t, total.into());
-                }
-                self.stats.assumed += u64::from(core.segment.assumed);
+                let total = self.segment(at, core, next);
                 core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
                 core.acted.acted = true;
                 self.count_slot(at, core)
@@ -137,6 +131,17 @@ impl<C: Code> Region<C> {
                 self.launch(at, core, op)
             }
         }
+    }
+
+    /// Runs code up to its next act; the slots that it takes.
+    pub(super) fn segment(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, next: Next) -> u32 {
+        run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
+        let total = core.segment.cycles.max(1);
+        if self.flow {
+            self.delay(core, at.pe, at.t, total.into());
+        }
+        self.stats.assumed += u64::from(core.segment.assumed);
+        total
     }
 
     /// One counted slot.
@@ -186,7 +191,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The act at the end of a segment.
-    fn stop(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+    pub(super) fn stop(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let (task, program, t) = (core.task, at.program, at.t);
         let fault = |kind: CodeTrapKind, loc| {
             Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
@@ -233,7 +238,7 @@ impl<C: Code> Region<C> {
         let (task, program) = (core.task, at.program);
         let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };
         let code_op = at.code.begin(core.at, &mut core.state, start);
-        let mut op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
+        let op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
                 return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
@@ -241,6 +246,16 @@ impl<C: Code> Region<C> {
             core.main = Main::Launch(op);
             return Ok(());
         }
+        self.start(at, core, op)
+    }
+
+    /// A synchronous operation takes its queues.
+    pub(super) fn start(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        mut op: Box<Op<C::Op>>,
+    ) -> Result<(), Fault> {
         self.claim(at, core, &mut op)?;
         if at.code.is_done(&op.code) {
             self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)
@@ -251,7 +266,7 @@ impl<C: Code> Region<C> {
     }
 
     /// An operation takes its queues; what commands routers on its way goes through all of them.
-    pub(super) fn claim(
+    fn claim(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
@@ -280,7 +295,7 @@ impl<C: Code> Region<C> {
     }
 
     /// An asynchronous operation takes its microthread.
-    fn launch(
+    pub(super) fn launch(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
@@ -407,7 +422,7 @@ impl<C: Code> Core<C> {
 }
 
 /// Runs code up to its next act; the result stands in the core's segment.
-pub(super) fn run_segment<C: Code>(
+fn run_segment<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,

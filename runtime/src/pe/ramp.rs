@@ -44,7 +44,7 @@ impl<C: Code> Region<C> {
         match outlet {
             Outlet::Channel(id) => {
                 if self.channels[id as usize].push(word, t) {
-                    self.expect(plan, id, pe);
+                    self.announce(plan, id, pe);
                 }
             }
             Outlet::Pipe(id) => {

@@ -24,11 +24,13 @@ use crate::trap::TrapKind;
 use crate::ways::Way;
 
 /// All slots of a core, or all cycles of a link.
-pub(crate) const WHOLE: u64 = 1 << 16;
+const WHOLE: u64 = 1 << 16;
 /// Parts of an element.
 const PARTS: u64 = 1 << 8;
 /// Takers of words are told of stretches that end so many cycles sooner than they were told.
 const SOONER: u64 = 4;
+/// Stretches may begin so many cycles ahead.
+const SOON: u64 = 16;
 /// A stretch waits for somebody to take its words.
 const WAITS: u64 = u64::MAX >> 1;
 
@@ -137,6 +139,8 @@ fn fair(demands: &mut [u64], others: u64) -> u64 {
 /// What a stretch may do.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
+    /// When its first element issues.
+    begin: u64,
     count: usize,
     /// Pipes of its inputs, in their order, and of its output.
     inputs: [Option<u32>; 2],
@@ -163,19 +167,18 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Region<C> {
-    /// Begins a stretch of an operation in cycle `t` or later, if it can flow; whether it did. The
-    /// caller then [shares](Region::share) the slots.
+    /// Begins a stretch of an operation, now or soon, if it can flow; whether it did. The caller then
+    /// [shares](Region::share) the slots.
     pub(super) fn stretch(
         &mut self,
         at: &Visit<'_, C>,
-        t: u64,
         core: &mut Core<C>,
         op: &mut Op<C::Op>,
     ) -> Result<bool, Fault> {
-        let Some(Reach { count, inputs, output }) = self.reach(at, core, op) else {
+        let Some(Reach { begin: t, count, inputs, output }) = self.reach(at, core, op) else {
             return Ok(false);
         };
-        let (plan, t) = (at.plan, t.max(op.from));
+        let plan = at.plan;
         let (task, loc) = (op.task, op.loc);
         let mut outputs = self.buffers.pop().unwrap_or_default();
         let words = inputs.map(|id| match id {
@@ -231,12 +234,21 @@ impl<C: Code> Region<C> {
         Ok(true)
     }
 
-    /// How far an operation can go now; none if not by a stretch.
+    /// How far an operation can go, and from when on it has words, a place, and slots that the main
+    /// thread does not take; none if not by a stretch, or not soon.
     fn reach(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) -> Option<Reach> {
         if op.needs.inputs & core.arrived != 0 || op.needs.output & core.leaving != 0 {
             return None;
         }
+        let mut begin = op.from.max(at.t);
+        if !core.before_main().contains(&op.priority) {
+            begin = begin.max(core.main_from);
+        }
         let inputs = self.pipes_of(at.pe, op)?;
+        for id in inputs.into_iter().flatten() {
+            let arrival = self.pipes[id as usize].arrival()?;
+            begin = begin.max(arrival + at.plan.timing.ramp_down);
+        }
         let (done, length) = at.code.progress(&op.code);
         let left = length.map_or(LONGEST, |length| length - done);
         let (mut count, mut output) = (left.min(LONGEST) as usize, None);
@@ -249,13 +261,18 @@ impl<C: Code> Region<C> {
             count = count.min(pipe.room() as usize);
             if count == 0 {
                 pipe.want();
+                return None;
             }
             output = Some(id);
+        }
+        if begin > at.t + SOON {
+            self.wakes.core(at.pe, begin);
+            return None;
         }
         for id in inputs.into_iter().flatten() {
             count = self.pipes[id as usize].front(count).len();
         }
-        (count != 0).then_some(Reach { count, inputs, output })
+        (count != 0).then_some(Reach { begin, count, inputs, output })
     }
 
     /// Words of a pipe are taken from cycle `t` on; the number of the one after them, and when the
@@ -279,7 +296,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Before which cycle `count` words that leave from cycle `t` on cannot all have passed the
-    /// busiest link of a pipe, beside the words of others. They are on it from now on.
+    /// busiest link of a pipe, beside the words of others.
     fn slowed(&mut self, id: u32, (t, count): (u64, u64)) -> u64 {
         let mut floor = 0;
         if count == 1 {

@@ -4,7 +4,7 @@
 //! not ended stand in one of the classes; `needs` and `ends` repeat what the operation needs, so
 //! that picking one, and feeding it, looks at no operation.
 
-use dflow_ir::inst::{MainPriority, Priority};
+use dflow_ir::inst::Priority;
 
 use super::op::{Ends, Needs, Op};
 
@@ -62,15 +62,9 @@ impl<O> Threads<O> {
         self.ops.iter().flatten().map(|op| &**op)
     }
 
-    /// Whether no operation that runs goes before the main thread.
-    pub(crate) fn none_before(&self, main: MainPriority) -> bool {
-        let [high, medium, _low] = self.classes;
-        let before = match main {
-            MainPriority::High => 0,
-            MainPriority::MediumHigh | MainPriority::Medium => high,
-            MainPriority::MediumLow => high | medium,
-        };
-        before == 0
+    /// Whether no operation of these classes runs.
+    pub(crate) fn none_of(&self, classes: &[Priority]) -> bool {
+        classes.iter().all(|&class| self.classes[class as usize] == 0)
     }
 
     /// Those of a class, as bits.

@@ -43,7 +43,7 @@ impl<C: Code> Region<C> {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         let program = &plan.programs[usize::from(core.at.program)];
         let mut at = Visit { plan, program, code, pe, t: now, now };
-        if self.flow && self.streamed(&at, &mut core) {
+        if self.flow && self.visit_streaming(&at, &mut core) {
             self.cores[pe as usize] = Some(core);
             return;
         }
@@ -56,7 +56,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The visit to a core whose operations flow, if they do.
-    fn streamed(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
+    fn visit_streaming(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
         (core.sight.words, core.sight.controls) = (0, 0);
         core.look(at.t);
         if !core.streams() {
@@ -233,7 +233,7 @@ impl<C: Code> Region<C> {
             Main::Idle | Main::Ready { .. } | Main::Vector(_) | Main::Launch(_) => {}
         }
         // Words change nothing for code that runs, unless somebody goes before it.
-        let deaf = counts && core.threads.none_before(core.main_priority) && !core.is_marked();
+        let deaf = counts && core.threads.none_of(core.before_main()) && !core.is_marked();
         if deaf {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Deaf);

@@ -330,12 +330,15 @@ impl<C: Code> Region<C> {
     /// A word has come down the ramp into a queue.
     pub(crate) fn deliver(&mut self, plan: &Plan, code: &C, pe: u32, queue: usize, word: Slot) {
         self.wakes.core(pe, word.stamp);
-        self.stats.delivered += 1;
         let core = self.core(plan, code, pe);
-        core.inputs[queue].last = Some(word.stamp);
-        core.inputs[queue].ring.push(word);
-        core.arrived |= 1 << queue;
+        core.take_in(queue, word);
         let number = core.at.number;
+        self.delivered(number, queue, word);
+    }
+
+    /// Counts a word that a PE's queue has taken in.
+    pub(crate) fn delivered(&mut self, number: u32, queue: usize, word: Slot) {
+        self.stats.delivered += 1;
         if let Some(events) = &mut self.events {
             let Slot { stamp: cycle, payload, control, .. } = word;
             let queue = queue as u8;

@@ -31,7 +31,7 @@ impl<C: Code> Region<C> {
         }
         if let Some((.., id)) = best {
             self.active_until = self.active_until.max(t + 1);
-            let next = self.leave_pipe(plan, code, pe, t, id);
+            let next = self.land_from_pipe(plan, code, pe, t, id);
             later = later.min(if more { t + 1 } else { next.max(t + 1) });
         }
         if later != NEVER {
@@ -101,27 +101,20 @@ impl<C: Code> Region<C> {
     /// The first word of a channel or pipe goes down the ramp.
     pub(super) fn leave(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) {
         if self.flow {
-            self.leave_pipe(plan, code, pe, t, id);
+            self.land_from_pipe(plan, code, pe, t, id);
         } else {
             self.land_one(plan, code, pe, t, id);
         }
     }
 
     /// The first word of a pipe goes down the ramp; when the next one comes.
-    fn leave_pipe(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
-        let pipe = &mut self.pipes[id as usize];
-        let route = pipe.route();
-        let payload = pipe.front(1).first().copied().unwrap_or_default();
-        let credit = pipe.queue_one();
-        let next = pipe.arrival().unwrap_or(NEVER);
-        self.stats.hops += u64::from(route.hops);
-        if let Some(credit) = credit {
-            self.wakes.core(route.source, t + credit);
-        }
-        let stamp = t + plan.timing.ramp_down;
-        let word = Slot { stamp, payload, color: route.color, ..Slot::default() };
+    fn land_from_pipe(&mut self, plan: &Plan, code: &C, pe: u32, t: u64, id: u32) -> u64 {
+        let word = self.leave_pipe(id, t);
+        let pipe = &self.pipes[id as usize];
+        let (route, next) = (pipe.route(), pipe.arrival().unwrap_or(NEVER));
         if let Some(queue) = self.end_of(plan, &route, t) {
-            self.deliver(plan, code, pe, queue, word);
+            let stamp = t + plan.timing.ramp_down;
+            self.deliver(plan, code, pe, queue, Slot { stamp, ..word });
         }
         next
     }
