@@ -13,8 +13,11 @@ pub(super) const CHUNK: usize = 64;
 /// Elements that are computed together.
 const STEP: usize = 16;
 
-/// A chunk of raw elements.
-pub(super) type Lanes = [u32; CHUNK];
+/// An element as it lies in memory, little end first, with zeros above those of two bytes.
+type Raw = [u8; 4];
+
+/// A chunk of elements.
+type Lanes = [Raw; CHUNK];
 
 /// Does all elements of a plan on the bytes of a PE's memory.
 pub(super) type Runner = fn(&mut Plan<'_>, &mut [u8]);
@@ -36,19 +39,29 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
     fn run<const FUSED: bool>(self) {
         let Each(plan, memory, _) = self;
         let mut lanes = plan.lanes();
-        let mut out: Lanes = [0; CHUNK];
-        let mut left = plan.length as usize;
-        while left > 0 {
-            let count = left.min(CHUNK);
-            left -= count;
-            plan.gather(memory, &mut lanes, K::USED, count);
-            for step in 0..count.div_ceil(STEP) {
-                for at in step * STEP..(step + 1) * STEP {
-                    let raw = K::raw::<FUSED>(lanes[0][at], lanes[1][at], lanes[2][at]);
-                    out[at] = K::keep(raw);
-                }
-            }
-            plan.put(memory, &out[..count]);
+        let mut out: Lanes = [[0; 4]; CHUNK];
+        let (whole, rest) = parts(plan.length);
+        for part in whole {
+            let lanes = plan.view(memory, &mut lanes, K::USED, part);
+            results::<K, FUSED>(lanes, &mut out, CHUNK / STEP);
+            plan.put(memory, &out, part);
+        }
+        if let Some(part) = rest {
+            let lanes = plan.view(memory, &mut lanes, K::USED, part);
+            results::<K, FUSED>(lanes, &mut out, part.count.div_ceil(STEP));
+            plan.put(memory, &out, part);
+        }
+        plan.value = last(&out, plan.length).unwrap_or(plan.value);
+    }
+}
+
+/// The results of a chunk, or of its first steps.
+#[inline(always)]
+fn results<K: Kernel, const FUSED: bool>([a, b, k]: [&Lanes; 3], out: &mut Lanes, steps: usize) {
+    for step in 0..steps {
+        for at in step * STEP..(step + 1) * STEP {
+            let raw = K::raw::<FUSED>(word(a[at]), word(b[at]), word(k[at]));
+            out[at] = K::keep(raw).to_le_bytes();
         }
     }
 }
@@ -59,15 +72,20 @@ impl<K: Kernel> Wide for Fold<'_, '_, K> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Fold(plan, memory, _) = self;
+        let used = [false, true, false];
         let mut lanes = plan.lanes();
         let mut value = plan.value;
-        let mut left = plan.length as usize;
-        while left > 0 {
-            let count = left.min(CHUNK);
-            left -= count;
-            plan.gather(memory, &mut lanes, [false, true, false], count);
-            for &lane in &lanes[1][..count] {
-                value = K::raw::<FUSED>(value, lane, 0);
+        let (whole, rest) = parts(plan.length);
+        for part in whole {
+            let [_, elements, _] = plan.view(memory, &mut lanes, used, part);
+            for element in elements {
+                value = K::raw::<FUSED>(value, word(*element), 0);
+            }
+        }
+        if let Some(part) = rest {
+            let [_, elements, _] = plan.view(memory, &mut lanes, used, part);
+            for element in &elements[..part.count] {
+                value = K::raw::<FUSED>(value, word(*element), 0);
             }
         }
         plan.value = if plan.length > 0 { K::keep(value) } else { value };
@@ -77,126 +95,199 @@ impl<K: Kernel> Wide for Fold<'_, '_, K> {
 /// A row without a kernel of its own here: the table's, with carry and accumulator.
 pub(super) fn table(plan: &mut Plan<'_>, memory: &mut [u8]) {
     let mut lanes = plan.lanes();
-    let mut out: Lanes = [0; CHUNK];
-    let mut left = plan.length as usize;
-    while left > 0 {
-        let count = left.min(CHUNK);
-        left -= count;
-        plan.gather(memory, &mut lanes, [true; 3], count);
-        for at in 0..count {
-            let first = if plan.reduces { plan.value } else { lanes[0][at] };
-            out[at] = plan.row.apply([first, lanes[1][at], lanes[2][at]], &mut plan.carry);
-            plan.value = out[at];
+    let mut out: Lanes = [[0; 4]; CHUNK];
+    let (mut value, mut carry) = (plan.value, plan.carry);
+    let (whole, rest) = parts(plan.length);
+    for part in whole.chain(rest) {
+        let [a, b, k] = plan.view(memory, &mut lanes, [true; 3], part);
+        for (((out, a), b), k) in out[..part.count].iter_mut().zip(a).zip(b).zip(k) {
+            let first = if plan.reduces { value } else { word(*a) };
+            value = plan.row.apply([first, word(*b), word(*k)], &mut carry);
+            *out = value.to_le_bytes();
         }
-        plan.put(memory, &out[..count]);
+        plan.put(memory, &out, part);
     }
+    (plan.value, plan.carry) = (value, carry);
+}
+
+/// Elements of a plan: the number of the first, and how many.
+#[derive(Clone, Copy)]
+struct Part {
+    from: usize,
+    count: usize,
+}
+
+impl Part {
+    /// Whether it is a chunk and not the rest.
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.count == CHUNK
+    }
+}
+
+/// The chunks of so many elements, and their rest.
+#[inline(always)]
+fn parts(length: u32) -> (impl Iterator<Item = Part>, Option<Part>) {
+    let (chunks, rest) = (length as usize / CHUNK, length as usize % CHUNK);
+    let whole = (0..chunks).map(|at| Part { from: at * CHUNK, count: CHUNK });
+    (whole, (rest != 0).then_some(Part { from: chunks * CHUNK, count: rest }))
+}
+
+/// The last of so many results, the last chunk of which is in `out`.
+fn last(out: &Lanes, length: u32) -> Option<u32> {
+    let last = length.checked_sub(1)? as usize;
+    Some(word(out[last % CHUNK]))
+}
+
+/// A chunk of words as it would lie in memory.
+#[inline(always)]
+fn lay(words: &[u32; CHUNK]) -> Lanes {
+    let mut lane: Lanes = [[0; 4]; CHUNK];
+    let steps = lane.as_chunks_mut::<STEP>().0.iter_mut().zip(words.as_chunks::<STEP>().0);
+    for (raw, words) in steps {
+        *raw = words.map(u32::to_le_bytes);
+    }
+    lane
+}
+
+#[inline(always)]
+fn word(raw: Raw) -> u32 {
+    u32::from_le_bytes(raw)
 }
 
 impl Plan<'_> {
     /// Chunks of the sources, with the values that do not change filled in.
     #[inline(always)]
     fn lanes(&self) -> [Lanes; 3] {
-        let mut lanes: [Lanes; 3] = [[0; CHUNK]; 3];
+        let mut lanes: [Lanes; 3] = [[[0; 4]; CHUNK]; 3];
         for (lane, source) in lanes.iter_mut().zip(&self.sources) {
             if let Place::Value(value) = source
                 && *value != 0
             {
-                lane.fill(*value);
+                lane.fill(value.to_le_bytes());
             }
         }
         lanes
     }
 
-    /// The next elements of the sources that are used.
+    /// Elements of the sources that are used, where they lie or gathered in lanes.
     #[inline(always)]
-    fn gather(&mut self, memory: &[u8], lanes: &mut [Lanes; 3], used: [bool; 3], count: usize) {
-        for at in 0..3 {
-            if !used[at] {
-                continue;
-            }
-            match &mut self.sources[at] {
-                Place::Value(_) => {}
-                Place::Memory(line) => gather(memory, line, &mut lanes[at], count),
-                Place::Words(words) => {
-                    let (now, later) = words.split_at(count);
-                    match now.first_chunk() {
-                        Some(all) => lanes[at] = *all,
-                        None => lanes[at][..count].copy_from_slice(now),
-                    }
-                    *words = later;
+    fn view<'l>(
+        &self,
+        memory: &'l [u8],
+        [a, b, k]: &'l mut [Lanes; 3],
+        used: [bool; 3],
+        part: Part,
+    ) -> [&'l Lanes; 3] {
+        let [first, second, third] = &self.sources;
+        [
+            if used[0] { first.view(memory, a, part) } else { a },
+            if used[1] { second.view(memory, b, part) } else { b },
+            if used[2] { third.view(memory, k, part) } else { k },
+        ]
+    }
+
+    /// Puts results where they go.
+    #[inline(always)]
+    fn put(&mut self, memory: &mut [u8], out: &Lanes, part: Part) {
+        match &mut self.dest {
+            Dest::None => {}
+            Dest::Memory(line) if part.is_whole() && line.is_dense() => {
+                let elements = memory[line.from(part).at as usize..].as_chunks_mut().0;
+                if let Some(chunk) = elements.first_chunk_mut() {
+                    *chunk = *out;
                 }
+            }
+            Dest::Memory(line) => scatter(memory, line.from(part), &out[..part.count]),
+            Dest::Words { words, upper: 0 } => {
+                words.extend(out[..part.count].iter().map(|raw| word(*raw)));
+            }
+            Dest::Words { words, upper } => {
+                words.extend(out[..part.count].iter().map(|raw| word(*raw) | *upper));
             }
         }
     }
+}
 
+impl Place<'_> {
+    /// Elements, where they lie or gathered in a lane.
     #[inline(always)]
-    fn put(&mut self, memory: &mut [u8], out: &[u32]) {
-        if let Some(last) = out.last() {
-            self.value = *last;
+    fn view<'l>(&self, memory: &'l [u8], lane: &'l mut Lanes, part: Part) -> &'l Lanes {
+        match self {
+            Place::Value(_) => {}
+            Place::Memory(line) => {
+                let line = line.from(part);
+                let elements = memory[line.at as usize..].as_chunks().0;
+                let dense = part.is_whole() && line.is_dense();
+                match elements.first_chunk().filter(|_| dense) {
+                    Some(chunk) => return chunk,
+                    None => gather(memory, line, &mut lane[..part.count]),
+                }
+            }
+            Place::Words(words) => {
+                let words = &words[part.from..part.from + part.count];
+                match words.first_chunk::<CHUNK>() {
+                    Some(words) => *lane = lay(words),
+                    None => {
+                        for (raw, word) in lane.iter_mut().zip(words) {
+                            *raw = word.to_le_bytes();
+                        }
+                    }
+                }
+            }
         }
-        match &mut self.dest {
-            Dest::None => {}
-            Dest::Memory(line) => scatter(memory, line, out),
-            Dest::Words { words, upper: 0 } => words.extend_from_slice(out),
-            Dest::Words { words, upper } => words.extend(out.iter().map(|value| value | *upper)),
-        }
+        lane
+    }
+}
+
+impl Line {
+    /// Whether its elements are words that lie one after the other.
+    #[inline(always)]
+    fn is_dense(&self) -> bool {
+        (self.bytes, self.step) == (4, 4)
+    }
+
+    /// It, from the first element of a part on.
+    #[inline(always)]
+    fn from(mut self, part: Part) -> Line {
+        self.skip(part.from as u32);
+        self
     }
 }
 
 /// Reads elements along a line that stays inside `memory`.
-#[inline(always)]
-fn gather(memory: &[u8], line: &mut Line, lane: &mut Lanes, count: usize) {
-    let Line { at, step, bytes } = *line;
-    let at = at as usize;
-    line.skip(count as u32);
+#[inline(never)]
+fn gather(memory: &[u8], line: Line, lane: &mut [Raw]) {
+    let Line { at, step, bytes } = line;
+    let (at, count) = (at as usize, lane.len());
     match (bytes, step) {
-        (4, 4) if count == CHUNK => words(&memory[at..at + 4 * CHUNK], lane),
-        (4, 4) => words(&memory[at..at + 4 * count], &mut lane[..count]),
-        (2, 2) => halves(&memory[at..at + 2 * count], &mut lane[..count]),
-        (4, _) => apart(at, step, &mut lane[..count], |at, value| *value = four(memory, at)),
-        _ => apart(at, step, &mut lane[..count], |at, value| *value = two(memory, at)),
-    }
-}
-
-#[inline(always)]
-fn words(source: &[u8], lane: &mut [u32]) {
-    for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
-        *value = u32::from_le_bytes(*raw);
-    }
-}
-
-#[inline(always)]
-fn halves(source: &[u8], lane: &mut [u32]) {
-    for (value, raw) in lane.iter_mut().zip(source.as_chunks().0) {
-        *value = u32::from(u16::from_le_bytes(*raw));
+        (4, 4) => lane.as_flattened_mut().copy_from_slice(&memory[at..at + 4 * count]),
+        (2, 2) => {
+            let halves = memory[at..at + 2 * count].as_chunks().0;
+            for (raw, half) in lane.iter_mut().zip(halves) {
+                *raw = u32::from(u16::from_le_bytes(*half)).to_le_bytes();
+            }
+        }
+        (4, _) => apart(at, step, lane, |at, raw| *raw = four(memory, at)),
+        _ => apart(at, step, lane, |at, raw| *raw = two(memory, at)),
     }
 }
 
 /// Writes elements along a line that stays inside `memory`.
-#[inline(always)]
-fn scatter(memory: &mut [u8], line: &mut Line, out: &[u32]) {
-    let (Line { at, step, bytes }, count) = (*line, out.len());
-    let at = at as usize;
-    line.skip(count as u32);
+#[inline(never)]
+fn scatter(memory: &mut [u8], line: Line, out: &[Raw]) {
+    let Line { at, step, bytes } = line;
+    let (at, count) = (at as usize, out.len());
     match (bytes, step) {
-        (4, 4) => {
-            let dest = &mut memory[at..at + 4 * count];
-            for (raw, value) in dest.as_chunks_mut().0.iter_mut().zip(out) {
-                *raw = value.to_le_bytes();
-            }
-        }
+        (4, 4) => memory[at..at + 4 * count].copy_from_slice(out.as_flattened()),
         (2, 2) => {
             let dest = &mut memory[at..at + 2 * count];
-            for (raw, value) in dest.as_chunks_mut().0.iter_mut().zip(out) {
-                *raw = (*value as u16).to_le_bytes();
+            for (half, raw) in dest.as_chunks_mut().0.iter_mut().zip(out) {
+                *half = [raw[0], raw[1]];
             }
         }
-        (4, _) => apart(at, step, out, |at, value| {
-            memory[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        }),
-        _ => apart(at, step, out, |at, value| {
-            memory[at..at + 2].copy_from_slice(&(*value as u16).to_le_bytes());
-        }),
+        (4, _) => apart(at, step, out, |at, raw| memory[at..at + 4].copy_from_slice(raw)),
+        _ => apart(at, step, out, |at, raw| memory[at..at + 2].copy_from_slice(&raw[..2])),
     }
 }
 
@@ -216,11 +307,11 @@ fn apart<T>(
 }
 
 #[inline(always)]
-fn four(memory: &[u8], at: usize) -> u32 {
-    memory[at..].first_chunk().map_or(0, |raw| u32::from_le_bytes(*raw))
+fn four(memory: &[u8], at: usize) -> Raw {
+    memory[at..].first_chunk().copied().unwrap_or_default()
 }
 
 #[inline(always)]
-fn two(memory: &[u8], at: usize) -> u32 {
-    memory[at..].first_chunk().map_or(0, |raw| u32::from(u16::from_le_bytes(*raw)))
+fn two(memory: &[u8], at: usize) -> Raw {
+    memory[at..].first_chunk().map_or([0; 4], |&[low, high]| [low, high, 0, 0])
 }
