@@ -25,6 +25,7 @@ impl<C: Code> Region<C> {
             }
             self.pipes[id as usize].clear();
             self.unused.push(id);
+            self.closed = self.closed.wrapping_add(1);
             if let Some(incoming) = &mut self.incoming {
                 incoming[route.dest as usize].retain(|inflow| inflow.pipe != id);
             }

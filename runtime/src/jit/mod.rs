@@ -18,7 +18,7 @@ use dflow_ir::program::FuncId;
 use self::code::{Code, Ended};
 use self::context::{Around, PeContext};
 use self::helpers::Helper;
-pub(crate) use self::helpers::{Wide, wide};
+pub(crate) use self::helpers::{Wide, prefetch, wide};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{CodeEngine, Entry, Registers, Segment};

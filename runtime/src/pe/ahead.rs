@@ -17,6 +17,7 @@ use super::op::Op;
 use super::plan::PePlan;
 use super::visit::Visit;
 use crate::exec::{ActKind, SlotAct, Stop, VectorStart};
+use crate::fabric::ring::NEVER;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 
@@ -232,6 +233,7 @@ impl<C: Code> Region<C> {
     /// Begins stretches of all operations that can.
     fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let mut begun = 0;
+        core.begins = NEVER;
         for id in bits(core.threads.idle() & !core.thread_blocked) {
             let Some(mut op) = core.threads.take(id as u8) else { continue };
             let result = self.stretch(at, core, &mut op);
@@ -249,7 +251,7 @@ impl<C: Code> Region<C> {
         }
         if begun != 0 {
             self.stats.slots += begun;
-            self.share(core, at.pe, at.t);
+            core.unshared = true;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use super::registers::CoreRegisters;
 use super::threads::Threads;
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
-use crate::fabric::ring::{Ring, Slot};
+use crate::fabric::ring::{NEVER, Ring, Slot};
 use crate::trap::TrapKind;
 
 /// State of a core, made at its first use.
@@ -58,6 +58,12 @@ pub(crate) struct Core<C: Code> {
     /// Of these, queues of operations that go by stretches (`flow`).
     pub(crate) flowing_in: u64,
     pub(crate) flowing_out: u64,
+    /// Input queues of those in a stretch.
+    pub(crate) busy_in: u64,
+    /// The slots are to be shared anew among those in a stretch, before the visit ends.
+    pub(super) unshared: bool,
+    /// When one that waits may begin a stretch.
+    pub(super) begins: u64,
     /// Microthread that issued last.
     pub(crate) last_thread: u8,
     /// Id of the task that was picked last.
@@ -188,6 +194,9 @@ impl<C: Code> Core<C> {
             owned_out: 0,
             flowing_in: 0,
             flowing_out: 0,
+            busy_in: 0,
+            unshared: false,
+            begins: NEVER,
             last_thread: 0,
             picked: 0,
             activated: 0,

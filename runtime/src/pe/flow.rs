@@ -6,11 +6,12 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
-use super::op::Op;
+use super::op::{Feeds, Op};
 use super::visit::Visit;
 use crate::fabric::channel::{Outlet, Route};
 use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::Slot;
+use crate::jit::prefetch;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -20,13 +21,16 @@ pub(super) const LONGEST: u32 = 1 << 14;
 impl<C: Code> Region<C> {
     /// The pipes that an operation's inputs come from, in their order; none if one comes
     /// otherwise.
-    pub(super) fn pipes_of(&self, pe: u32, op: &Op<C::Op>) -> Option<[Option<u32>; 2]> {
-        let mut pipes = [None; 2];
-        let inputs = op.inputs.into_iter().flatten();
-        for (pipe, queue) in pipes.iter_mut().zip(inputs) {
-            *pipe = Some(self.pipe_of(pe, queue)?);
+    pub(super) fn pipes_of(&self, pe: u32, op: &mut Op<C::Op>) -> Option<[Option<u32>; 2]> {
+        if op.feeds.known != Some(self.closed) {
+            let mut pipes = [None; 2];
+            let inputs = op.inputs.into_iter().flatten();
+            for (pipe, queue) in pipes.iter_mut().zip(inputs) {
+                *pipe = Some(self.pipe_of(pe, queue)?);
+            }
+            op.feeds = Feeds { pipes, known: Some(self.closed) };
         }
-        Some(pipes)
+        Some(op.feeds.pipes)
     }
 
     /// The pipe that holds words for a queue.
@@ -37,7 +41,7 @@ impl<C: Code> Region<C> {
 
     /// An operation is bound to take what it has left, as far as nothing else can keep it from
     /// that: its output has places, and words of its other input are there.
-    pub(super) fn promise(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>) {
+    pub(super) fn promise(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &mut Op<C::Op>) {
         if op.needs.inputs == 0 {
             return;
         }
@@ -133,10 +137,11 @@ impl<C: Code> Region<C> {
         end
     }
 
-    /// Whether an operation of a PE takes words from a pipe to a queue by stretches.
+    /// Whether an operation of a PE waits for words from a pipe to a queue, to take them by stretches.
     fn takes(&self, pe: u32, queue: Option<u8>) -> bool {
         let core = self.cores[pe as usize].as_deref();
-        core.zip(queue).is_some_and(|(core, queue)| core.flowing_in >> queue & 1 != 0)
+        let waits = |core: &Core<C>| core.flowing_in & !core.busy_in;
+        core.zip(queue).is_some_and(|(core, queue)| waits(core) >> queue & 1 != 0)
     }
 
     /// Whether words for a queue of a PE stay in their pipe until an operation takes them: nobody
@@ -222,9 +227,12 @@ impl<C: Code> Region<C> {
     pub(super) fn look_at_pipes(&mut self, plan: &Plan, core: &mut Core<C>, pe: u32, t: u64) {
         for queue in bits(core.flowing_in & !core.arrived) {
             let Some(id) = self.pipe_of(pe, queue as u8) else { continue };
-            let arrival = self.pipes[id as usize].arrival();
-            let is_there = arrival.is_some_and(|at| at + plan.timing.ramp_down <= t);
-            core.sight.words |= u64::from(is_there) << queue;
+            let Some(arrival) = self.pipes[id as usize].arrival() else { continue };
+            let from = arrival + plan.timing.ramp_down;
+            core.sight.words |= u64::from(from <= t) << queue;
+            if from > t {
+                core.begins = core.begins.min(from);
+            }
         }
         core.sight.full |= core.leaving & core.flowing_out;
         for queue in bits(core.flowing_out & !core.leaving) {
@@ -234,6 +242,26 @@ impl<C: Code> Region<C> {
             if pipe.room() == 0 {
                 pipe.want();
                 core.sight.full |= 1 << queue;
+            }
+        }
+    }
+
+    /// Has the host fetch what visits to come will look at: cores, then their operations, then the
+    /// pipes of these.
+    pub(crate) fn fetch(&self, visits: &[u32]) {
+        let core = |ahead: usize| {
+            let pe = visits.get(ahead)? / 2;
+            self.cores[pe as usize].as_deref()
+        };
+        if let Some(core) = core(5) {
+            prefetch(core);
+        }
+        for op in core(3).into_iter().flat_map(Core::operations) {
+            prefetch(op);
+        }
+        for op in core(1).into_iter().flat_map(Core::operations) {
+            for id in op.stretch.pipes() {
+                prefetch(&self.pipes[id as usize]);
             }
         }
     }

@@ -191,7 +191,7 @@ impl<C: Code> Region<C> {
             let flowed = self.stretch(at, core, &mut op);
             if !matches!(flowed, Ok(false)) {
                 core.threads.put(op);
-                self.share(core, at.pe, at.t);
+                core.unshared = true;
                 return flowed.map(|_| ());
             }
             self.draw(at, core, &op);
@@ -246,7 +246,7 @@ impl<C: Code> Region<C> {
         if op.flows && ready == Readiness::Plain {
             if self.stretch(at, core, &mut op)? {
                 core.main = Main::Vector(op);
-                self.share(core, at.pe, at.t);
+                core.unshared = true;
                 return Ok(());
             }
             self.draw(at, core, &op);

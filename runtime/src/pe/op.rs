@@ -28,6 +28,7 @@ pub(crate) struct Op<O> {
     pub(crate) flows: bool,
     pub(crate) from: u64,
     pub(crate) stretch: Stretch,
+    pub(crate) feeds: Feeds,
     pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
     pub(crate) unblock: Option<Unblock>,
@@ -49,6 +50,14 @@ pub(crate) struct Needs {
     pub(crate) inputs: u64,
     /// The one that it puts words into.
     pub(crate) output: u64,
+}
+
+/// The pipes of an operation's inputs, in their order, as they were found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Feeds {
+    pub(crate) pipes: [Option<u32>; 2],
+    /// All have been found when so many pipes had been closed.
+    pub(crate) known: Option<u32>,
 }
 
 /// Where the elements of an operation come from and go.
@@ -156,6 +165,7 @@ impl<O> Op<O> {
             flows: false,
             from: 0,
             stretch: Stretch::default(),
+            feeds: Feeds::default(),
             has_fifo,
             activate: start.activate,
             unblock: start.unblock,

@@ -18,7 +18,7 @@ use super::op::Op;
 use super::threads::COUNT;
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
-use crate::sched::plan::Plan;
+use crate::fabric::ring::NEVER;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
 use crate::ways::Way;
@@ -61,14 +61,17 @@ pub(crate) struct Stretch {
     tail: u64,
     inputs: [Option<Words>; 2],
     output: Option<Words>,
-    /// The next look that is arranged for.
-    look: u64,
 }
 
 impl Stretch {
     /// Whether the operation is in one.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
+    }
+
+    /// The pipes that its words come from and go to.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = u32> {
+        self.inputs.iter().flatten().chain(&self.output).map(|words| words.pipe)
     }
 
     /// When the operation may take a slot again, or end.
@@ -199,12 +202,11 @@ impl<C: Code> Region<C> {
             left: (count as u64 - 1) * PARTS,
             rate: WHOLE,
             goes_on: !at.code.is_done(&op.code),
-            look: u64::MAX,
             ..Stretch::default()
         };
         for (words, id) in op.stretch.inputs.iter_mut().zip(inputs) {
             let Some(pipe) = id else { continue };
-            let (end, last) = self.take_words(plan, pipe, count, t);
+            let (end, last) = self.take_words(pipe, count, t);
             *words = Some(Words { pipe, end, at: last + plan.timing.ramp_down });
         }
         if let Some(pipe) = output {
@@ -227,6 +229,7 @@ impl<C: Code> Region<C> {
             self.buffers.push(outputs);
         }
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
+        core.busy_in |= op.needs.inputs;
         self.promise(at, core, op);
         self.stats.slots += count as u64 - 1;
         self.ways.stretches.stretches += 1;
@@ -236,7 +239,12 @@ impl<C: Code> Region<C> {
 
     /// How far an operation can go, and from when on it has words, a place, and slots that the main
     /// thread does not take; none if not by a stretch, or not soon.
-    fn reach(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) -> Option<Reach> {
+    fn reach(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+    ) -> Option<Reach> {
         if op.needs.inputs & core.arrived != 0 || op.needs.output & core.leaving != 0 {
             return None;
         }
@@ -266,7 +274,7 @@ impl<C: Code> Region<C> {
             output = Some(id);
         }
         if begin > at.t + SOON {
-            self.wakes.core(at.pe, begin);
+            core.begins = core.begins.min(begin);
             return None;
         }
         for id in inputs.into_iter().flatten() {
@@ -277,7 +285,7 @@ impl<C: Code> Region<C> {
 
     /// Words of a pipe are taken from cycle `t` on; the number of the one after them, and when the
     /// last of them is there.
-    fn take_words(&mut self, plan: &Plan, id: u32, count: usize, t: u64) -> (u64, u64) {
+    fn take_words(&mut self, id: u32, count: usize, t: u64) -> (u64, u64) {
         let pipe = &mut self.pipes[id as usize];
         let route = pipe.route();
         self.stats.hops += count as u64 * u64::from(route.hops);
@@ -288,9 +296,6 @@ impl<C: Code> Region<C> {
         pipe.drain((end, count as u64), t);
         if let Some(credit) = pipe.credit() {
             self.wakes.core(route.source, t + credit);
-        }
-        if let Some(arrival) = pipe.arrival() {
-            self.wakes.core(route.dest, (arrival + plan.timing.ramp_down).max(t + 1));
         }
         (end, last)
     }
@@ -326,8 +331,9 @@ impl<C: Code> Region<C> {
     }
 
     /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
-    pub(super) fn share(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+    fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
+        core.unshared = false;
         let (mut demands, mut count) = ([0; COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
@@ -344,19 +350,14 @@ impl<C: Code> Region<C> {
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             let until = op.stretch.go(fair);
-            self.set_end(pe, t, &mut op.stretch, until);
+            self.set_end(t, &mut op.stretch, until);
         }
     }
 
     /// The end of a stretch is known anew in cycle `t`.
-    fn set_end(&mut self, pe: u32, t: u64, stretch: &mut Stretch, until: u64) {
+    fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
         let before = std::mem::replace(&mut stretch.until, until);
         self.active_until = self.active_until.max(if until == WAITS { 0 } else { until + 1 });
-        let over = stretch.over().max(t + 1);
-        if over < stretch.look && until != WAITS {
-            stretch.look = over;
-            self.wakes.core(pe, over);
-        }
         for words in stretch.inputs.iter().flatten() {
             self.pipes[words.pipe as usize].redrain(words.end, until);
         }
@@ -376,7 +377,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The main thread uses all slots of some cycles from `t` on.
-    pub(super) fn delay(&mut self, core: &mut Core<C>, pe: u32, t: u64, cycles: u64) {
+    pub(super) fn delay(core: &mut Core<C>, t: u64, cycles: u64) {
         let on = core.stretches();
         if on == 0 {
             return;
@@ -391,9 +392,7 @@ impl<C: Code> Region<C> {
                 op.stretch.delay(t, cycles, spare);
             }
         }
-        if used != 0 {
-            self.share(core, pe, t);
-        }
+        core.unshared |= used != 0;
     }
 
     /// Looks at stretches: ends those that are over, and operations with them.
@@ -406,14 +405,16 @@ impl<C: Code> Region<C> {
         if on == 0 {
             return Ok(());
         }
-        if self.look_at_words(at, core, on) {
-            self.share(core, at.pe, at.t);
+        if self.look_at_words(at, core, on) || core.unshared {
+            self.share(core, at.t);
         }
         let mut over = 0;
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             if self.is_over(at, &mut op.stretch) {
                 op.stretch.is_on = false;
+                let inputs = op.needs.inputs;
+                core.busy_in &= !inputs;
                 over |= 1 << id;
             }
         }
@@ -424,13 +425,26 @@ impl<C: Code> Region<C> {
         for id in bits(over & ((1 << COUNT) - 1)) {
             core.threads.rests(id as u8);
         }
-        if over != on {
-            self.share(core, at.pe, at.t);
-        }
+        core.unshared |= over != on;
         for id in bits(over) {
             self.end_streamed(at, core, id)?;
         }
         Ok(())
+    }
+
+    /// After a visit in cycle `t`: when the core looks at its stretches again.
+    pub(super) fn arrange_look(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+        if core.unshared {
+            self.share(core, t);
+        }
+        let mut look = std::mem::replace(&mut core.begins, NEVER);
+        for id in bits(core.stretches()) {
+            let Some(op) = core.streamed(id) else { continue };
+            if op.stretch.until != WAITS {
+                look = look.min(op.stretch.over());
+            }
+        }
+        self.wakes.look(pe, look.max(t + 1));
     }
 
     /// Words that stretches take come later, or sooner, than was known; whether any do.
@@ -451,10 +465,6 @@ impl<C: Code> Region<C> {
     /// Whether a stretch is over: all of its words have had a place.
     fn is_over(&mut self, at: &Visit<'_, C>, stretch: &mut Stretch) -> bool {
         if stretch.over() > at.t && stretch.until != WAITS {
-            if stretch.look <= at.t {
-                stretch.look = stretch.over();
-                self.wakes.core(at.pe, stretch.look);
-            }
             return false;
         }
         let Some(words) = stretch.output else { return true };
@@ -468,9 +478,8 @@ impl<C: Code> Region<C> {
             Some(from) => from.max(stretch.until),
         };
         if until != stretch.until {
-            stretch.look = u64::MAX;
             (stretch.left, stretch.floor) = (0, if until == WAITS { 0 } else { until });
-            self.set_end(at.pe, at.t, stretch, until);
+            self.set_end(at.t, stretch, until);
         }
         stretch.until != WAITS && stretch.over() <= at.t
     }

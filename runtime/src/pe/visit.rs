@@ -35,6 +35,9 @@ pub(crate) struct Visit<'a, C: Code> {
 impl<C: Code> Region<C> {
     /// Visits a core in cycle `now`.
     pub(crate) fn visit_core(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) {
+        if self.wakes.is_put_off(pe, now) {
+            return;
+        }
         let Some(core) = self.cores[pe as usize].as_deref() else { return };
         if core.dead || core.until > now {
             return;
@@ -52,6 +55,9 @@ impl<C: Code> Region<C> {
             *asleep = None;
         }
         self.cycles(&mut at, &mut core);
+        if self.flow {
+            self.arrange_look(&mut core, pe, now);
+        }
         self.cores[pe as usize] = Some(core);
     }
 
@@ -66,6 +72,7 @@ impl<C: Code> Region<C> {
         if let Err(fault) = self.stream(at, core) {
             self.fault(at, core, fault);
         }
+        self.arrange_look(core, at.pe, at.t);
         true
     }
 

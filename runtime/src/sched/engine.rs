@@ -61,6 +61,9 @@ impl<C: Code> Engine<C> {
             (0..plan.regions()).map(|id| Region::new(&plan, id, wakes)).collect();
         for region in &mut regions {
             region.flow = config.engine == EngineKind::Flow;
+            if region.flow {
+                region.wakes.with_looks(region.cores.len() as u32);
+            }
             if config.engine == EngineKind::Exact {
                 region.ahead = plan.timing.ahead();
             }

@@ -16,6 +16,15 @@ pub(crate) struct Wakes {
     wheel: Option<Wheel>,
     /// The latest cycle for which anything was woken, of an engine that looks always.
     pub(crate) latest: u64,
+    /// By PE, where cores arrange looks of their own that they may put off.
+    looks: Vec<Look>,
+}
+
+/// What a core waits for: a look that it has arranged, and up to when it was woken by what happened.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    own: u64,
+    told: u64,
 }
 
 #[derive(Debug)]
@@ -36,7 +45,7 @@ struct Wheel {
 impl Wakes {
     /// For an engine that looks at everything.
     pub(crate) fn always() -> Wakes {
-        Wakes { wheel: None, latest: 0 }
+        Wakes { wheel: None, latest: 0, looks: Vec::new() }
     }
 
     /// For `count` PEs.
@@ -49,7 +58,13 @@ impl Wakes {
         Wakes {
             wheel: Some(Wheel { base: 0, any: 0, words, summary, bits, filled, heap }),
             latest: 0,
+            looks: Vec::new(),
         }
+    }
+
+    /// Cores arrange looks of their own.
+    pub(crate) fn with_looks(&mut self, count: u32) {
+        self.looks = vec![Look { own: u64::MAX, told: 0 }; count as usize];
     }
 
     /// Whether only what was woken is looked at.
@@ -59,7 +74,7 @@ impl Wakes {
 
     /// Bytes of the bitmaps.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.wheel.as_ref().map_or(0, |wheel| size_of_val(&*wheel.bits))
+        self.wheel.as_ref().map_or(0, |wheel| size_of_val(&*wheel.bits)) + size_of_val(&*self.looks)
     }
 
     /// Looks at a router in cycle `at`.
@@ -72,10 +87,30 @@ impl Wakes {
 
     /// Looks at a core in cycle `at`.
     pub(crate) fn core(&mut self, pe: u32, at: u64) {
+        if let Some(look) = self.looks.get_mut(pe as usize) {
+            look.told = look.told.max(at);
+        }
         match &mut self.wheel {
             Some(wheel) => wheel.wake(2 * pe + 1, at),
             None => self.latest = self.latest.max(at),
         }
+    }
+
+    /// The look of its own that a core waits for is in cycle `at`, and in no other.
+    pub(crate) fn look(&mut self, pe: u32, at: u64) {
+        let Some(look) = self.looks.get_mut(pe as usize) else { return };
+        let before = std::mem::replace(&mut look.own, at);
+        if let Some(wheel) = &mut self.wheel
+            && at != before
+            && at != u64::MAX
+        {
+            wheel.wake(2 * pe + 1, at);
+        }
+    }
+
+    /// Whether a core was to be looked at in cycle `t` only for what has been put off since.
+    pub(crate) fn is_put_off(&self, pe: u32, t: u64) -> bool {
+        self.looks.get(pe as usize).is_some_and(|look| look.told < t && t < look.own)
     }
 
     /// The next cycle with a wake; the end of time without one.

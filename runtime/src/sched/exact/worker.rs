@@ -223,7 +223,10 @@ impl<C: Code> Region<C> {
         if !self.late.is_empty() {
             self.send_late(plan, t);
         }
-        for &visit in &visits {
+        for (at, &visit) in visits.iter().enumerate() {
+            if self.flow {
+                self.fetch(&visits[at + 1..]);
+            }
             if visit % 2 == 0 {
                 run.at(Work::Fabric);
                 self.visit_router(plan, code, visit / 2, t);
