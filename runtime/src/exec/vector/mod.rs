@@ -8,6 +8,7 @@ mod block;
 mod element;
 mod fast;
 mod kernel;
+mod known;
 mod plan;
 mod quick;
 mod resolve;
@@ -16,6 +17,7 @@ mod walk;
 mod whole;
 
 pub use block::Block;
+pub(crate) use known::run as run_known;
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
 
@@ -81,15 +83,14 @@ pub(crate) fn issue(
     args: &VectorArgs,
     loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
-    if let Some(quick) = quick::Quick::new(inst, args) {
-        let (slots, odd) = quick.run(program, state)?;
-        return Ok((Issued::Done { slots, complete: true }, odd));
+    match known::run(program, state, inst, args) {
+        Some(slots) => Ok((Issued::Done { slots: slots?, complete: true }, None)),
+        None => issue_any(program, state, inst, args, loc),
     }
-    issue_any(program, state, inst, args, loc)
 }
 
 /// The same for operations of all kinds.
-fn issue_any(
+pub(crate) fn issue_any(
     program: &LoadedProgram,
     state: &mut PeState,
     inst: &VectorInst,

@@ -74,20 +74,28 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Whether gathering ahead of writing gives what the naive loop gives.
+    /// Whether gathering ahead of writing gives what the naive loop gives, in so many bytes of memory.
     pub(super) fn may_chunk(&self, memory: usize) -> bool {
+        self.chunks_in().is_some_and(|end| end as usize <= memory)
+    }
+
+    /// In how many bytes of memory its elements lie, if gathering ahead of writing gives what the
+    /// naive loop gives.
+    pub(super) fn chunks_in(&self) -> Option<u32> {
         let dest = match &self.dest {
-            Dest::Memory(line) => match Span::of(line, self.length, memory) {
-                Some(span) => Some(span),
-                None => return false,
-            },
+            Dest::Memory(line) => Some(Span::of(line, self.length)?),
             Dest::None | Dest::Words { .. } => None,
         };
-        self.sources.iter().all(|source| match source {
-            Place::Value(_) | Place::Words(_) => true,
-            Place::Memory(line) => Span::of(line, self.length, memory)
-                .is_some_and(|span| dest.as_ref().is_none_or(|dest| dest.is_safe_with(&span))),
-        })
+        let mut end = dest.map_or(0, |span| span.high);
+        for source in &self.sources {
+            let Place::Memory(line) = source else { continue };
+            let span = Span::of(line, self.length)?;
+            if dest.is_some_and(|dest| !dest.is_safe_with(&span)) {
+                return None;
+            }
+            end = end.max(span.high);
+        }
+        u32::try_from(end).ok()
     }
 
     /// All elements in chunks.
@@ -152,13 +160,13 @@ struct Span {
 }
 
 impl Span {
-    /// The span, if it stays inside `memory` bytes.
+    /// The span, if it does not begin before the memory.
     #[inline]
-    fn of(line: &Line, length: u32, memory: usize) -> Option<Span> {
+    fn of(line: &Line, length: u32) -> Option<Span> {
         let first = i64::from(line.at);
         let last = first + i64::from(line.step) * (i64::from(length) - 1).max(0);
         let (low, high) = (first.min(last), first.max(last) + i64::from(line.bytes));
-        (low >= 0 && high <= memory as i64).then_some(Span { line: *line, low, high })
+        (low >= 0).then_some(Span { line: *line, low, high })
     }
 
     /// Whether writing this span never changes an element of `source` that is read later.

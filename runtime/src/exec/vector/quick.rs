@@ -13,16 +13,17 @@ use dflow_ir::ty::Ty;
 use super::VectorArgs;
 use super::plan::{Dest, FEW, Line, Place, Plan};
 use super::running::store_pointer;
-use crate::exec::odd::{self, Odd};
+use crate::exec::CodeTrapKind;
+use crate::exec::odd;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{CodeTrapKind, MemoryStream};
 
-/// An operand: a descriptor of memory, or a value (the address of a pointer).
+/// An operand: a descriptor of memory, or a value (the address of a pointer) that is another each
+/// time.
 #[derive(Clone, Copy)]
 enum Plain {
     Memory(Dsd),
-    Value(u32),
+    Value,
 }
 
 /// A common operation.
@@ -32,6 +33,10 @@ pub(super) struct Quick {
     dest: Plain,
     sources: [Plain; 3],
     length: u32,
+    /// Issue slots of its elements.
+    slots: Slots,
+    /// Bytes of memory that its elements lie in, if they may be done in chunks.
+    chunks_in: Option<u32>,
 }
 
 impl Quick {
@@ -46,34 +51,69 @@ impl Quick {
             return None;
         }
         let mut length = Length::default();
-        let mut sources = [Plain::Value(0); 3];
+        let mut sources = [Plain::Value; 3];
         for (at, &operand) in inst.sources.iter().enumerate().take(3) {
             if matches!(operand, Operand::Pointer(_)) {
                 return None;
             }
-            sources[at] = plain(operand, args.sources[at], row.sources[at], &mut length)?;
+            sources[at] = plain(operand, args.sources[at], &mut length)?;
         }
         if matches!(inst.dest, Operand::Scalar(_)) {
             return None;
         }
-        let dest = plain(inst.dest, args.dest, row.dest, &mut length)?;
-        Some(Quick { row, op: inst.op.0, dest, sources, length: length.elements() })
+        let dest = plain(inst.dest, args.dest, &mut length)?;
+        let (slots, chunks_in) = (Slots::default(), None);
+        Some(Quick {
+            row,
+            op: inst.op.0,
+            dest,
+            sources,
+            length: length.elements(),
+            slots,
+            chunks_in,
+        })
     }
 
-    /// Runs it; issue slots beyond the start-up, and what was odd.
+    /// It, with what follows from its descriptors; none if there is something odd about it.
+    pub(super) fn look(mut self, program: &LoadedProgram) -> Option<Quick> {
+        if !self.stays(program) {
+            return None;
+        }
+        self.slots = self.slots(program);
+        self.chunks_in = self.plan(&VectorArgs::default()).chunks_in();
+        Some(self)
+    }
+
+    /// Whether it is the one that these arguments give.
+    #[inline]
+    pub(super) fn is_for(&self, args: &VectorArgs) -> bool {
+        let same = |plain: Plain, value: u64| match plain {
+            Plain::Memory(dsd) => dsd == Dsd(value),
+            Plain::Value => true,
+        };
+        let mut sources = self.sources.into_iter().zip(args.sources);
+        same(self.dest, args.dest) && sources.all(|(source, value)| same(source, value))
+    }
+
+    /// The value of a source that is one.
+    #[inline]
+    fn value(&self, args: &VectorArgs, at: usize) -> u32 {
+        self.row.sources[at].mask(args.sources[at]) as u32
+    }
+
+    /// Runs it; issue slots beyond the start-up.
     #[inline]
     pub(super) fn run(
         &self,
-        program: &LoadedProgram,
+        args: &VectorArgs,
         state: &mut PeState,
-    ) -> Result<(Slots, Option<Odd>), CodeTrapKind> {
-        let odd = self.leaves(program);
+    ) -> Result<Slots, CodeTrapKind> {
         if self.length == 1 && state.unmasked == 0 {
-            self.single(state)?;
+            self.single(args, state)?;
         } else {
-            self.many(state)?;
+            self.many(args, state)?;
         }
-        Ok((self.slots(program), odd))
+        Ok(self.slots)
     }
 
     /// Issue slots of its elements.
@@ -85,54 +125,55 @@ impl Quick {
                 let step = dsd.stride().wrapping_mul(bytes.into());
                 Some(Lie { address, step, bytes })
             }
-            Plain::Value(_) => None,
+            Plain::Value => None,
         };
         let sources = [0, 1, 2].map(|at| lie(self.sources[at], self.row.sources[at]));
         let dest = lie(self.dest, self.row.dest);
-        let seeded = matches!((self.dest, self.sources[0]), (Plain::Value(_), Plain::Value(_)));
+        let seeded = matches!((self.dest, self.sources[0]), (Plain::Value, Plain::Value));
         let reduces = seeded && self.row.shape == OpShape::Reduce;
         self.row.slots(program.target(), self.length, dest, &sources, reduces)
     }
 
     /// The only element.
     #[inline]
-    fn single(&self, state: &mut PeState) -> Result<(), CodeTrapKind> {
+    fn single(&self, args: &VectorArgs, state: &mut PeState) -> Result<(), CodeTrapKind> {
         let mut values = [0; 3];
         for (at, source) in self.sources.iter().enumerate() {
             values[at] = match *source {
-                Plain::Value(value) => value,
+                Plain::Value => self.value(args, at),
                 Plain::Memory(dsd) => {
-                    let bytes = self.row.sources[at].bytes();
-                    state.memory.load(u64::from(dsd.base()), bytes)? as u32
+                    let wide = self.row.sources[at].bytes() == 4;
+                    state.memory.load_word(u64::from(dsd.base()), wide)?
                 }
             };
         }
         let value = self.row.apply(values, &mut 0);
         let address = match self.dest {
-            Plain::Value(address) => u64::from(address),
+            Plain::Value => u64::from(args.dest as u16),
             Plain::Memory(dsd) => u64::from(dsd.base()),
         };
-        state.memory.store(address, self.row.dest.bytes(), u64::from(value))
+        state.memory.store_word(address, self.row.dest.bytes() == 4, value)
     }
 
     /// All elements.
-    fn many(&self, state: &mut PeState) -> Result<(), CodeTrapKind> {
-        let mut plan = self.plan();
+    fn many(&self, args: &VectorArgs, state: &mut PeState) -> Result<(), CodeTrapKind> {
+        let mut plan = self.plan(args);
         let plain = plan.length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
-        if plain && plan.may_chunk(state.memory.bytes().len()) {
+        let chunks = self.chunks_in.is_some_and(|end| end as usize <= state.memory.bytes().len());
+        if plain && chunks {
             plan.fast(state.memory.bytes_mut());
         } else {
             plan.naive(state)?;
         }
         match self.dest {
-            Plain::Value(address) if plan.length > 0 => {
-                store_pointer(state, self.row.dest, address as u16, plan.value)
+            Plain::Value if plan.length > 0 => {
+                store_pointer(state, self.row.dest, args.dest as u16, plan.value)
             }
-            Plain::Value(_) | Plain::Memory(_) => Ok(()),
+            Plain::Value | Plain::Memory(_) => Ok(()),
         }
     }
 
-    fn plan(&self) -> Plan<'static> {
+    fn plan(&self, args: &VectorArgs) -> Plan<'static> {
         let line = |dsd: Dsd, ty: Ty| {
             let step = i32::from(dsd.stride().wrapping_mul(ty.bytes() as i16));
             Line { at: dsd.base().into(), step, bytes: ty.bytes() }
@@ -140,16 +181,16 @@ impl Quick {
         let mut sources = [Place::Value(0); 3];
         for (at, source) in self.sources.iter().enumerate() {
             sources[at] = match *source {
-                Plain::Value(value) => Place::Value(value),
+                Plain::Value => Place::Value(self.value(args, at)),
                 Plain::Memory(dsd) => Place::Memory(line(dsd, self.row.sources[at])),
             };
         }
         let (dest, seed) = match (self.dest, self.sources[0]) {
             (Plain::Memory(dsd), _) => (Dest::Memory(line(dsd, self.row.dest)), None),
-            (Plain::Value(_), Plain::Value(seed)) if self.row.shape == OpShape::Reduce => {
-                (Dest::None, Some(seed))
+            (Plain::Value, Plain::Value) if self.row.shape == OpShape::Reduce => {
+                (Dest::None, Some(self.value(args, 0)))
             }
-            (Plain::Value(_), Plain::Value(_) | Plain::Memory(_)) => (Dest::None, None),
+            (Plain::Value, Plain::Value | Plain::Memory(_)) => (Dest::None, None),
         };
         Plan {
             row: self.row,
@@ -163,36 +204,20 @@ impl Quick {
         }
     }
 
-    /// The first operand that leaves the variable that it begins in.
-    #[inline]
-    fn leaves(&self, program: &LoadedProgram) -> Option<Odd> {
-        if self.length == 0 {
-            return None;
-        }
+    /// Whether each operand stays in the variable that it begins in.
+    fn stays(&self, program: &LoadedProgram) -> bool {
         let stays = |operand: Plain, ty: Ty| match operand {
-            Plain::Value(_) => true,
+            Plain::Value => true,
             Plain::Memory(dsd) => odd::stays(program, dsd, ty.bytes(), self.length),
         };
-        let types = &self.row.sources;
-        let sources = || self.sources.into_iter().zip(*types);
-        if stays(self.dest, self.row.dest) && sources().all(|(source, ty)| stays(source, ty)) {
-            return None;
-        }
-        let leaves = |operand: Plain, ty: Ty| match operand {
-            Plain::Value(_) => None,
-            Plain::Memory(dsd) => {
-                let element = ty.bytes() as u8;
-                let memory = MemoryStream { dsd, element, moved: 0, save: None };
-                odd::leaves_by(program, &memory, self.length)
-            }
-        };
-        leaves(self.dest, self.row.dest)
-            .or_else(|| sources().find_map(|(source, ty)| leaves(source, ty)))
+        let mut sources = self.sources.into_iter().zip(self.row.sources);
+        self.length == 0
+            || stays(self.dest, self.row.dest) && sources.all(|(source, ty)| stays(source, ty))
     }
 }
 
 #[inline]
-fn plain(operand: Operand, value: u64, ty: Ty, length: &mut Length) -> Option<Plain> {
+fn plain(operand: Operand, value: u64, length: &mut Length) -> Option<Plain> {
     match operand {
         Operand::Memory(_) => {
             let dsd = Dsd(value);
@@ -202,8 +227,7 @@ fn plain(operand: Operand, value: u64, ty: Ty, length: &mut Length) -> Option<Pl
             length.ask(dsd.extent());
             Some(Plain::Memory(dsd))
         }
-        Operand::Scalar(_) => Some(Plain::Value(ty.mask(value) as u32)),
-        Operand::Pointer(_) => Some(Plain::Value(u32::from(value as u16))),
+        Operand::Scalar(_) | Operand::Pointer(_) => Some(Plain::Value),
         Operand::Fabric(_) | Operand::Dsr(_) | Operand::Fifo(_) => None,
     }
 }
