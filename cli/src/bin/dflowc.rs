@@ -4,6 +4,10 @@
 
 use std::process::ExitCode;
 
+/// Machines are millions of small blocks.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     ExitCode::from(dflow_cli::dflowc::main(std::env::args_os()))
 }
