@@ -57,6 +57,21 @@ pub const LIBRARIES: &[Source] = &[
         "allreduce/tree.dfl",
         "reduction trees: what they cost, who does what"
     ),
+    source!("cg/columns", "cg/columns.dfl", "where the columns of cells lie in a PE's memory"),
+    source!("cg/count", "cg/count.dfl", "vector operations, counted by kind"),
+    source!("cg/fast", "cg/fast.dfl", "the finite-volume operator with few vector operations"),
+    source!("cg/host", "cg/host.dfl", "conjugate gradients on finite volumes: the host's side"),
+    source!("cg/kinds", "cg/kinds.dfl", "names of the solver's variants and ends"),
+    source!("cg/paper", "cg/paper.dfl", "the finite-volume operator and exchange of the paper"),
+    source!("cg/pe", "cg/pe.dfl", "conjugate gradients on finite volumes: a PE's side"),
+    source!("cg/picture", "cg/picture.dfl", "a map of a field as a picture"),
+    source!("cg/plan", "cg/plan.dfl", "conjugate gradients on finite volumes: the layout's side"),
+    source!("cg/problem", "cg/problem.dfl", "fields of permeability"),
+    source!("cg/reference", "cg/reference.dfl", "the equations of the solver in f64, on the host"),
+    source!("cg/relay", "cg/relay.dfl", "sums from core to core, as the paper makes them"),
+    source!("cg/report", "cg/report.dfl", "what a solution took and how good it is"),
+    source!("cg/sums", "cg/sums.dfl", "sums of one or two numbers over all PEs"),
+    source!("cg/vectors", "cg/vectors.dfl", "what the solver does with columns"),
     source!(
         "collectives_2d/params",
         "collectives_2d/params.csl",
@@ -193,6 +208,12 @@ pub const PROGRAMS: &[Source] = &[
         "ceresz/ceresz.dfl",
         "error-bounded compressor for fields of f32, and its decompressor"
     ),
+    source!("cg", "cg/cg.dfl", "pressure in a reservoir: conjugate gradients on finite volumes"),
+    source!(
+        "cg_table",
+        "cg/table.dfl",
+        "what the solver's operator and iterations take, beside published figures"
+    ),
 ];
 
 /// The library of a name (as written between `<` and `>`): its path and its text.
@@ -248,6 +269,9 @@ mod tests {
         let tests = [
             source!("allreduce", "tests/allreduce.dfl", ""),
             source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
+            source!("cg", "tests/cg.dfl", ""),
+            source!("cg_jacobi", "tests/cg_jacobi.dfl", ""),
+            source!("cg_paper", "tests/cg_paper.dfl", ""),
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
