@@ -73,6 +73,27 @@ pub const LIBRARIES: &[Source] = &[
     source!("cg/sums", "cg/sums.dfl", "sums of one or two numbers over all PEs"),
     source!("cg/vectors", "cg/vectors.dfl", "what the solver does with columns"),
     source!(
+        "ceresz/block",
+        "ceresz/block.dfl",
+        "a block on its way through the stages of <ceresz/pe>"
+    ),
+    source!("ceresz/decode", "ceresz/decode.dfl", "stages of decompression"),
+    source!(
+        "ceresz/decode_vector",
+        "ceresz/decode_vector.dfl",
+        "stages of decompression, by vector operations"
+    ),
+    source!("ceresz/encode", "ceresz/encode.dfl", "stages of compression"),
+    source!(
+        "ceresz/encode_vector",
+        "ceresz/encode_vector.dfl",
+        "stages of compression, by vector operations"
+    ),
+    source!("ceresz/host", "ceresz/host.dfl", "fields to block streams and back, the host's side"),
+    source!("ceresz/pe", "ceresz/pe.dfl", "compression and decompression, a PE's side"),
+    source!("ceresz/plan", "ceresz/plan.dfl", "compression and decompression, the layout's side"),
+    source!("ceresz/vectors", "ceresz/vectors.dfl", "what stages by vector operations share"),
+    source!(
         "collectives_2d/params",
         "collectives_2d/params.csl",
         "parameters of <collectives_2d/pe>"
@@ -140,6 +161,7 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
     source!("random", "random.csl", "pseudo-random numbers"),
+    source!("schedule", "schedule.dfl", "stages dealt to consecutive PEs"),
     source!("simprint", "simprint.csl", "text from PEs, for the user"),
     source!("string", "string.csl", "texts at compile time"),
     source!("tile_config", "tile_config/tile_config.dfl", "a PE's configuration registers"),
@@ -275,6 +297,7 @@ mod tests {
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
+            source!("schedule", "tests/schedule.dfl", ""),
             source!("small", "tests/small.dfl", ""),
         ];
         for source in LIBRARIES.iter().chain(PROGRAMS).chain(&tests) {

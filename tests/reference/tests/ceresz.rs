@@ -51,10 +51,14 @@ impl HostEnv for Files {
 }
 
 fn program(rows: u16, cols: u16) -> Image {
+    program_with(&[("rows", rows), ("cols", cols)])
+}
+
+fn program_with(params: &[(&str, u16)]) -> Image {
     let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
     let source = source.expect("ceresz comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
-    let params = vec![("rows".into(), rows.to_string()), ("cols".into(), cols.to_string())];
+    let params = params.iter().map(|&(name, value)| (name.into(), value.to_string())).collect();
     let options = Options { params, tests: true, ..Options::default() };
     let compiled = compile(&world, source.path, options);
     let messages: Vec<_> = compiled.diagnostics.iter().map(|d| format!("{d:?}")).collect();
@@ -124,11 +128,40 @@ fn all_meshes_give_the_stream_of_the_plain_codec() {
     }
 }
 
+/// Pipelines of every length, one and several in a row, with stages of both kinds: random, zero and constant values, a ramp, and
+/// values with an offset.
+#[test]
+fn all_pipelines_give_the_stream_of_the_plain_codec() {
+    let ramp = (0..100).map(|i| i as f32 * 0.37);
+    let offset = mixed(200, 7).into_iter().map(|value| 1.0e4 + value);
+    let constants = [0.0_f32, 3.5].into_iter().flat_map(|value| [value; 70]);
+    let field: Vec<f32> =
+        mixed(820, 11).into_iter().chain(constants).chain(ramp).chain(offset).collect();
+    for length in 1..=8_u16 {
+        for (pipelines, vector) in [(1, 0), (1, 1), (3, 0), (3, 1)] {
+            let image = program_with(&[
+                ("rows", 2),
+                ("cols", pipelines * length),
+                ("pipeline", length),
+                ("planes", 4 + length),
+                ("vector", vector),
+            ]);
+            agree(&image, &field, ("abs", 0.01), &Config::default());
+        }
+    }
+}
+
 #[test]
 fn bounds_of_any_size() {
-    let image = program(2, 3);
+    for vector in [0, 1] {
+        let image = program_with(&[("rows", 2), ("cols", 3), ("vector", vector)]);
+        bounds_with(&image);
+    }
+}
+
+fn bounds_with(image: &Image) {
     for eps in [0.0, 1e-42, 1e-6, 0.1, 0.5, 1.0, 1e3, 1e30] {
-        agree(&image, &mixed(1500, 9), ("abs", eps), &Config::default());
+        agree(image, &mixed(1500, 9), ("abs", eps), &Config::default());
     }
 }
 
