@@ -62,6 +62,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) busy_in: u64,
     /// The slots are to be shared anew among those in a stretch, before the visit ends.
     pub(super) unshared: bool,
+    /// Likewise, but their number is the same.
+    pub(super) delayed: bool,
     /// When one that waits may begin a stretch.
     pub(super) begins: u64,
     /// Microthread that issued last.
@@ -196,6 +198,7 @@ impl<C: Code> Core<C> {
             flowing_out: 0,
             busy_in: 0,
             unshared: false,
+            delayed: false,
             begins: NEVER,
             last_thread: 0,
             picked: 0,

@@ -138,7 +138,7 @@ impl<C: Code> Region<C> {
         run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
         let total = core.segment.cycles.max(1);
         if self.flow {
-            Self::delay(core, at.t, total.into());
+            self.delay(core, at.t, total.into());
         }
         self.stats.assumed += u64::from(core.segment.assumed);
         total

@@ -333,7 +333,7 @@ impl<C: Code> Region<C> {
     /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
     fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
-        core.unshared = false;
+        (core.unshared, core.delayed) = (false, false);
         let (mut demands, mut count) = ([0; COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
@@ -377,10 +377,13 @@ impl<C: Code> Region<C> {
     }
 
     /// The main thread uses all slots of some cycles from `t` on.
-    pub(super) fn delay(core: &mut Core<C>, t: u64, cycles: u64) {
+    pub(super) fn delay(&mut self, core: &mut Core<C>, t: u64, cycles: u64) {
         let on = core.stretches();
         if on == 0 {
             return;
+        }
+        if core.unshared {
+            self.share(core, t);
         }
         let mut used = 0;
         for id in bits(on) {
@@ -392,7 +395,7 @@ impl<C: Code> Region<C> {
                 op.stretch.delay(t, cycles, spare);
             }
         }
-        core.unshared |= used != 0;
+        core.delayed |= used != 0;
     }
 
     /// Looks at stretches: ends those that are over, and operations with them.
@@ -405,7 +408,7 @@ impl<C: Code> Region<C> {
         if on == 0 {
             return Ok(());
         }
-        if self.look_at_words(at, core, on) || core.unshared {
+        if self.look_at_words(at, core, on) || core.unshared || core.delayed {
             self.share(core, at.t);
         }
         let mut over = 0;
@@ -434,7 +437,7 @@ impl<C: Code> Region<C> {
 
     /// After a visit in cycle `t`: when the core looks at its stretches again.
     pub(super) fn arrange_look(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
-        if core.unshared {
+        if core.unshared || core.delayed {
             self.share(core, t);
         }
         let mut look = std::mem::replace(&mut core.begins, NEVER);
