@@ -89,6 +89,7 @@ pub const LIBRARIES: &[Source] = &[
         "ceresz/encode_vector.dfl",
         "stages of compression, by vector operations"
     ),
+    source!("ceresz/file", "ceresz/file.dfl", "compressed fields as files"),
     source!("ceresz/host", "ceresz/host.dfl", "fields to block streams and back, the host's side"),
     source!("ceresz/pe", "ceresz/pe.dfl", "compression and decompression, a PE's side"),
     source!("ceresz/plan", "ceresz/plan.dfl", "compression and decompression, the layout's side"),
@@ -235,6 +236,10 @@ pub const PROGRAMS: &[Source] = &[
         "cg_table",
         "cg/table.dfl",
         "what the solver's operator and iterations take, beside published figures"
+    source!(
+        "ceresz_table",
+        "ceresz/table.dfl",
+        "cycles per stage of CereSZ beside published ones, and pipelines"
     ),
 ];
 
