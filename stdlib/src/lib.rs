@@ -241,6 +241,11 @@ pub const PROGRAMS: &[Source] = &[
         "ceresz/table.dfl",
         "cycles per stage of CereSZ beside published ones, and pipelines"
     ),
+    source!(
+        "cg_wafer",
+        "cg/wafer.dfl",
+        "some iterations of the solver on as many PEs as a wafer has"
+    ),
 ];
 
 /// The library of a name (as written between `<` and `>`): its path and its text.
@@ -298,7 +303,11 @@ mod tests {
             source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
             source!("cg", "tests/cg.dfl", ""),
             source!("cg_jacobi", "tests/cg_jacobi.dfl", ""),
+            source!("cg_nan", "tests/cg_nan.dfl", ""),
             source!("cg_paper", "tests/cg_paper.dfl", ""),
+            source!("cg_singular", "tests/cg_singular.dfl", ""),
+            source!("cg_too_deep", "tests/cg_too_deep.dfl", ""),
+            source!("cg_units", "tests/cg_units.dfl", ""),
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
