@@ -231,15 +231,16 @@ pub const PROGRAMS: &[Source] = &[
         "ceresz/ceresz.dfl",
         "error-bounded compressor for fields of f32, and its decompressor"
     ),
+    source!(
+        "ceresz_table",
+        "ceresz/table.dfl",
+        "cycles per stage of CereSZ beside published ones, and pipelines"
+    ),
     source!("cg", "cg/cg.dfl", "pressure in a reservoir: conjugate gradients on finite volumes"),
     source!(
         "cg_table",
         "cg/table.dfl",
         "what the solver's operator and iterations take, beside published figures"
-    source!(
-        "ceresz_table",
-        "ceresz/table.dfl",
-        "cycles per stage of CereSZ beside published ones, and pipelines"
     ),
     source!(
         "cg_wafer",
