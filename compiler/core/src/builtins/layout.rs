@@ -181,7 +181,10 @@ fn code_of(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Code> {
     };
     let (value, span) = sema.arg_value(arg, None)?;
     match &value.data {
-        Data::Tile(scope) => Ok(Code { source, scope: *scope, parent: Some(module) }),
+        Data::Tile(home, scope) => {
+            let source = sema.modules[home.0 as usize].source;
+            Ok(Code { source, scope: *scope, parent: Some(*home) })
+        }
         Data::Str(path) => {
             let path = String::from_utf8_lossy(path).into_owned();
             let Sema { files, cx, .. } = sema;

@@ -214,7 +214,7 @@ impl Sema<'_, '_> {
         let result = match &declared.kind {
             DeclKind::Fn(_) => return Ok(DeclView::Func),
             DeclKind::Tile(inner) => {
-                let value = Value::new(self.types.common.tile, Data::Tile(*inner));
+                let value = Value::new(self.types.common.tile, Data::Tile(module, *inner));
                 Ok(DeclState::Const(value))
             }
             DeclKind::Var(var) => {

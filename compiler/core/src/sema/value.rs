@@ -35,7 +35,8 @@ pub(crate) enum Data {
     Type(TypeId),
     Func(FuncRef),
     Module(ModuleId),
-    Tile(u32),
+    /// A tile block of a module: its scope.
+    Tile(ModuleId, u32),
     /// Struct, tuple or array elements.
     Fields(Rc<Vec<Value>>),
     /// The field of a union that has a value, and that value.

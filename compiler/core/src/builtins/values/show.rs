@@ -25,7 +25,7 @@ pub(crate) fn show(sema: &Sema<'_, '_>, value: &Value) -> String {
             let prefix = &sema.modules[module.0 as usize].prefix;
             if prefix.is_empty() { "module".to_owned() } else { format!("module {prefix}") }
         }
-        Data::Tile(_) => "tile".to_owned(),
+        Data::Tile(..) => "tile".to_owned(),
         Data::Fields(fields) => aggregate(sema, value, fields),
         Data::Union(active) => {
             let name = match sema.types.get(value.ty) {
