@@ -146,19 +146,18 @@ impl<C: Code> Region<C> {
                 self.pipes[id as usize].want();
                 (NEVER, at.t)
             }
-            Outlet::Channel(id) => match self.channels[id as usize].free_from() {
-                NEVER => {
-                    let known = self.want(at.plan, at.code, id);
-                    (self.channels[id as usize].free_from(), known)
+            Outlet::Channel(id) => {
+                let mut known = NEVER;
+                if self.channels[id as usize].free_from() == NEVER {
+                    known = self.want(at.plan, at.code, id);
                 }
-                free => {
-                    let held = self.channels[id as usize].may_be_held(&at.plan.timing);
-                    if held && at.t > at.now + at.plan.timing.credit {
-                        return None;
-                    }
-                    (free, NEVER)
+                let channel = &self.channels[id as usize];
+                let free = channel.free_from();
+                if free != NEVER && at.t > next && channel.may_be_held(&at.plan.timing) {
+                    return None;
                 }
-            },
+                (free, known)
+            }
             Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
                 self.pipes[id as usize].want();
                 (NEVER, at.t)

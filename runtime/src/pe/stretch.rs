@@ -358,7 +358,8 @@ impl<C: Code> Region<C> {
     fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
         let before = std::mem::replace(&mut stretch.until, until);
         self.active_until = self.active_until.max(if until == WAITS { 0 } else { until + 1 });
-        for words in stretch.inputs.iter().flatten() {
+        // What waits has taken its words all the same; until when is found out with its end.
+        for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
             self.pipes[words.pipe as usize].redrain(words.end, until);
         }
         if let Some(Words { pipe: id, end, .. }) = stretch.output

@@ -173,10 +173,17 @@ fn all_pipelines_give_the_stream_of_the_plain_codec() {
                 ("planes", 4 + length),
                 ("vector", vector),
             ]);
-            let config = Config { engine: EngineKind::Step, ..Config::default() };
+            let config = Config { engine: EngineKind::Exact, ..Config::default() };
             agree(&image, &field, ("abs", 0.01), &config);
         }
     }
+}
+
+#[test]
+fn blocks_that_wait_for_one_another_arrive_in_flow() {
+    let image = program_with(&[("rows", 1), ("cols", 8)]);
+    let config = Config { engine: EngineKind::Flow, ..Config::default() };
+    agree(&image, &mixed(1024, 5), ("abs", 0.01), &config);
 }
 
 #[test]
