@@ -129,7 +129,10 @@ fn is_run(path: &Path, text: &str, end: impl Fn(End) -> bool) -> bool {
 fn programs() -> Texts {
     let folders = ["tests/suite/run", "stdlib/tests", "examples"];
     let all = folders.iter().flat_map(|folder| texts_below(folder));
-    Texts(all.filter(|(path, text)| is_run(path, text, |_| true)).map(|(_, t)| whole(&t)).collect())
+    let run = all.filter(|(path, text)| is_run(path, text, |_| true)).map(|(_, t)| whole(&t));
+    // `tests/reference/tests/programs.rs` runs each of these.
+    let library = dflow_stdlib::programs().iter().map(|program| whole(program.text));
+    Texts(run.chain(library).collect())
 }
 
 fn faults() -> Texts {
