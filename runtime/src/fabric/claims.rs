@@ -1,4 +1,4 @@
-//! Links that several colors may use, and the channels that have them for now.
+//! Links that several colors may use, and the channels that hold them.
 //!
 //! A way whose links other colors may use is a channel as long as nobody else wants them. It takes
 //! them when its first word goes up the ramp and no other word is there. A word that comes into a

@@ -171,7 +171,7 @@ impl<C: Code> Core<C> {
 
 impl<C: Code> Region<C> {
     /// Begins a stretch of an operation, now or soon, if it can flow; whether it did. The caller then
-    /// [shares](Region::share) the slots.
+    /// notes that the slots are to be shared anew.
     pub(super) fn stretch(
         &mut self,
         at: &Visit<'_, C>,

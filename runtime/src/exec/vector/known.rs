@@ -56,6 +56,7 @@ pub(crate) fn run(
         {
             return Some(entry.quick.run(args, state));
         }
+        // What is odd is not kept: it is to be told each time.
         let quick = Quick::new(inst, args)?.look(program)?;
         entries.resize_with(ENTRIES, || None);
         let entry = Entry { program: program.id(), inst: address, quick };
