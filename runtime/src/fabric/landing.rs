@@ -217,6 +217,11 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Whether channels end at a PE.
+    pub(super) fn lands_at(&self, pe: u32) -> bool {
+        self.landings.get(pe as usize).is_some_and(|landing| !landing.ends.is_empty())
+    }
+
     /// The heads of channels that may go down in cycle `t`, for a router in which others may too:
     /// channel, arrival, color, port.
     pub(super) fn landing_at(

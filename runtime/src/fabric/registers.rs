@@ -149,7 +149,7 @@ pub(crate) fn read(
     let blank = ColorPlan::unknown(color);
     let row = row.unwrap_or(&blank);
     let current = match router {
-        Some(router) => router.current(plan, color),
+        Some(router) => router.current(color),
         None => Current { position: row.initial, torn: row.teardown },
     };
     Some(encode(row, current, kind, word))
@@ -176,14 +176,14 @@ pub(crate) fn write(
         }
         return Ok(());
     }
-    let mut current = router.current(plan, color);
+    let mut current = router.current(color);
     let index = router.index(plan, color);
     let table = router.own(plan);
     let row = &mut table.colors[usize::from(index)];
     row.known = true;
     decode(row, &mut current, kind, word, value);
     table.swaps = table.colors.iter().any(|row| row.swap_x || row.swap_y);
-    router.set_current(index, color, current);
+    router.set_current(color, current);
     router.refresh(plan);
     Ok(())
 }

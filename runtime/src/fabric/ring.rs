@@ -39,6 +39,8 @@ pub(crate) struct Ring<const N: usize = 0> {
     places: u16,
     head: u16,
     len: u16,
+    /// Control wavelets among the words.
+    controls: u16,
 }
 
 impl<const N: usize> Default for Ring<N> {
@@ -54,13 +56,15 @@ impl<const N: usize> Ring<N> {
         let far = vec![Slot::default(); far].into_boxed_slice();
         let free = if places == 0 { NEVER } else { 0 };
         let (near, first) = ([Slot::default(); N], NEVER);
-        Ring { near, far, first, free, places: places as u16, head: 0, len: 0 }
+        Ring { near, far, first, free, places: places as u16, head: 0, len: 0, controls: 0 }
     }
 
+    #[inline]
     fn slot(&self, index: usize) -> &Slot {
         if N != 0 && usize::from(self.places) <= N { &self.near[index] } else { &self.far[index] }
     }
 
+    #[inline]
     fn slot_mut(&mut self, index: usize) -> &mut Slot {
         if N != 0 && usize::from(self.places) <= N {
             &mut self.near[index]
@@ -80,6 +84,11 @@ impl<const N: usize> Ring<N> {
 
     pub(crate) fn is_full(&self) -> bool {
         self.len == self.places
+    }
+
+    /// Whether it holds a control wavelet.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.controls != 0
     }
 
     /// Number of places.
@@ -131,6 +140,7 @@ impl<const N: usize> Ring<N> {
     }
 
     /// Appends a word. The caller has asked [`Ring::free_from`].
+    #[inline]
     pub(crate) fn push(&mut self, slot: Slot) {
         debug_assert!(!self.is_full() && self.free_from() < slot.stamp);
         let tail = self.tail();
@@ -139,10 +149,12 @@ impl<const N: usize> Ring<N> {
             self.first = slot.stamp;
         }
         self.len += 1;
+        self.controls += u16::from(slot.control);
         self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
     }
 
     /// Takes the oldest word; its place may be filled from cycle `free` on.
+    #[inline]
     pub(crate) fn pop(&mut self, free: u64) -> Slot {
         debug_assert!(self.len != 0);
         if self.is_full() {
@@ -153,6 +165,7 @@ impl<const N: usize> Ring<N> {
         slot.stamp = free;
         self.head = if self.head + 1 == self.places { 0 } else { self.head + 1 };
         self.len -= 1;
+        self.controls -= u16::from(word.control);
         self.first = if self.len == 0 { NEVER } else { self.slot(usize::from(self.head)).stamp };
         word
     }

@@ -4,6 +4,9 @@
 //! or a position whose change wakes the router.
 
 mod arrive;
+mod enter;
+mod grant;
+mod outputs;
 mod visit;
 
 use std::collections::VecDeque;
@@ -15,8 +18,10 @@ use super::filter::FilterState;
 use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
 use super::ring::{Ring, Slot};
+use crate::jit::prefetch;
+use crate::pe::code::Code;
 use crate::sched::plan::Plan;
-use crate::sched::region::Way;
+use crate::sched::region::{Region, Way};
 
 /// Bit and index of the ramp port.
 pub(crate) const RAMP: u8 = Port::Ramp as u8;
@@ -34,8 +39,8 @@ pub(crate) struct Router {
     sides: [Side; 4],
     /// Whether its PE has links to the host.
     has_links: bool,
-    /// Switch position per color of the plan.
-    position: Vec<u8>,
+    /// Switch position of each color, two bits by color number.
+    positions: u64,
     /// Colors in teardown, as bits by color number.
     torn: u32,
     /// Its filters, by color.
@@ -49,6 +54,8 @@ pub(crate) struct Router {
     pub(crate) sources: Vec<Source>,
     /// Lanes that hold words (bit set).
     waiting: u128,
+    /// Of these, lanes whose heads wait for something that ends it with [`Region::unblock`].
+    blocked: u128,
 }
 
 /// What is behind a link.
@@ -71,10 +78,27 @@ pub(crate) struct Lane {
     index: u8,
     /// Input port.
     pub(crate) port: u8,
-    /// Where its data words go, if that never changes; else none.
-    fixed: u8,
     /// Receptions that the head is still to have, once it has had one (color swaps only).
     rest: u8,
+    /// Nothing but the switch says where its words go: no swap, no filter.
+    is_plain: bool,
+    /// Where they go by the switch's position; none where it takes nothing from this port.
+    outs: [u8; 4],
+    /// The buffer behind the link that its words took last.
+    next: Next,
+}
+
+/// A neighbour's buffer behind an output.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    /// The output port, or [`NONE`]: not looked up.
+    port: u8,
+    /// The color as which words took it.
+    color: u8,
+    /// The lane of the neighbour's router.
+    lane: u8,
+    /// The neighbour, in the same region.
+    pe: u32,
 }
 
 /// Receptions of a word: as its own color, as the other color of the pair.
@@ -107,6 +131,8 @@ pub(crate) struct Source {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Candidate {
     stamp: u64,
+    /// The channel or pipe that it leaves, or [`FROM_LANE`].
+    channel: u32,
     /// Color number, then port: the rest of the order of R4.
     color: u8,
     port: u8,
@@ -122,11 +148,12 @@ pub(crate) struct Candidate {
     filtered: bool,
     /// It says itself that the core shall not see it.
     hidden: bool,
-    /// A data word whose way never changes.
-    is_fixed: bool,
-    /// The channel or pipe that it leaves.
-    channel: Option<u32>,
+    /// A data word for which there is no more to do than to hand it on.
+    is_plain: bool,
 }
+
+/// A word that leaves no channel.
+const FROM_LANE: u32 = u32::MAX;
 
 impl Router {
     /// A router without words, of the PE at `(x, y)`.
@@ -149,7 +176,7 @@ impl Router {
             number: number as u32,
             sides: [Port::West, Port::East, Port::South, Port::North].map(side),
             has_links: plan.has_links(number),
-            position: colors.iter().map(|color| color.initial).collect(),
+            positions: colors.iter().fold(0, |all, row| with_position(all, row.color, row.initial)),
             torn: torn.fold(0, |torn, row| torn | 1 << row.color),
             filters: colors.iter().filter_map(filter).collect(),
             lane_of: [[NONE; 5]; Color::COUNT],
@@ -157,6 +184,7 @@ impl Router {
             shadows: Vec::new(),
             sources: Vec::new(),
             waiting: 0,
+            blocked: 0,
         }
     }
 
@@ -179,15 +207,12 @@ impl Router {
         if index != NONE {
             return index;
         }
-        self.position.push(0);
         self.own(plan).add(ColorPlan::unknown(color))
     }
 
     /// Position and teardown of a color.
-    pub(crate) fn current(&self, plan: &Plan, color: u8) -> Current {
-        let index = self.table(plan).index_of[usize::from(color)];
-        let position = self.position.get(usize::from(index)).copied().unwrap_or(0);
-        Current { position, torn: self.torn >> color & 1 != 0 }
+    pub(crate) fn current(&self, color: u8) -> Current {
+        Current { position: self.position(color), torn: self.is_torn(color) }
     }
 
     /// Whether a lane holds a word.
@@ -206,6 +231,17 @@ impl Router {
         self.lanes.iter().filter(|lane| !lane.ring.is_empty()).any(|lane| leads(&lane))
     }
 
+    /// Has the host fetch the lanes that hold words.
+    fn fetch(&self) {
+        let mut left = self.waiting & !self.blocked;
+        while left != 0 {
+            if let Some(lane) = self.lanes.get(left.trailing_zeros() as usize) {
+                prefetch(lane);
+            }
+            left &= left - 1;
+        }
+    }
+
     /// Whether a visit finds anything that could move.
     pub(crate) fn is_busy(&self) -> bool {
         self.waiting != 0 || self.sources.iter().any(|source| !source.words.is_empty())
@@ -219,16 +255,25 @@ impl Router {
     /// The position of a color that takes nothing from a port, if another of its positions does.
     pub(crate) fn shut(&self, plan: &Plan, color: u8, port: u8) -> Option<u8> {
         let row = self.table(plan).row(color)?;
-        let position = self.current(plan, color).position;
+        let position = self.position(color);
         let takes = |rx: &u8| rx >> port & 1 != 0;
         let rx = &row.rx[..usize::from(row.positions)];
         let shut = !rx.get(usize::from(position)).is_some_and(takes);
         (shut && rx.iter().any(takes)).then_some(position)
     }
 
+    /// The switch position of a color.
+    fn position(&self, color: u8) -> u8 {
+        (self.positions >> (2 * color) & 3) as u8
+    }
+
+    fn set_position(&mut self, color: u8, position: u8) {
+        self.positions = with_position(self.positions, color, position);
+    }
+
     /// Sets position and teardown of a color.
-    pub(crate) fn set_current(&mut self, index: u8, color: u8, current: Current) {
-        self.position[usize::from(index)] = current.position;
+    pub(crate) fn set_current(&mut self, color: u8, current: Current) {
+        self.set_position(color, current.position);
         self.torn = self.torn & !(1 << color) | u32::from(current.torn) << color;
     }
 
@@ -240,11 +285,6 @@ impl Router {
     /// The filter of a color.
     pub(crate) fn filter_mut(&mut self, color: u8) -> Option<&mut FilterState> {
         self.filters.iter_mut().find(|state| state.color == color)
-    }
-
-    /// Colors of the configuration, known or not.
-    pub(crate) fn color_count(&self) -> usize {
-        self.position.len()
     }
 
     /// Where an output port leads for a color; `region` is the router's own.
@@ -292,6 +332,12 @@ impl Router {
         if lane == NONE {
             lane = self.add_lane(plan, color, port, places);
         }
+        self.add(lane, word)
+    }
+
+    /// Appends a word to a lane; whether the lane was empty.
+    #[inline]
+    fn add(&mut self, lane: u8, word: Slot) -> bool {
         let ring = &mut self.lanes[usize::from(lane)].ring;
         let was_empty = ring.is_empty();
         ring.push(word);
@@ -301,26 +347,41 @@ impl Router {
 
     fn add_lane(&mut self, plan: &Plan, color: u8, port: u8, places: u32) -> u8 {
         let (lane, index) = (self.lanes.len() as u8, self.index(plan, color));
-        let fixed = self.fixed(plan, color, port);
+        let (is_plain, outs) = self.ways_of(plan, color, port);
+        let next = Next { port: NONE, color: NONE, lane: 0, pe: 0 };
         self.lane_of[usize::from(color)][usize::from(port)] = lane;
-        self.lanes.push(Lane { ring: Ring::new(places), color, index, port, rest: 0, fixed });
+        let ring = Ring::new(places);
+        self.lanes.push(Lane { ring, color, index, port, rest: 0, is_plain, outs, next });
         lane
     }
 
-    /// Where data words of a color go from a port as long as no register is written and the
-    /// color is not in teardown; none if they may wait, or if a filter judges them.
-    fn fixed(&self, plan: &Plan, color: u8, port: u8) -> u8 {
+    /// Where words of a color go from a port by the switch's position, and whether nothing else
+    /// has a say, as long as no register is written.
+    fn ways_of(&self, plan: &Plan, color: u8, port: u8) -> (bool, [u8; 4]) {
         let table = self.table(plan);
-        let row = table.row(color).filter(|row| row.known && row.positions == 1 && !table.swaps);
-        let row = row.filter(|row| row.rx[0] >> port & 1 != 0 && self.filter(color).is_none());
-        row.map_or(0, |row| row.tx[0])
+        let Some(row) = table.row(color).filter(|row| row.known && !table.swaps) else {
+            return (false, [0; 4]);
+        };
+        let way = |at: usize| if row.rx[at] >> port & 1 != 0 { row.tx[at] } else { 0 };
+        (self.filter(color).is_none(), [0, 1, 2, 3].map(way))
+    }
+
+    /// A place for a word of a color has come free behind a link.
+    fn unblock(&mut self, color: u8) {
+        if self.blocked == 0 {
+            return;
+        }
+        for lane in self.lane_of[usize::from(color)] {
+            self.blocked &= if lane == NONE { !0 } else { !(1 << lane) };
+        }
     }
 
     /// Its configuration has changed.
     pub(crate) fn refresh(&mut self, plan: &Plan) {
+        self.blocked = 0;
         for lane in 0..self.lanes.len() {
             let Lane { color, port, .. } = self.lanes[lane];
-            self.lanes[lane].fixed = self.fixed(plan, color, port);
+            (self.lanes[lane].is_plain, self.lanes[lane].outs) = self.ways_of(plan, color, port);
         }
     }
 
@@ -341,10 +402,8 @@ impl Router {
         } else {
             AS_IT_IS | SWAPPED
         };
-        let hears = |row: &ColorPlan| {
-            let index = usize::from(table.index_of[usize::from(row.color)]);
-            row.rx[usize::from(self.position[index])] >> lane.port & 1 != 0
-        };
+        let hears =
+            |row: &ColorPlan| row.rx[usize::from(self.position(row.color))] >> lane.port & 1 != 0;
         let mut known = both & if own.known { !0 } else { !AS_IT_IS };
         if known == AS_IT_IS | SWAPPED {
             // Of two, one that does not listen does not keep the other waiting.
@@ -355,6 +414,31 @@ impl Router {
             }
         }
         known
+    }
+
+    /// What the head of a plain lane would do, if the switch lets it.
+    #[inline]
+    fn plain_candidate(&self, index: u8, lane: &Lane, head: &Slot) -> Option<Candidate> {
+        let outs = lane.outs[usize::from(self.position(lane.color))];
+        if outs == 0 || self.torn >> lane.color & 1 != 0 {
+            return None;
+        }
+        let hidden = head.control && outs >> RAMP & 1 != 0 && control::hidden(head.payload);
+        Some(Candidate {
+            stamp: head.stamp,
+            channel: FROM_LANE,
+            color: lane.color,
+            port: lane.port,
+            lane: index,
+            index: lane.index,
+            outs: if hidden { outs & !(1 << RAMP) } else { outs },
+            reception: AS_IT_IS,
+            receptions: AS_IT_IS,
+            judged: false,
+            filtered: false,
+            hidden,
+            is_plain: !head.control && !head.advance,
+        })
     }
 
     /// What a head word at a port would do as a word of a color, if that color takes it now.
@@ -369,7 +453,7 @@ impl Router {
         let table = self.table(plan);
         let index = table.index_of[usize::from(color)];
         let row = table.colors.get(usize::from(index))?;
-        let position = usize::from(self.position[usize::from(index)]);
+        let position = usize::from(self.position(color));
         let tx = row.tx[position];
         if row.rx[position] >> port & 1 == 0 || tx == 0 || self.torn >> color & 1 != 0 {
             return None;
@@ -379,22 +463,20 @@ impl Router {
         let filter = if judged { self.filter(color) } else { None };
         let filtered = filter.is_some_and(|state| !state.passes(head.payload, head.control));
         let outs = tx & if hidden || filtered { !(1 << RAMP) } else { !0 };
-        let (lane, reception, receptions) = (0, AS_IT_IS, AS_IT_IS);
-        let stamp = head.stamp;
         Some(Candidate {
-            stamp,
+            stamp: head.stamp,
+            channel: FROM_LANE,
             color,
             port,
-            lane,
+            lane: 0,
             index,
             outs,
-            reception,
-            receptions,
+            reception: AS_IT_IS,
+            receptions: AS_IT_IS,
             judged,
             filtered,
             hidden: hidden && tx >> RAMP & 1 != 0,
-            is_fixed: false,
-            channel: None,
+            is_plain: false,
         })
     }
 
@@ -406,5 +488,36 @@ impl Router {
             self.shadows.len() - 1
         });
         &mut self.shadows[index].ring
+    }
+}
+
+/// Switch positions with another one for a color.
+fn with_position(positions: u64, color: u8, position: u8) -> u64 {
+    positions & !(3 << (2 * color)) | u64::from(position & 3) << (2 * color)
+}
+
+impl<C: Code> Region<C> {
+    /// All words that wait in a router are looked at again in cycle `at`.
+    pub(crate) fn unblock(&mut self, pe: u32, at: u64) {
+        if let Some(router) = self.routers[pe as usize].as_deref_mut() {
+            router.blocked = 0;
+        }
+        self.wakes.router(pe, at);
+    }
+
+    /// Has the host fetch what visits to come will look at: routers, then their buffers.
+    #[inline]
+    pub(crate) fn fetch_routers(&self, visits: &[u32]) {
+        let router = |ahead: usize| {
+            let visit = visits.get(ahead).filter(|visit| *visit % 2 == 0)?;
+            self.routers[*visit as usize / 2].as_deref()
+        };
+        if let Some(router) = router(7) {
+            prefetch(&router.waiting);
+            prefetch(&router.lanes);
+        }
+        if let Some(router) = router(3) {
+            router.fetch();
+        }
     }
 }

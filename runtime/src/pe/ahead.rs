@@ -72,7 +72,7 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(at.t + 1);
         }
         if core.acted.bound {
-            self.wakes.router(at.pe, at.t + 1);
+            self.unblock(at.pe, at.t + 1);
         }
         core.acted.acted = false;
         if !core.streams() && !matches!(core.main, Main::Counting { .. }) {

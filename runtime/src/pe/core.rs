@@ -434,8 +434,7 @@ impl<C: Code> Core<C> {
 
     /// Whether a control wavelet waits in one of its queues.
     pub(super) fn is_marked(&self) -> bool {
-        let controls = |queue: usize| self.inputs[queue].ring.words().any(|word| word.control);
-        bits(self.arrived).any(controls)
+        bits(self.arrived).any(|queue| self.inputs[queue].ring.is_marked())
     }
 
     /// Whether an operation that reads a queue lets control wavelets pass.

@@ -184,7 +184,7 @@ impl<C: Code> Region<C> {
         if !self.may_flow(at, core, op) {
             if op.needs.inputs != 0 {
                 self.draw(at, core, op);
-                self.wakes.router(at.pe, soon);
+                self.unblock(at.pe, soon);
             }
             return;
         }

@@ -144,7 +144,7 @@ impl<C: Code> Region<C> {
                 self.cut_through(plan, pe);
                 let router = self.router(plan, pe);
                 router::write(plan, router, bank.kind, index, value).map_err(fail)?;
-                self.wakes.router(pe, t + 1);
+                self.unblock(pe, t + 1);
                 Ok(())
             }
             // Before the start nothing knows of cores yet; afterwards they take it themselves.

@@ -119,7 +119,7 @@ impl<C: Code> Region<C> {
         let done = self.core_cycle(at, core)?;
         let Acted { acted, counted, bound } = core.acted;
         if bound {
-            self.wakes.router(at.pe, at.t + 1);
+            self.unblock(at.pe, at.t + 1);
         }
         at.t += u64::from(done);
         if acted || counted {
@@ -180,7 +180,7 @@ impl<C: Code> Region<C> {
             self.left_queue(at.pe, queue, at.t);
         }
         if was_full {
-            self.wakes.router(at.pe, at.t + credit);
+            self.unblock(at.pe, at.t + credit);
         }
         word
     }

@@ -164,7 +164,7 @@ impl<C: Code> Engine<C> {
         let region = &mut self.regions[region as usize];
         region.make_room(link.0, cycle, words);
         if region.routers[pe as usize].is_some() {
-            region.wakes.router(pe, cycle);
+            region.unblock(pe, cycle);
         }
     }
 
@@ -181,7 +181,7 @@ impl<C: Code> Engine<C> {
         let region = &mut self.regions[region as usize];
         region.set_room(link.0, from, words);
         if region.routers[pe as usize].is_some() {
-            region.wakes.router(pe, from);
+            region.unblock(pe, from);
         }
         true
     }

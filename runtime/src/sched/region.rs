@@ -238,7 +238,7 @@ impl<C: Code> Region<C> {
         self.routers[pe as usize].get_or_insert_with(|| {
             let (x, y) = place(rect, pe);
             let router = Router::new(plan, x, y);
-            *bytes += 256 + 80 * router.color_count() as u64;
+            *bytes += 256 + 80 * router.table(plan).colors.len() as u64;
             Box::new(router)
         })
     }
@@ -324,7 +324,7 @@ impl<C: Code> Region<C> {
                 let was_full = shadow.is_full();
                 shadow.pop(free);
                 if was_full {
-                    self.wakes.router(pe, free);
+                    self.unblock(pe, free);
                 }
             }
         }

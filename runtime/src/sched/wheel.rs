@@ -78,6 +78,7 @@ impl Wakes {
     }
 
     /// Looks at a router in cycle `at`.
+    #[inline]
     pub(crate) fn router(&mut self, pe: u32, at: u64) {
         match &mut self.wheel {
             Some(wheel) => wheel.wake(2 * pe, at),
@@ -128,6 +129,7 @@ impl Wakes {
 }
 
 impl Wheel {
+    #[inline]
     fn wake(&mut self, index: u32, at: u64) {
         debug_assert!(at >= self.base);
         if at - self.base < SLOTS {

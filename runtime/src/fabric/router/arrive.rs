@@ -70,6 +70,11 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Whether channels or pipes end at a router.
+    pub(super) fn ends_at(&self, pe: u32) -> bool {
+        if self.flow { !self.incoming_at(pe).is_empty() } else { self.lands_at(pe) }
+    }
+
     /// The words of channels and pipes that could go down the ramp.
     pub(super) fn arrivals(
         &mut self,
@@ -79,9 +84,13 @@ impl<C: Code> Region<C> {
         t: u64,
         candidates: &mut Vec<Candidate>,
     ) {
-        let offer = |(id, stamp, color, port)| {
-            let (outs, channel) = (1 << RAMP, Some(id));
-            Candidate { stamp, color, port, outs, channel, ..Candidate::default() }
+        let offer = |(id, stamp, color, port)| Candidate {
+            stamp,
+            channel: id,
+            color,
+            port,
+            outs: 1 << RAMP,
+            ..Candidate::default()
         };
         candidates.extend(self.landing_at(plan, pe, t).map(offer));
         for at in 0..self.incoming_at(pe).len() {

@@ -1,0 +1,44 @@
+//! Words that enter a router from the host.
+
+use super::Router;
+use crate::fabric::ring::{NEVER, Slot};
+use crate::pe::code::Code;
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+use crate::ways::{self, Why};
+
+impl<C: Code> Region<C> {
+    /// Lets host words enter (spec/time.md, section 8).
+    pub(super) fn inject(&mut self, plan: &Plan, router: &mut Router, pe: u32, t: u64) {
+        for index in 0..router.sources.len() {
+            let source = &router.sources[index];
+            let Some(&(cycle, word)) = source.words.front() else { continue };
+            let (color, port) = (source.color, source.port);
+            let from = cycle.max(source.next).max(router.free_from(color, port));
+            if from > t {
+                if from != NEVER {
+                    self.wakes.router(pe, from);
+                }
+                continue;
+            }
+            let stamp = t + plan.timing.hop;
+            let slot =
+                Slot { stamp, payload: word.payload, control: word.control, ..Slot::default() };
+            if router.push(plan, color, port, plan.timing.link_places, slot) {
+                self.wakes.router(pe, stamp);
+            }
+            self.active_until = self.active_until.max(t + 1);
+            self.stats.entered += 1;
+            self.ways.count(color, ways::Way::Routers(Why::Host), 1);
+            let source = &mut router.sources[index];
+            if source.counted {
+                self.to_host.push((source.link, t, word));
+            }
+            source.words.pop_front();
+            source.next = t + 1;
+            if !source.words.is_empty() {
+                self.wakes.router(pe, t + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What a word does that goes (R4 to R7).
+
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::wavelet::Command;
+use dflow_ir::mesh::{Color, PopMode, Port};
+
+use super::visit::Here;
+use super::{Candidate, RAMP, Router};
+use crate::exec::odd::Odd;
+use crate::fabric::control;
+use crate::fabric::ring::Slot;
+use crate::pe::code::Code;
+use crate::pe::plan::NO_TASK;
+use crate::sched::region::{Message, Region};
+
+impl<C: Code> Region<C> {
+    /// R4 and R5 for a data word for which there is no more to do than to hand it on.
+    #[inline]
+    pub(super) fn pass(&mut self, here: &Here<'_, C>, router: &mut Router, granted: &Candidate) {
+        self.stats.copies += u64::from(granted.outs.count_ones()) - 1;
+        let word = self.pop(here, router, granted.lane);
+        let word = Slot { color: granted.color, ..word };
+        self.hand_on(here, router, granted.lane, granted.outs, word);
+    }
+
+    /// R4 to R7: moves a word.
+    pub(super) fn grant(&mut self, here: &Here<'_, C>, router: &mut Router, granted: &Candidate) {
+        let kept = u64::from(granted.filtered) + u64::from(granted.hidden);
+        self.stats.copies += u64::from(granted.outs.count_ones()) + kept;
+        self.stats.hidden += u64::from(granted.hidden);
+        let mut word = self.take(here, router, granted);
+        let index = usize::from(granted.index);
+        if let Some(state) = router.filter_mut(granted.color).filter(|_| granted.judged) {
+            state.count(word.control);
+            state.kept += u64::from(granted.filtered);
+            self.stats.filtered += u64::from(granted.filtered);
+        }
+        if granted.filtered && !word.control {
+            self.rests(here.plan, here.pe, granted.color);
+        }
+        if word.control {
+            let torn = command(here, router, granted, &mut word);
+            if torn {
+                self.tear(here, router, granted.color);
+            }
+        } else if word.advance {
+            let row = &router.table(here.plan).colors[index];
+            let next = row.next(router.position(granted.color));
+            router.set_position(granted.color, next);
+        }
+        word.advance &= word.control;
+        word.color = granted.color;
+        if granted.hidden && granted.outs == 0 && !word.advance {
+            self.unheard(here, router, word.color);
+        }
+        self.hand_on(here, router, granted.lane, granted.outs, word);
+        // What could not go by the position, or the state of a filter, may go now.
+        router.blocked = 0;
+        if router.waiting != 0 {
+            self.wakes.router(here.pe, here.t + 1);
+        }
+    }
+
+    /// A control wavelet for routers alone has ended, and none has done what it commands.
+    fn unheard(&mut self, here: &Here<'_, C>, router: &Router, color: u8) {
+        let Some(color) = Color::new(color) else { return };
+        self.odd_at_router(here, router, Odd::Unheard { color, entry: None });
+    }
+
+    /// Notes something odd that no task of the PE has done.
+    pub(super) fn odd_at_router(&mut self, here: &Here<'_, C>, router: &Router, odd: Odd) {
+        let at = (router.number, NO_TASK);
+        if let Err(fault) = self.odd(here.plan, at, odd, Loc::default(), here.t) {
+            self.trap(here.plan, here.pe, here.t, *fault.kind, fault.color);
+        }
+    }
+
+    /// The word that is granted; it leaves its lane with the last of its receptions.
+    fn take(&mut self, here: &Here<'_, C>, router: &mut Router, granted: &Candidate) -> Slot {
+        let lane = &mut router.lanes[usize::from(granted.lane)];
+        if lane.rest == 0 {
+            lane.rest = granted.receptions;
+        }
+        lane.rest &= !granted.reception;
+        let head = lane.ring.head().copied();
+        if lane.rest != 0
+            && let Some(head) = head
+        {
+            return head;
+        }
+        // What leaves by one way is no copy.
+        self.stats.copies -= 1;
+        self.pop(here, router, granted.lane)
+    }
+
+    /// A word leaves its lane.
+    #[inline]
+    fn pop(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
+        let free = here.t + here.plan.timing.credit;
+        let lane = &mut router.lanes[usize::from(index)];
+        let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
+        let word = lane.ring.pop(free);
+        if lane.ring.is_empty() {
+            router.waiting &= !(1 << index);
+        } else {
+            self.wakes.router(here.pe, lane.ring.first().max(here.t + 1));
+        }
+        self.credit(here, router, (color, port), was_full, free);
+        word
+    }
+
+    /// A color enters teardown: its core hears of it as of a word that comes down the ramp.
+    fn tear(&mut self, here: &Here<'_, C>, router: &mut Router, color: u8) {
+        router.torn |= 1 << color;
+        if here.plan.program(router.number as usize).is_some() {
+            let due = here.t + here.plan.timing.ramp_down;
+            self.core(here.plan, here.code, here.pe).registers.tear(due, color);
+            self.wakes.core(here.pe, due);
+        }
+    }
+
+    /// Tells whoever fills a lane that one of its places is free from `free` on.
+    #[inline]
+    fn credit(
+        &mut self,
+        here: &Here<'_, C>,
+        router: &Router,
+        (color, port): (u8, u8),
+        was_full: bool,
+        free: u64,
+    ) {
+        if port == RAMP {
+            if was_full {
+                self.wakes.core(here.pe, free);
+            }
+            return;
+        }
+        let number = router.number as usize;
+        let from = Port::ALL[usize::from(port)];
+        if router.has_links && here.plan.link(number, from, color).is_some() {
+            self.wakes.router(here.pe, free);
+            return;
+        }
+        let side = router.sides[usize::from(port)];
+        if side.exists && side.region != self.id {
+            let (region, pe, port) = (side.region, side.pe, port ^ 1);
+            self.messages.push(Message::Credit { region, pe, color, port, free });
+        } else if side.exists && was_full {
+            if let Some(before) = self.routers[side.pe as usize].as_deref_mut() {
+                before.unblock(color);
+            }
+            self.wakes.router(side.pe, free);
+        }
+    }
+}
+
+/// R6: executes the first command and pops the list; whether it tears the color down.
+fn command<C>(
+    here: &Here<'_, C>,
+    router: &mut Router,
+    granted: &Candidate,
+    word: &mut Slot,
+) -> bool {
+    let index = usize::from(granted.index);
+    let row = &router.table(here.plan).colors[index];
+    let (old, pop) = (router.position(granted.color), row.pop);
+    let command = control::first(word.payload);
+    let new = match command {
+        Command::Nop | Command::Teardown => old,
+        Command::Advance => row.next(old),
+        Command::Reset => 0,
+    };
+    // Somebody has heard it.
+    word.advance |= match command {
+        Command::Nop => false,
+        Command::Teardown => true,
+        Command::Advance | Command::Reset => row.positions > 1,
+    };
+    router.set_position(granted.color, new);
+    let pops = match pop {
+        PopMode::None => false,
+        PopMode::Always => true,
+        PopMode::OnAdvance => new != old,
+        PopMode::OnAdvanceOrNop => new != old || command == Command::Nop,
+    };
+    if pops {
+        word.payload = control::pop(word.payload);
+    }
+    command == Command::Teardown
+}
