@@ -29,7 +29,7 @@ pub mod vector;
 pub use program::LoadedProgram;
 pub use registers::{NoRegisters, Registers};
 pub use state::{PeState, finish_host_call};
-pub use vector::{Block, FifoCheck, Stepped, VectorState};
+pub use vector::{Block, FifoCheck, SharedStart, Stepped, VectorState};
 
 /// Runs segments of one program on any PE. Engines are interchangeable, also between two
 /// segments of one main thread.
@@ -148,7 +148,7 @@ pub enum Stop {
     /// The task's function has returned.
     Return,
     /// A vector operation that others can see starts.
-    Vector(Box<VectorStart>),
+    Vector(SharedStart),
     /// A clock register access.
     Clock(ClockOp),
     /// A configuration register is read.

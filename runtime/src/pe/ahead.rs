@@ -16,7 +16,7 @@ use super::main::Main;
 use super::op::Op;
 use super::plan::PePlan;
 use super::visit::Visit;
-use crate::exec::{ActKind, SlotAct, Stop, VectorStart};
+use crate::exec::{ActKind, SharedStart, SlotAct, Stop};
 use crate::fabric::ring::NEVER;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
@@ -199,7 +199,7 @@ impl<C: Code> Region<C> {
         at: &Visit<'_, C>,
         last: u64,
         core: &mut Core<C>,
-        start: &VectorStart,
+        start: &SharedStart,
     ) -> Result<bool, Fault> {
         let microthread = start.microthread;
         if start.asynchronous

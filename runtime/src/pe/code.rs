@@ -3,7 +3,7 @@
 use dflow_ir::loc::Loc;
 
 use crate::exec::odd::Odd;
-use crate::exec::{Block, CodeTrapKind, Entry, Registers, Segment, VectorStart};
+use crate::exec::{Block, CodeTrapKind, Entry, Registers, Segment, SharedStart};
 
 /// Names a PE to the code engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) trait Code: Sync {
     );
 
     /// Begins a vector operation.
-    fn begin(&self, pe: Pe, state: &mut Self::State, start: &VectorStart) -> Self::Op;
+    fn begin(&self, pe: Pe, state: &mut Self::State, start: &SharedStart) -> Self::Op;
 
     /// Whether the operation's FIFOs allow another element.
     fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;

@@ -8,7 +8,7 @@ use super::code::{Code, Element, Fifo, Pe};
 use crate::exec::odd::Odd;
 use crate::exec::{
     Block, CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
-    VectorStart, VectorState,
+    SharedStart, VectorState,
 };
 use crate::profile::{During, Phases, Work};
 
@@ -66,7 +66,7 @@ impl Code for Programs {
         engine.run_with(program, state, self.slots(pe), entry, registers, out);
     }
 
-    fn begin(&self, pe: Pe, _: &mut PeState, start: &VectorStart) -> VectorState {
+    fn begin(&self, pe: Pe, _: &mut PeState, start: &SharedStart) -> VectorState {
         let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         VectorState::new(self.program(pe), start.clone())
     }

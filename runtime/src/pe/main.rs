@@ -11,7 +11,7 @@ use super::op::Op;
 use super::plan::{NO_TASK, TaskPlan};
 use super::registers::{View, view};
 use super::visit::Visit;
-use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SlotAct, Stop, VectorStart};
+use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SharedStart, SlotAct, Stop};
 use crate::fabric::channel::Outlet;
 use crate::fabric::router::Router;
 use crate::sched::plan::Plan;
@@ -233,7 +233,7 @@ impl<C: Code> Region<C> {
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        start: &VectorStart,
+        start: &SharedStart,
     ) -> Result<(), Fault> {
         let (task, program) = (core.task, at.program);
         let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };

@@ -49,13 +49,8 @@ impl VectorState {
         if count < FEW {
             return self.steps(program, state, inputs, count, out);
         }
-        let was_plain = self.is_plain();
-        self.slow_down();
-        let done = self.at_once(state, inputs, count, out);
-        if was_plain {
-            self.speed_up();
-        }
-        match done {
+        self.catch_up();
+        match self.at_once(state, inputs, count, out) {
             Some(done) => Block { done, ..Block::default() },
             None => self.steps(program, state, inputs, count, out),
         }
@@ -160,6 +155,11 @@ impl VectorState {
         }
         (self.value, self.carry) = (value, carry);
         self.done = self.done.wrapping_add(count);
+        if let Some(plain) = &mut self.plain {
+            plain.skip(count as u16);
+            (plain.value, plain.carry) = (value, carry);
+            self.plain_from = self.done;
+        }
         Some(())
     }
 

@@ -63,6 +63,10 @@ impl Vector {
         Some(Vector { address: walk.address(), step, wide })
     }
 
+    fn skip(&mut self, count: u16) {
+        self.address = self.address.wrapping_add(self.step.wrapping_mul(count));
+    }
+
     /// The address of the next element.
     fn next(&mut self) -> u64 {
         let address = self.address;
@@ -109,6 +113,18 @@ impl PlainElement {
         let last = start.sources.iter().rposition(|source| *source != Stream::None);
         let (used, op) = (last.map_or(0, |last| last as u8 + 1), start.op);
         (!start.packed).then_some(PlainElement { op, feeds, used, sink, carry: 0, value: 0 })
+    }
+
+    /// `count` elements on, which something else has done.
+    pub(super) fn skip(&mut self, count: u16) {
+        for feed in &mut self.feeds {
+            if let Feed::Vector(vector) = feed {
+                vector.skip(count);
+            }
+        }
+        if let Sink::Vector(vector) = &mut self.sink {
+            vector.skip(count);
+        }
     }
 
     /// Does one element; the word that it sends, if it sends one.

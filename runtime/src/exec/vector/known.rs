@@ -1,28 +1,31 @@
-//! Common operations that have been issued before: what was found out about them then.
+//! Operations that have been issued before: what was found out about them then.
 //!
 //! A program issues the same instruction with the same descriptors again and again, on many PEs.
 //! What follows from these alone (the length, the slots, that all operands stay in their
 //! variables, that elements may be done in chunks) is kept per thread, so that no lock is needed;
-//! scalars are read anew.
+//! scalars of what is done at once are read anew.
 //!
-//! Invariant: an entry equals what [`Quick::new`] and the questions after it would give.
+//! Invariants: an entry equals what [`Quick::new`] and the questions after it would give, or
+//! [`resolve`](super::resolve); registers and FIFOs, which a PE's state says, have none.
 
 use std::cell::RefCell;
 
 use dflow_ir::cost::Slots;
-use dflow_ir::inst::VectorInst;
+use dflow_ir::inst::{Operand, VectorInst};
 
 use super::VectorArgs;
 use super::quick::Quick;
+use super::start::SharedStart;
 use crate::exec::CodeTrapKind;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 
-/// Entries per thread.
-const ENTRIES: usize = 128;
+/// Entries of each kind per thread.
+const ENTRIES: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
+    static STARTED: RefCell<Vec<Option<Started>>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Entry {
@@ -30,6 +33,14 @@ struct Entry {
     /// Address of the instruction in its program.
     inst: usize,
     quick: Quick,
+}
+
+/// An operation that others can see.
+struct Started {
+    program: u64,
+    inst: usize,
+    args: VectorArgs,
+    start: SharedStart,
 }
 
 /// The place of an operation's entry.
@@ -62,4 +73,46 @@ pub(crate) fn run(
         let entry = Entry { program: program.id(), inst: address, quick };
         Some(entries[place].insert(entry).quick.run(args, state))
     })
+}
+
+/// The place of the entry of an operation that others can see.
+#[inline]
+fn place_of(inst: usize, args: &VectorArgs) -> usize {
+    let [first, second, third] = args.sources;
+    place(inst, args.dest ^ first.rotate_left(16) ^ second.rotate_left(32) ^ third ^ args.index)
+}
+
+/// An operation that others can see, if it was issued before.
+#[inline]
+pub(super) fn started(
+    program: &LoadedProgram,
+    inst: &VectorInst,
+    args: &VectorArgs,
+) -> Option<SharedStart> {
+    let address = std::ptr::from_ref(inst).addr();
+    STARTED.with_borrow(|entries| {
+        let entry = entries.get(place_of(address, args))?.as_ref()?;
+        let same = (entry.program, entry.inst) == (program.id(), address) && entry.args == *args;
+        same.then(|| entry.start.clone())
+    })
+}
+
+/// Keeps what an operation has been resolved to, if its arguments say it all.
+pub(super) fn keep(
+    program: &LoadedProgram,
+    inst: &VectorInst,
+    args: &VectorArgs,
+    start: &SharedStart,
+) {
+    let held = |operand: &Operand| matches!(operand, Operand::Dsr(_) | Operand::Fifo(_));
+    if std::iter::once(&inst.dest).chain(&inst.sources).any(held) {
+        return;
+    }
+    let inst = std::ptr::from_ref(inst).addr();
+    STARTED.with_borrow_mut(|entries| {
+        entries.resize_with(ENTRIES, || None);
+        let start = start.clone();
+        entries[place_of(inst, args)] =
+            Some(Started { program: program.id(), inst, args: *args, start });
+    });
 }

@@ -13,6 +13,7 @@ mod plan;
 mod quick;
 mod resolve;
 mod running;
+mod start;
 mod walk;
 mod whole;
 
@@ -20,6 +21,7 @@ pub use block::Block;
 pub(crate) use known::run as run_known;
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
+pub use start::SharedStart;
 
 use dflow_ir::cost::Slots;
 use dflow_ir::inst::VectorInst;
@@ -28,10 +30,10 @@ use dflow_ir::loc::Loc;
 use super::odd::{self, Odd};
 use super::program::LoadedProgram;
 use super::state::PeState;
-use super::{CodeTrapKind, Stream, VectorStart};
+use super::{CodeTrapKind, Stream};
 
 /// Values of a vector instruction's locals, raw; zero where there is none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct VectorArgs {
     /// Of the destination.
     pub(crate) dest: u64,
@@ -69,7 +71,7 @@ pub(crate) enum Issued {
     /// that is stepped through has no element left.
     Done { slots: Slots, complete: bool },
     /// Others can see it.
-    Starts(Box<VectorStart>),
+    Starts(SharedStart),
 }
 
 /// What was odd about it, beside.
@@ -97,6 +99,9 @@ pub(crate) fn issue_any(
     args: &VectorArgs,
     loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
+    if let Some(start) = known::started(program, inst, args) {
+        return Ok((Issued::Starts(start), None));
+    }
     let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
         return Ok((Issued::Done { slots: Slots::default(), complete: false }, None));
     };
@@ -107,7 +112,9 @@ pub(crate) fn issue_any(
     };
     if start.asynchronous || waits(&start.dest) || start.sources.iter().any(waits) {
         // It is odd when an element gets there.
-        return Ok((Issued::Starts(Box::new(start)), None));
+        let start = SharedStart::from(start);
+        known::keep(program, inst, args, &start);
+        return Ok((Issued::Starts(start), None));
     }
     let odd = odd::leaves(program, &start);
     let slots = whole::run(program, state, &start)?;

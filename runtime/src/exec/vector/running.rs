@@ -11,6 +11,7 @@ use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
 use super::element::PlainElement;
+use super::start::{Fresh, SharedStart};
 use super::walk::Walk;
 use crate::exec::odd::{self, Odd};
 use crate::exec::program::LoadedProgram;
@@ -45,7 +46,7 @@ pub struct Stepped {
 /// A running vector operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorState {
-    pub(super) start: VectorStart,
+    pub(super) start: SharedStart,
     /// Destination, then sources.
     pub(super) walks: [Walk; 4],
     pub(super) done: u32,
@@ -63,25 +64,9 @@ pub struct VectorState {
 
 impl VectorState {
     /// The operation before its first element.
-    pub fn new(program: &LoadedProgram, start: VectorStart) -> VectorState {
-        let walk = |stream: &Stream| match stream {
-            Stream::Memory(memory) => Walk::of(program, memory),
-            Stream::None
-            | Stream::Input { .. }
-            | Stream::Output { .. }
-            | Stream::Fifo { .. }
-            | Stream::Scalar(_)
-            | Stream::Pointer { .. } => Walk::default(),
-        };
-        let [first, second, third] = start.sources;
-        let walks = [walk(&start.dest), walk(&first), walk(&second), walk(&third)];
-        let (value, reduces) = match reduction(&start) {
-            Some(seed) => (seed, true),
-            None => (0, false),
-        };
-        let may_leave = odd::leaves(program, &start).is_some();
-        let stays = !reduces && !may_leave;
-        let plain = if stays { PlainElement::new(&start, &walks) } else { None };
+    pub fn new(program: &LoadedProgram, start: impl Into<SharedStart>) -> VectorState {
+        let start = start.into();
+        let Fresh { walks, value, reduces, may_leave, plain } = *start.fresh(program);
         VectorState {
             start,
             walks,
@@ -284,15 +269,15 @@ impl VectorState {
         Some(output)
     }
 
-    /// Has the short step do the rest again.
-    pub(super) fn speed_up(&mut self) {
-        self.plain = PlainElement::new(&self.start, &self.walks);
-        self.plain_from = self.done;
-        if let Some(plain) = &mut self.plain {
-            (plain.carry, plain.value) = (self.carry, self.value);
+    /// Brings the walks to where the short step stands.
+    pub(super) fn catch_up(&mut self) {
+        if let Some(plain) = &self.plain {
+            let passed = self.done.wrapping_sub(self.plain_from) as u16;
+            self.walks.iter_mut().for_each(|walk| walk.skip(passed));
+            (self.carry, self.value) = (plain.carry, plain.value);
+            self.plain_from = self.done;
         }
     }
-
     /// Whether its elements are done the short way.
     pub(crate) fn is_plain(&self) -> bool {
         self.plain.is_some()
@@ -300,12 +285,8 @@ impl VectorState {
 
     /// Has the general step do the rest.
     pub(super) fn slow_down(&mut self) {
-        if let Some(plain) = self.plain.take() {
-            let passed = self.done.wrapping_sub(self.plain_from) as u16;
-            self.walks.iter_mut().for_each(|walk| walk.skip(passed));
-            (self.carry, self.value) = (plain.carry, plain.value);
-            self.plain_from = 0;
-        }
+        self.catch_up();
+        self.plain = None;
     }
 
     /// What it is if an operand leaves its variable.

@@ -1,5 +1,6 @@
 //! The fast ways against the naive loop, and the rules of operands, lengths and registers.
 
+mod again;
 mod blocks;
 mod direct;
 
@@ -116,7 +117,7 @@ fn start(
     let args = VectorArgs { dest, sources, index: 0 };
     match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
         Issued::Done { .. } => panic!("done at once"),
-        Issued::Starts(start) => *start,
+        Issued::Starts(start) => VectorStart::clone(&start),
     }
 }
 
@@ -335,7 +336,7 @@ fn an_output_steps_word_by_word_and_puts_the_index_into_the_upper_half() {
     else {
         panic!("not started");
     };
-    let mut running = VectorState::new(&program, *started);
+    let mut running = VectorState::new(&program, started);
     assert_eq!((running.inputs(), running.output()), ([None, None], Some(3)));
     let first = running.step(&program, &mut state, [0; 2]).unwrap();
     let second = running.step(&program, &mut state, [0; 2]).unwrap();

@@ -13,8 +13,8 @@ use dflow_ir::target::{Target, TargetId};
 use crate::config::{Config, EngineKind};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SlotAct, Stop, Stream,
-    VectorStart,
+    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SharedStart, SlotAct,
+    Stop, Stream, VectorStart,
 };
 use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
@@ -182,7 +182,7 @@ impl Code for Script {
                     out.cycles += 1;
                 }
                 Act::Vector(start) => {
-                    out.stop = Stop::Vector(start.clone());
+                    out.stop = Stop::Vector((**start).clone().into());
                     return;
                 }
                 Act::Yield => {
@@ -207,7 +207,7 @@ impl Code for Script {
         out.stop = Stop::Return;
     }
 
-    fn begin(&self, _: Pe, _: &mut State, start: &VectorStart) -> Op {
+    fn begin(&self, _: Pe, _: &mut State, start: &SharedStart) -> Op {
         let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
         Op {
             left: start.length,

@@ -1,0 +1,97 @@
+//! A resolved operation that may be started again and again.
+//!
+//! A program issues the same instruction with the same descriptors on many PEs. What it resolves to,
+//! and how its elements begin, is found out once and shared ([`known`](super::known)).
+//!
+//! Invariant: nothing here depends on a PE's state.
+
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use super::element::PlainElement;
+use super::running::reduction;
+use super::walk::Walk;
+use crate::exec::odd;
+use crate::exec::program::LoadedProgram;
+use crate::exec::{Stream, VectorStart};
+
+/// An operation ready to go, shared by all that start it.
+#[derive(Clone, Debug)]
+pub struct SharedStart(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    start: VectorStart,
+    fresh: OnceLock<Fresh>,
+}
+
+/// How the elements of an operation begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fresh {
+    /// Destination, then sources.
+    pub(super) walks: [Walk; 4],
+    /// The accumulator of a reduction.
+    pub(super) value: u32,
+    pub(super) reduces: bool,
+    /// An operand would leave its variable if all elements were done.
+    pub(super) may_leave: bool,
+    /// How its elements are done, if it is plain.
+    pub(super) plain: Option<PlainElement>,
+}
+
+impl Fresh {
+    fn new(program: &LoadedProgram, start: &VectorStart) -> Fresh {
+        let walk = |stream: &Stream| match stream {
+            Stream::Memory(memory) => Walk::of(program, memory),
+            Stream::None
+            | Stream::Input { .. }
+            | Stream::Output { .. }
+            | Stream::Fifo { .. }
+            | Stream::Scalar(_)
+            | Stream::Pointer { .. } => Walk::default(),
+        };
+        let [first, second, third] = &start.sources;
+        let walks = [walk(&start.dest), walk(first), walk(second), walk(third)];
+        let (value, reduces) = match reduction(start) {
+            Some(seed) => (seed, true),
+            None => (0, false),
+        };
+        let may_leave = odd::leaves(program, start).is_some();
+        let stays = !reduces && !may_leave;
+        let plain = if stays { PlainElement::new(start, &walks) } else { None };
+        Fresh { walks, value, reduces, may_leave, plain }
+    }
+}
+
+impl SharedStart {
+    /// Whether both are the same one.
+    #[cfg(test)]
+    pub(super) fn is(&self, other: &SharedStart) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// How its elements begin; always asked with the program that it is of.
+    pub(super) fn fresh(&self, program: &LoadedProgram) -> &Fresh {
+        self.0.fresh.get_or_init(|| Fresh::new(program, &self.0.start))
+    }
+}
+
+impl Deref for SharedStart {
+    type Target = VectorStart;
+
+    fn deref(&self) -> &VectorStart {
+        &self.0.start
+    }
+}
+
+impl From<VectorStart> for SharedStart {
+    fn from(start: VectorStart) -> SharedStart {
+        SharedStart(Arc::new(Shared { start, fresh: OnceLock::new() }))
+    }
+}
+
+impl PartialEq for SharedStart {
+    fn eq(&self, other: &SharedStart) -> bool {
+        **self == **other
+    }
+}
