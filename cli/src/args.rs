@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Run a program's host block on an emulated mesh
     Run(Box<RunArgs>),
-    /// Run a program's test blocks, each on a fresh mesh
+    /// Run the test blocks of a program or of all below a folder, each on a fresh mesh
     Test(TestArgs),
     /// Print what a phase of the compiler made of a program
     Dump(DumpArgs),
@@ -103,7 +103,7 @@ pub(crate) enum StatsPlace {
 /// `dflowc test`.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Source file (.dfl), or the name of a program of the library
+    /// Source file (.dfl), the name of a program of the library, or a folder: all files below that have tests
     pub(crate) file: String,
     /// Run only tests whose name contains this
     pub(crate) filter: Option<String>,

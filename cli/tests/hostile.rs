@@ -40,7 +40,11 @@ fn missing_files_and_folders_are_wrong_use() {
             verdict(&[command, "no-such-file.dfl"]),
             (2, "dflowc: no-such-file.dfl: no such file\n".into())
         );
-        assert_eq!(verdict(&[command, &path]), (2, format!("dflowc: {path} is a folder\n")));
+        let why = match command {
+            "test" => format!("no file below {path} has a test block"),
+            _ => format!("{path} is a folder"),
+        };
+        assert_eq!(verdict(&[command, &path]), (2, format!("dflowc: {why}\n")));
     }
 }
 

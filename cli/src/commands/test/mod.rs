@@ -1,0 +1,88 @@
+//! `dflowc test`: test blocks, each on a fresh machine.
+
+mod folder;
+mod verdict;
+
+use dflow_compiler::Compiled;
+use dflow_ir::image::Image;
+
+use super::names::check_settings;
+use super::{compile, options, refused, say_json};
+use crate::args::TestArgs;
+use crate::artifact;
+use crate::data::Outputs;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::machine::{self, Around, Env};
+use crate::progress::Line;
+use crate::source::Root;
+use crate::term;
+use verdict::{Score, Verdict};
+
+/// Runs the tests of a program in the order in which they are written; of a folder, those of all programs below.
+///
+/// # Errors
+/// The source cannot be found, or the user gave up.
+pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
+    let path = args.file.as_ref();
+    if std::path::Path::is_dir(path) && !artifact::is_artifact(path) {
+        return folder::execute(args);
+    }
+    let root = Root::find(&args.file)?;
+    let interrupt = Interrupt::install()?;
+    let json = args.compile.json;
+    let compiled = compiled(root, args);
+    let Some(image) = &compiled.image else { return refused(&compiled, json) };
+    check_settings(image, &args.compile.settings)?;
+    interrupt.listen();
+    let verdicts = verdicts(image, args, &interrupt)?;
+    let score = Score::of(&verdicts);
+    if json {
+        say_json(&verdict::json(&verdicts))?;
+    } else {
+        term::say(&format!("{}\n", score.text()))?;
+    }
+    Ok(score.exit())
+}
+
+fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {
+    let mut options = options(&args.compile);
+    options.tests = true;
+    compile(root, options, args.compile.json)
+}
+
+/// Runs the wanted tests of an image; says each verdict at once (unless JSON is asked for).
+fn verdicts(
+    image: &Image,
+    args: &TestArgs,
+    interrupt: &Interrupt,
+) -> Result<Vec<Verdict>, Failure> {
+    let json = args.compile.json;
+    let line = Line::new(json, args.machine.max_cycles, image.placement.rect.area() as u64);
+    let config = machine::config(&args.machine);
+    let wanted = args.filter.as_deref().unwrap_or_default();
+    let mut verdicts = Vec::new();
+    for (name, program) in image.tests.iter().filter(|(name, _)| name.contains(wanted)) {
+        let env =
+            Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
+        let around = Around { interrupt, line: &line, rest: drop };
+        let (ended, env) = machine::run(image, program, &args.machine, &config, env, &around)?;
+        if ended.exit == Exit::Interrupted {
+            return Err(Failure::interrupted());
+        }
+        let verdict = Verdict {
+            name: name.clone(),
+            exit: ended.exit,
+            message: ended.message,
+            printed: env.printed().to_vec(),
+            cycles: ended.report.map_or(0, |report| report.cycles),
+            account: ended.account,
+        };
+        if !json {
+            line.suspend(|| term::say(&verdict.text()))?;
+        }
+        verdicts.push(verdict);
+    }
+    line.clear();
+    Ok(verdicts)
+}

@@ -1,0 +1,81 @@
+//! What became of tests, as text and as JSON.
+
+use serde_json::{Value, json};
+
+use crate::account::Told;
+use crate::exit::Exit;
+
+/// What became of one test.
+pub(super) struct Verdict {
+    pub(super) name: String,
+    pub(super) exit: Exit,
+    pub(super) message: String,
+    pub(super) printed: Vec<String>,
+    pub(super) cycles: u64,
+    pub(super) account: Option<Told>,
+}
+
+impl Verdict {
+    pub(super) fn text(&self) -> String {
+        let Verdict { name, exit, message, printed, cycles, account } = self;
+        let told = account.as_ref().map(Told::lines).unwrap_or_default();
+        let (mut text, printed, message) = match *exit == Exit::Success {
+            true => (format!("test {name} ... ok ({cycles} cycles)\n"), &[][..], None),
+            false => (format!("test {name} ... FAILED\n"), &printed[..], Some(message)),
+        };
+        for line in printed.iter().chain(message).chain(&told) {
+            text.push_str(&format!("  {}\n", line.replace('\n', "\n  ")));
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "status": self.exit.word(),
+            "message": self.message,
+            "printed": self.printed,
+            "cycles": self.cycles,
+            "account": self.account.as_ref().map(Told::json),
+        })
+    }
+}
+
+/// How many tests passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Score {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+}
+
+impl Score {
+    pub(super) fn of(verdicts: &[Verdict]) -> Score {
+        let failed = verdicts.iter().filter(|verdict| verdict.exit != Exit::Success).count();
+        Score { passed: verdicts.len() - failed, failed }
+    }
+
+    pub(super) fn add(&mut self, other: Score) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+    }
+
+    pub(super) fn exit(self) -> Exit {
+        if self.failed == 0 { Exit::Success } else { Exit::Program }
+    }
+
+    pub(super) fn text(self) -> String {
+        format!("{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+/// The verdicts on one program.
+pub(super) fn json(verdicts: &[Verdict]) -> Value {
+    let score = Score::of(verdicts);
+    let tests: Vec<_> = verdicts.iter().map(Verdict::json).collect();
+    json!({
+        "status": score.exit().word(),
+        "passed": score.passed,
+        "failed": score.failed,
+        "tests": tests,
+    })
+}

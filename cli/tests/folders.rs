@@ -1,0 +1,75 @@
+//! `dflowc test FOLDER`: the tests of all files below it, and one verdict.
+
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A program with these blocks, on one PE that does nothing.
+fn program(blocks: &str) -> String {
+    format!(
+        "layout {{ @set_rectangle(1, 1); @set_tile_code(0, 0, t, .{{}}); }}\ntile t {{}}\n{blocks}\n"
+    )
+}
+
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, text).expect("a file");
+    }
+    folder
+}
+
+fn test(folder: &TempDir, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    let Output { status, stdout, stderr } =
+        command.current_dir(folder.path()).args(["test", "."]).args(args).output().expect("starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn tests_of_all_files_are_run() {
+    let good = program("host {} test \"one\" {} test \"two\" { @print(\"x\", .{}); }");
+    let plain = program("host { @expect(false); }");
+    let library = "fn double(x: u16) u16 { return 2 * x; }";
+    let all =
+        folder(&[("a.dfl", &good), ("in/b.dfl", &good), ("c.dfl", &plain), ("d.dfl", library)]);
+    let (code, said, _) = test(&all, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("./a.dfl\ntest one ... ok"), "{said}");
+    assert!(said.contains("./in/b.dfl\n") && !said.contains("c.dfl"), "{said}");
+    assert!(said.contains("4 passed, 0 failed in 2 files ("), "{said}");
+    let (_, said, _) = test(&all, &["two"]);
+    assert!(said.contains("2 passed, 0 failed in 2 files ("), "{said}");
+}
+
+#[test]
+fn what_fails_and_what_does_not_compile_is_told() {
+    let bad = program("test \"one\" { @expect(1 == 2); } test \"two\" {}");
+    let broken = program("test \"three\" { nobody(); }");
+    let all = folder(&[("a.dfl", &bad), ("b.dfl", &broken)]);
+    let (code, said, complained) = test(&all, &[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("test one ... FAILED") && said.contains("test two ... ok"), "{said}");
+    assert!(said.contains("1 passed, 2 failed in 2 files ("), "{said}");
+    assert!(complained.contains("nobody"), "{complained}");
+    let (code, said, _) = test(&all, &["--json"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("\"passed\":1") && said.contains("\"file\":\"./b.dfl\""), "{said}");
+}
+
+#[test]
+fn a_folder_without_tests_is_wrong_use() {
+    let empty = folder(&[("a.dfl", &program("host {}"))]);
+    let (code, _, complained) = test(&empty, &[]);
+    assert_eq!(code, Some(2));
+    assert!(complained.contains("no file below . has a test block"), "{complained}");
+    let (code, _, complained) = test(&empty, &["--set", "n=3"]);
+    assert_eq!(code, Some(2));
+    assert!(complained.contains("name a file"), "{complained}");
+}
