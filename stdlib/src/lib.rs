@@ -38,6 +38,7 @@ pub const LIBRARIES: &[Source] = &[
         "allreduce/choice.dfl",
         "the reduction tree that a line of PEs takes"
     ),
+    source!("allreduce/host", "allreduce/host.dfl", "vectors on PEs, combined: the host's side"),
     source!(
         "allreduce/kinds",
         "allreduce/kinds.dfl",
@@ -57,6 +58,7 @@ pub const LIBRARIES: &[Source] = &[
         "allreduce/tree.dfl",
         "reduction trees: what they cost, who does what"
     ),
+    source!("allreduce/worker", "allreduce/worker.dfl", "a PE of <allreduce/host>"),
     source!(
         "ceresz/block",
         "ceresz/block.dfl",
