@@ -70,8 +70,8 @@ fn unknown_command(files: &[File], line: &str) -> Option<String> {
         Some(&"cargo") if words.get(1) == Some(&"run") => after("--")?,
         Some(_) | None => return None,
     };
-    let path = format!("cli/src/commands/{name}.rs");
-    let known = BUILT_IN.contains(&name) || files.iter().any(|file| file.path == path);
+    let paths = ["", "/mod"].map(|end| format!("cli/src/commands/{name}{end}.rs"));
+    let known = BUILT_IN.contains(&name) || files.iter().any(|file| paths.contains(&file.path));
     (!known).then(|| format!("`dflowc {name}` does not exist"))
 }
 
