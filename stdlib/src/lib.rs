@@ -76,7 +76,9 @@ pub const LIBRARIES: &[Source] = &[
         "ceresz/encode_vector.dfl",
         "stages of compression, by vector operations"
     ),
+    source!("ceresz/field", "ceresz/field.dfl", "fields for runs, and what was lost of them"),
     source!("ceresz/file", "ceresz/file.dfl", "compressed fields as files"),
+    source!("ceresz/format", "ceresz/format.dfl", "versions of the format of compressed fields"),
     source!("ceresz/host", "ceresz/host.dfl", "fields to block streams and back, the host's side"),
     source!("ceresz/pe", "ceresz/pe.dfl", "compression and decompression, a PE's side"),
     source!("ceresz/plan", "ceresz/plan.dfl", "compression and decompression, the layout's side"),

@@ -14,6 +14,8 @@ mod tests;
 pub const BLOCK: usize = 32;
 /// Length word of a block that is carried verbatim.
 pub const RAW: u32 = 0x8000_0000;
+/// Bit of a length word: the block's first level stands apart, in its last word.
+pub const APART: u32 = 0x40;
 /// First word of a container: "CSZ1" in memory.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"CSZ1");
 /// Words before the block stream: magic, number of values (two), bound (two).
@@ -51,6 +53,30 @@ impl Bound {
     }
 }
 
+/// How blocks are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Bits of a block's length.
+    pub bits: usize,
+    /// How many blocks have their lengths together, in front of what follows them.
+    pub group: usize,
+    /// Whether a first level stands apart where that is shorter.
+    pub apart: bool,
+}
+
+impl Form {
+    /// As the paper has it.
+    pub const PLAIN: Form = Form { bits: 32, group: 1, apart: false };
+
+    fn length_words(&self, blocks: usize) -> usize {
+        (blocks * self.bits).div_ceil(32)
+    }
+
+    fn raw(&self) -> u32 {
+        1 << (self.bits - 1)
+    }
+}
+
 /// What is wrong with a stream or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
@@ -80,11 +106,29 @@ impl std::error::Error for Malformed {}
 /// The block stream of a field.
 #[must_use]
 pub fn compress(field: &[f32], bound: &Bound) -> Vec<u32> {
+    compress_as(field, bound, &Form::PLAIN)
+}
+
+/// The blocks of a field as a file of some form has them.
+#[must_use]
+pub fn compress_as(field: &[f32], bound: &Bound, form: &Form) -> Vec<u32> {
+    let blocks: Vec<Vec<u32>> = field
+        .chunks(BLOCK)
+        .map(|chunk| {
+            let mut block = [chunk[chunk.len() - 1]; BLOCK];
+            block[..chunk.len()].copy_from_slice(chunk);
+            compress_block(&block, bound, form.apart)
+        })
+        .collect();
     let mut words = Vec::new();
-    for chunk in field.chunks(BLOCK) {
-        let mut block = [chunk[chunk.len() - 1]; BLOCK];
-        block[..chunk.len()].copy_from_slice(chunk);
-        compress_block(&block, bound, &mut words);
+    for group in blocks.chunks(form.group) {
+        let lengths = words.len();
+        words.resize(lengths + form.length_words(group.len()), 0);
+        for (k, block) in group.iter().enumerate() {
+            let length = if block[0] == RAW { form.raw() } else { block[0] };
+            words[lengths + k * form.bits / 32] |= length << (k * form.bits % 32);
+            words.extend(&block[1..]);
+        }
     }
     words
 }
@@ -94,10 +138,37 @@ pub fn compress(field: &[f32], bound: &Bound) -> Vec<u32> {
 /// # Errors
 /// The stream is none of a field of that length.
 pub fn decompress(words: &[u32], n: usize, bound: &Bound) -> Result<Vec<f32>, Malformed> {
+    decompress_as(words, n, bound, &Form::PLAIN)
+}
+
+/// The same for blocks as a file of some form has them.
+///
+/// # Errors
+/// They are none of a field of that length.
+pub fn decompress_as(
+    words: &[u32],
+    n: usize,
+    bound: &Bound,
+    form: &Form,
+) -> Result<Vec<f32>, Malformed> {
     let mut field = Vec::new();
     let mut rest = words;
-    for _ in 0..n.div_ceil(BLOCK) {
-        rest = decompress_block(rest, bound, &mut field)?;
+    let mut left = n.div_ceil(BLOCK);
+    while left > 0 {
+        let count = left.min(form.group);
+        let lengths =
+            rest.split_at_checked(form.length_words(count)).ok_or(Malformed::Truncated)?;
+        rest = lengths.1;
+        for k in 0..count {
+            let word = lengths.0[k * form.bits / 32] >> (k * form.bits % 32);
+            let length = word & (u32::MAX >> (32 - form.bits));
+            let length = if length == form.raw() { RAW } else { length };
+            if length & APART != 0 && !form.apart {
+                return Err(Malformed::Length(length));
+            }
+            rest = decompress_block(length, rest, bound, &mut field)?;
+        }
+        left -= count;
     }
     field.truncate(n);
     if rest.is_empty() { Ok(field) } else { Err(Malformed::Trailing) }
@@ -130,22 +201,31 @@ pub fn decode(words: &[u32]) -> Result<Vec<f32>, Malformed> {
     decompress(stream, n as usize, &Bound::absolute(eps))
 }
 
-fn compress_block(block: &[f32; BLOCK], bound: &Bound, words: &mut Vec<u32>) {
+fn compress_block(block: &[f32; BLOCK], bound: &Bound, apart: bool) -> Vec<u32> {
     let Some(levels) = quantise(block, bound) else {
-        words.push(RAW);
-        words.extend(block.map(f32::to_bits));
-        return;
+        return std::iter::once(RAW).chain(block.map(f32::to_bits)).collect();
     };
-    let mut before = 0;
+    let whole = coded(&levels, 0);
+    if !apart {
+        return whole;
+    }
+    let mut split = coded(&levels, levels[0]);
+    split[0] |= APART;
+    split.push(levels[0] as u32);
+    if split.len() < whole.len() { split } else { whole }
+}
+
+/// A block whose first level is told from `before`.
+fn coded(levels: &[i32; BLOCK], mut before: i32) -> Vec<u32> {
     let steps = levels.map(|level| level - std::mem::replace(&mut before, level));
     let length = steps.iter().map(|step| u32::BITS - step.unsigned_abs().leading_zeros()).max();
     let length = length.unwrap_or(0);
-    words.push(length);
-    if length == 0 {
-        return;
+    let mut words = vec![length];
+    if length > 0 {
+        words.push(gather(|i| steps[i] < 0));
+        words.extend((0..length).map(|k| gather(|i| steps[i].unsigned_abs() >> k & 1 != 0)));
     }
-    words.push(gather(|i| steps[i] < 0));
-    words.extend((0..length).map(|k| gather(|i| steps[i].unsigned_abs() >> k & 1 != 0)));
+    words
 }
 
 /// The block as multiples of the step, unless a value cannot be carried that way.
@@ -174,26 +254,31 @@ fn gather(bit: impl Fn(usize) -> bool) -> u32 {
     (0..BLOCK).fold(0, |word, i| word | u32::from(bit(i)) << i)
 }
 
-/// Reads a block; gives what follows it.
+/// Reads a block of some length; gives what follows it.
 fn decompress_block<'a>(
+    length: u32,
     words: &'a [u32],
     bound: &Bound,
     field: &mut Vec<f32>,
 ) -> Result<&'a [u32], Malformed> {
-    let (&length, rest) = words.split_first().ok_or(Malformed::Truncated)?;
-    let take = match length {
-        0 => 0,
-        1..=31 => length as usize + 1,
-        RAW => BLOCK,
-        other => return Err(Malformed::Length(other)),
-    };
-    let (body, rest) = rest.split_at_checked(take).ok_or(Malformed::Truncated)?;
     if length == RAW {
+        let (body, rest) = words.split_at_checked(BLOCK).ok_or(Malformed::Truncated)?;
         field.extend(body.iter().map(|&bits| f32::from_bits(bits)));
         return Ok(rest);
     }
+    let planes = length & 31;
+    let is_apart = length & APART != 0;
+    let take = planes as usize + usize::from(planes > 0) + usize::from(is_apart);
+    if length & !(APART | 31) != 0 || take > BLOCK {
+        return Err(Malformed::Length(length));
+    }
+    let (body, rest) = words.split_at_checked(take).ok_or(Malformed::Truncated)?;
+    let (&level, body) = match body.split_last() {
+        Some(split) if is_apart => split,
+        _ => (&0, body),
+    };
     let (signs, planes) = body.split_first().map_or((0, body), |(&signs, planes)| (signs, planes));
-    let mut level = 0_i32;
+    let mut level = level as i32;
     for i in 0..BLOCK {
         let size = planes.iter().rev().fold(0, |size, plane| size << 1 | plane >> i & 1) as i32;
         let step = if signs >> i & 1 != 0 { -size } else { size };

@@ -3,7 +3,7 @@
 
 use dflow_compiler::{MemoryWorld, Options, compile};
 use dflow_ir::image::Image;
-use dflow_reference::ceresz::{Bound, HEADER, decode, encode};
+use dflow_reference::ceresz::{Bound, Form, compress_as, decode, encode};
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::host::{HostEnv, HostOutcome, Input, Output, run_image};
 
@@ -77,25 +77,47 @@ fn bytes(field: &[f32]) -> Vec<u8> {
     field.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
+/// The versions that are written: the last byte of the magic, and what they differ in.
+const FORMS: [(u8, Form); 4] = [
+    (b'2', Form::PLAIN),
+    (b'3', Form { bits: 8, group: 4, apart: false }),
+    (b'4', Form { apart: true, ..Form::PLAIN }),
+    (b'5', Form { bits: 8, group: 4, apart: true }),
+];
+
 /// Compresses and restores on the mesh; both must be what the plain codec gives.
 fn agree(image: &Image, field: &[f32], setting: (&'static str, f64), config: &Config) -> u64 {
+    agree_as(image, field, setting, config, FORMS[0])
+}
+
+fn agree_as(
+    image: &Image,
+    field: &[f32],
+    setting: (&'static str, f64),
+    config: &Config,
+    (version, form): (u8, Form),
+) -> u64 {
     let bound = match setting.0 {
         "rel" => Bound::relative(setting.1, field),
         _ => Bound::absolute(setting.1),
     };
     let mut files = Files {
         inputs: vec![("field", bytes(field))],
-        settings: vec![(setting.0, format!("{:e}", setting.1))],
+        settings: vec![
+            (setting.0, format!("{:e}", setting.1)),
+            ("packed", (form.group > 1).to_string()),
+            ("apart", form.apart.to_string()),
+        ],
         ..Files::default()
     };
     let cycles = run(image, &mut files, config);
-    let expected = encode(field, &bound);
     let file = files.output("compressed");
-    check_header(&file, field.len(), &bound);
-    assert!(file[FILE_HEADER..] == expected[HEADER..], "{} values, {setting:?}", field.len());
-    let restored = decode(&expected).expect("its own container");
+    check_header(&file, version, field.len(), &bound);
+    let expected = compress_as(field, &bound, &form);
+    assert!(file[FILE_HEADER..] == expected, "{} values, {setting:?}, {form:?}", field.len());
+    let restored = decode(&encode(field, &bound)).expect("its own container");
     let restored: Vec<u32> = restored.iter().map(|value| value.to_bits()).collect();
-    assert!(files.output("restored") == restored, "{} values, {setting:?}", field.len());
+    assert!(files.output("restored") == restored, "{} values, {setting:?}, {form:?}", field.len());
     cycles
 }
 
@@ -113,11 +135,11 @@ fn crc(words: &[u32]) -> u32 {
 }
 
 /// What `spec/ceresz.md` says of a file's first words, for a field that is a line.
-fn check_header(file: &[u32], values: usize, bound: &Bound) {
+fn check_header(file: &[u32], version: u8, values: usize, bound: &Bound) {
     let eps = bound.eps.to_bits();
     let length = file.len() - FILE_HEADER;
     let sum = crc(&file[FILE_HEADER..]);
-    let mut expected = vec![u32::from_le_bytes(*b"CSZ2"), 18, 1, 1];
+    let mut expected = vec![u32::from_le_bytes([b'C', b'S', b'Z', version]), 18, 1, 1];
     expected.extend([values as u32, 0, 1, 0, 1, 0, 1, 0, eps as u32, (eps >> 32) as u32]);
     expected.extend([length as u32, 0, sum]);
     expected.push(crc(&expected));
@@ -174,7 +196,28 @@ fn all_pipelines_give_the_stream_of_the_plain_codec() {
                 ("vector", vector),
             ]);
             let config = Config { engine: EngineKind::Exact, ..Config::default() };
-            agree(&image, &field, ("abs", 0.01), &config);
+            for form in [FORMS[0], FORMS[3]] {
+                agree_as(&image, &field, ("abs", 0.01), &config, form);
+            }
+        }
+    }
+}
+
+/// Offsets of any size beside differences of any size, so that first levels stand apart or not, in both kinds of stages.
+#[test]
+fn offsets_of_any_size() {
+    let offsets = (0..30).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 } * (1_u32 << k) as f32);
+    let field: Vec<f32> = offsets
+        .flat_map(|offset| {
+            [0_u32, 1, 5, 40, 1000, 16_000, 40_000, 400_000]
+                .into_iter()
+                .flat_map(move |size| (0..32).map(move |i| offset + (i * 7919 % (size + 1)) as f32))
+        })
+        .collect();
+    for vector in [0, 1] {
+        let image = program_with(&[("rows", 2), ("cols", 3), ("vector", vector)]);
+        for form in FORMS {
+            agree_as(&image, &field, ("abs", 0.5), &Config::default(), form);
         }
     }
 }
@@ -282,19 +325,31 @@ fn every_damaged_word_of_a_file_is_noticed() {
         refused(&image, &file[..at]);
     }
     refused(&image, &[file.as_slice(), &[0]].concat());
-    // A header that fits its checksum and lies all the same.
-    for (at, word) in [(1, 17), (2, 2), (3, 5), (4, 6), (5, 1), (13, u32::MAX), (14, 3), (15, 1)] {
-        let mut lying = file.clone();
-        lying[at] = word;
-        lying[17] = crc(&lying[..17]);
-        refused(&image, &lying);
-    }
+    refused_lies(&image, &file);
     let mut files = Files {
         inputs: vec![("compressed", file.iter().flat_map(|word| word.to_le_bytes()).collect())],
         ..Files::default()
     };
     run(&program(3, 1), &mut files, &Config::default());
     assert_eq!(files.output("restored").len(), field.len());
+}
+
+/// Headers and lengths that fit their checksums and lie all the same.
+fn refused_lies(image: &Image, file: &[u32]) {
+    for (at, word) in [(1, 17), (2, 2), (3, 5), (4, 6), (5, 1), (13, u32::MAX), (14, 3), (15, 1)] {
+        let mut lying = file.to_vec();
+        lying[at] = word;
+        lying[17] = crc(&lying[..17]);
+        refused(image, &lying);
+    }
+    for (version, length) in [(b'2', 32), (b'2', 0x41), (b'3', 0x41), (b'4', 0x5f), (b'5', 0x81)] {
+        let mut lying = file.to_vec();
+        lying[0] = u32::from_le_bytes([b'C', b'S', b'Z', version]);
+        lying[FILE_HEADER] = length;
+        lying[16] = crc(&lying[FILE_HEADER..]);
+        lying[17] = crc(&lying[..17]);
+        refused(image, &lying);
+    }
 }
 
 #[test]

@@ -139,6 +139,32 @@ fn damage_is_told() {
     assert_eq!(decode(&wrong), Err(Malformed::Length(77)));
 }
 
+#[test]
+fn forms_take_the_words_that_the_spec_says() {
+    let bound = Bound::absolute(0.5);
+    let packed = Form { bits: 8, group: 4, apart: false };
+    let both = Form { apart: true, ..packed };
+    let mut field: Vec<f32> = (0..32_u8).map(f32::from).collect();
+    field.extend([0.0; BLOCK]);
+    field.extend([-280.0; BLOCK]);
+    field.extend([f32::NAN; BLOCK]);
+    field.extend([280.0, 282.0]);
+    let nan = f32::NAN.to_bits();
+    let expected = [&[0x8040_0001, 0, 0xffff_fffe, -280_i32 as u32][..], &[nan; BLOCK]].concat();
+    let last = [0x42, 0, 0, 2, 280];
+    assert_eq!(compress_as(&field, &bound, &both), [&expected, &last[..]].concat());
+    for form in [Form::PLAIN, packed, both, Form { apart: true, ..Form::PLAIN }] {
+        let words = compress_as(&field, &bound, &form);
+        let restored = decompress_as(&words, field.len(), &bound, &form);
+        holds(&field, &restored.expect("its own stream"), 0.5);
+    }
+    assert_eq!(compress_as(&[0.0; 4 * BLOCK], &bound, &packed), [0]);
+    let zeros = decompress_as(&[0x41], 1, &bound, &packed);
+    assert_eq!(zeros, Err(Malformed::Length(0x41)));
+    let longest = decompress_as(&[0x5f; 40], 1, &bound, &both);
+    assert_eq!(longest, Err(Malformed::Length(0x5f)));
+}
+
 /// The mesh's way to decide in f32 alone (spec/ceresz.md, section 4).
 fn keeps_bound_in_single(back: f32, value: f32, eps: f64) -> bool {
     let high = round_down(eps);
