@@ -5,6 +5,7 @@
 
 mod arrive;
 mod enter;
+mod fetch;
 mod grant;
 mod outputs;
 mod visit;
@@ -18,7 +19,6 @@ use super::filter::FilterState;
 use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
 use super::ring::{Ring, Slot};
-use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
 use crate::sched::region::{Region, Way};
@@ -28,6 +28,7 @@ pub(crate) const RAMP: u8 = Port::Ramp as u8;
 
 /// State of a router, made when the first word comes.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Router {
     /// Index of the plan it shares.
     plan: u32,
@@ -68,8 +69,9 @@ pub(crate) struct Side {
     pe: u32,
 }
 
-/// Buffer of one color and input port.
+/// Buffer of one color and input port; lines of the host's cache are not shared.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Lane {
     pub(crate) ring: Ring<3>,
     /// The color as which words come over the link.
@@ -229,17 +231,6 @@ impl Router {
             row.is_some_and(|row| row.tx.iter().any(|tx| tx >> port & 1 != 0))
         };
         self.lanes.iter().filter(|lane| !lane.ring.is_empty()).any(|lane| leads(&lane))
-    }
-
-    /// Has the host fetch the lanes that hold words.
-    fn fetch(&self) {
-        let mut left = self.waiting & !self.blocked;
-        while left != 0 {
-            if let Some(lane) = self.lanes.get(left.trailing_zeros() as usize) {
-                prefetch(lane);
-            }
-            left &= left - 1;
-        }
     }
 
     /// Whether a visit finds anything that could move.
@@ -503,21 +494,5 @@ impl<C: Code> Region<C> {
             router.blocked = 0;
         }
         self.wakes.router(pe, at);
-    }
-
-    /// Has the host fetch what visits to come will look at: routers, then their buffers.
-    #[inline]
-    pub(crate) fn fetch_routers(&self, visits: &[u32]) {
-        let router = |ahead: usize| {
-            let visit = visits.get(ahead).filter(|visit| *visit % 2 == 0)?;
-            self.routers[*visit as usize / 2].as_deref()
-        };
-        if let Some(router) = router(7) {
-            prefetch(&router.waiting);
-            prefetch(&router.lanes);
-        }
-        if let Some(router) = router(3) {
-            router.fetch();
-        }
     }
 }

@@ -227,7 +227,7 @@ impl<C: Code> Region<C> {
             if self.flow {
                 self.fetch(&visits[at + 1..]);
             } else {
-                self.fetch_routers(&visits[at + 1..]);
+                self.fetch_words(&visits[at + 1..]);
             }
             if visit % 2 == 0 {
                 run.at(Work::Fabric);
