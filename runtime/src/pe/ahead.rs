@@ -235,6 +235,9 @@ impl<C: Code> Region<C> {
         let mut begun = 0;
         core.begins = NEVER;
         for id in bits(core.threads.idle() & !core.thread_blocked) {
+            if core.threads.get(id as u8).is_some_and(|op| self.is_starved(core, op)) {
+                continue;
+            }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
             let result = self.stretch(at, core, &mut op);
             core.threads.put(op);
@@ -243,6 +246,7 @@ impl<C: Code> Region<C> {
         if let Main::Vector(op) = &core.main
             && op.flows
             && !op.stretch.is_on()
+            && !self.is_starved(core, op)
             && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
         {
             let result = self.stretch(at, core, &mut op);

@@ -94,6 +94,12 @@ impl<C: Code> Core<C> {
         }
     }
 
+    /// Whether microthreads of a class come before the main thread.
+    pub(super) fn is_before_main(&self, class: Priority) -> bool {
+        let turn = Priority::High as usize - class as usize;
+        turn < self.before_main().len()
+    }
+
     /// How the main thread can use the slot of cycle `t`, if it can.
     fn main_ready(&mut self, code: &C, t: u64) -> Option<Readiness> {
         let ready = match &self.main {

@@ -81,8 +81,9 @@ impl Stretch {
 
     /// It does not end before this cycle.
     fn bound(&self) -> u64 {
-        let words = self.inputs.iter().flatten().map(|words| words.at);
-        words.fold(self.floor, u64::max)
+        let there = |words: &Option<Words>| words.as_ref().map_or(0, |words| words.at);
+        let [first, second] = &self.inputs;
+        self.floor.max(there(first)).max(there(second))
     }
 
     /// What has been done until cycle `t`.
@@ -106,9 +107,9 @@ impl Stretch {
         if self.left == 0 { 0 } else { self.rate }
     }
 
-    /// It has a fair share from its mark on; the cycle in which it ends.
-    fn go(&mut self, fair: u64) -> u64 {
-        let most = if self.left == 0 { WHOLE } else { self.demand() };
+    /// It has a fair share from its mark on, of which it can use so much; the cycle in which it ends.
+    fn go(&mut self, demand: u64, fair: u64) -> u64 {
+        let most = if self.left == 0 { WHOLE } else { demand };
         self.rate = most.min(fair).max(1);
         if self.left == 0 {
             // The last element has issued, or does so now.
@@ -237,6 +238,27 @@ impl<C: Code> Region<C> {
         Ok(true)
     }
 
+    /// Whether an operation finds no word, or no place: then no stretch of it can begin.
+    pub(super) fn is_starved(&mut self, core: &Core<C>, op: &Op<C::Op>) -> bool {
+        if op.feeds.known != Some(self.closed) {
+            return false;
+        }
+        let stopped = op.needs.inputs & core.arrived | op.needs.output & core.leaving != 0;
+        let empty = |id: u32| self.pipes[id as usize].held() == 0;
+        let [first, second] = op.feeds.pipes;
+        if stopped || first.is_some_and(empty) || second.is_some_and(empty) {
+            return true;
+        }
+        let Some(output) = op.output else { return false };
+        let Outlet::Pipe(id) = core.outlets[usize::from(output.color)] else { return false };
+        let pipe = &mut self.pipes[id as usize];
+        let full = pipe.room() == 0;
+        if full {
+            pipe.want();
+        }
+        full
+    }
+
     /// How far an operation can go, and from when on it has words, a place, and slots that the main
     /// thread does not take; none if not by a stretch, or not soon.
     fn reach(
@@ -249,7 +271,7 @@ impl<C: Code> Region<C> {
             return None;
         }
         let mut begin = op.from.max(at.t);
-        if !core.before_main().contains(&op.priority) {
+        if !core.is_before_main(op.priority) {
             begin = begin.max(core.main_from);
         }
         let inputs = self.pipes_of(at.pe, op)?;
@@ -334,11 +356,12 @@ impl<C: Code> Region<C> {
     fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
         (core.unshared, core.delayed) = (false, false);
-        let (mut demands, mut count) = ([0; COUNT + 1], 0);
+        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             op.stretch.settle(t);
             let demand = op.stretch.demand();
+            asked[id] = demand;
             if demand != 0 {
                 demands[count] = demand;
                 count += 1;
@@ -349,7 +372,7 @@ impl<C: Code> Region<C> {
             if count == 1 && others == 0 { WHOLE } else { fair(&mut demands[..count], others) };
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
-            let until = op.stretch.go(fair);
+            let until = op.stretch.go(asked[id], fair);
             self.set_end(t, &mut op.stretch, until);
         }
     }

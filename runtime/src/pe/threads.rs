@@ -1,17 +1,20 @@
 //! The microthreads of a core: their operations, and in masks what decides who may issue.
 //!
 //! Invariants: bit `id` of a mask speaks of microthread `id`; exactly those whose operation has
-//! not ended stand in one of the classes; `needs` and `ends` repeat what the operation needs, so
-//! that picking one, and feeding it, looks at no operation.
+//! not ended stand in one of the classes; `held` names the places that are not empty; `needs` and
+//! `ends` repeat what the operation needs, so that picking one, and feeding it, looks at no operation.
 
 use dflow_ir::inst::Priority;
 
+use super::core::bits;
 use super::op::{Ends, Needs, Op};
 
 /// The microthreads.
 #[derive(Debug)]
 pub(crate) struct Threads<O> {
     ops: [Option<Box<Op<O>>>; COUNT],
+    /// Those that are here, ended ones among them.
+    held: u64,
     needs: [Needs; COUNT],
     ends: [Ends; COUNT],
     /// Who runs, by priority.
@@ -34,6 +37,7 @@ impl<O> Default for Threads<O> {
     fn default() -> Threads<O> {
         Threads {
             ops: [const { None }; COUNT],
+            held: 0,
             needs: [Needs::default(); COUNT],
             ends: [Ends::default(); COUNT],
             classes: [0; 3],
@@ -59,7 +63,7 @@ impl<O> Threads<O> {
 
     /// The operations, ended ones among them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Op<O>> {
-        self.ops.iter().flatten().map(|op| &**op)
+        bits(self.held).filter_map(|id| self.ops[id].as_deref())
     }
 
     /// Whether no operation of these classes runs.
@@ -132,12 +136,15 @@ impl<O> Threads<O> {
         }
         self.flowing = self.flowing & !(1 << id) | u64::from(op.flows) << id;
         self.note(&op);
+        self.held |= 1 << id;
         self.ops[id] = Some(op);
     }
 
     /// Takes an operation out to work on it; [`Threads::put`] puts it back.
     pub(crate) fn take(&mut self, id: u8) -> Option<Box<Op<O>>> {
-        self.ops.get_mut(usize::from(id))?.take()
+        let op = self.ops.get_mut(usize::from(id))?.take();
+        self.held &= !(1 << id);
+        op
     }
 
     /// Puts an operation back.
@@ -147,6 +154,7 @@ impl<O> Threads<O> {
         }
         let id = usize::from(op.microthread);
         self.busy = self.busy & !(1 << id) | u64::from(op.stretch.is_on()) << id;
+        self.held |= 1 << id;
         self.ops[id] = Some(op);
     }
 
@@ -176,7 +184,7 @@ impl<O> Threads<O> {
 
     /// Changes the priority of those that read a queue.
     pub(crate) fn set_priority(&mut self, inputs: u64, priority: Priority) {
-        for at in 0..COUNT {
+        for at in bits(self.held) {
             let Some(mut op) = self.ops[at].take() else { continue };
             if op.needs.inputs & inputs != 0 {
                 op.priority = priority;
