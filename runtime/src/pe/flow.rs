@@ -256,13 +256,12 @@ impl<C: Code> Region<C> {
         if let Some(core) = core(5) {
             prefetch(core);
         }
-        for op in core(3).into_iter().flat_map(Core::operations) {
-            prefetch(op);
+        if let Some(core) = core(3) {
+            core.operations().for_each(|op| prefetch(op));
         }
-        for op in core(1).into_iter().flat_map(Core::operations) {
-            for id in op.stretch.pipes() {
-                prefetch(&self.pipes[id as usize]);
-            }
+        if let Some(core) = core(1) {
+            let pipe = |id: u32| prefetch(&self.pipes[id as usize]);
+            core.operations().for_each(|op| op.stretch.pipes().for_each(pipe));
         }
     }
 
