@@ -13,7 +13,7 @@ use dflow_runtime::machine::{Machine, Running};
 
 use crate::account::Told;
 use crate::args::MachineArgs;
-use crate::data::{Input, Outputs};
+use crate::data::{Input, Outputs, split_type};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::memory;
@@ -119,12 +119,13 @@ impl<'a> Env<'a> {
 
 impl HostEnv for Env<'_> {
     fn has_input(&self, name: &str) -> bool {
-        self.inputs.iter().any(|input| input.name() == name)
+        let (name, dtype) = split_type(name);
+        self.inputs
+            .iter()
+            .any(|input| input.name() == name && (dtype.is_none() || input.dtype() == dtype))
     }
 
     fn input(&mut self, name: &str) -> Result<host::Input, String> {
-        // Inputs are handed over, not copied: they can be large, and programs read them once. A
-        // second reading of the same name gets a copy of what the first left.
         let found = self.inputs.iter().find(|input| input.name() == name);
         let input = found.ok_or_else(|| format!("not given: use --input {name}=FILE"))?;
         Ok(host::Input { bytes: input.values().to_vec(), ty: input.ty() })

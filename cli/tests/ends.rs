@@ -247,6 +247,64 @@ fn an_endless_input_is_refused() {
     assert!(said.contains("is no plain file and goes on beyond"), "{said}");
 }
 
+/// A file without its data on disk.
+fn sparse(folder: &TempDir, bytes: u64) -> String {
+    let path = folder.path().join("sparse.bin");
+    std::fs::File::create(&path).and_then(|file| file.set_len(bytes)).expect("a file");
+    path.display().to_string()
+}
+
+#[test]
+fn an_input_that_memory_does_not_hold_is_refused_unread() {
+    let folder = TempDir::new().expect("a folder");
+    let reads = host("const v = @input(\"v\", f32); @print(\"{}\", .{v.len});");
+    for (gib, most) in [(8, "16G"), (64, "190G")] {
+        let input = format!("v={}:f32", sparse(&folder, gib << 30));
+        let output = dflowc(&reads, &["--input", &input, "--max-memory", most]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("of which a run holds 3 copies"), "{said}");
+    }
+    let input = format!("v={}:f32", sparse(&folder, 1 << 10));
+    let output = dflowc(&reads, &["--input", &input, "--max-memory", "16G"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().next(), Some("256"));
+}
+
+#[test]
+fn a_program_may_ask_for_the_type_of_an_input() {
+    let folder = TempDir::new().expect("a folder");
+    let asks = host(
+        "@print(\"{} {} {}\", .{ @has_input(\"v\"), @has_input(\"v:f32\"), @has_input(\"v:f64\") });",
+    );
+    let path = sparse(&folder, 64);
+    let input = |dtype: &str| format!("v={path}{dtype}");
+    for (dtype, printed) in
+        [("", "true false false"), (":f32", "true true false"), (":f64", "true false true")]
+    {
+        let output = dflowc(&asks, &["--input", &input(dtype)]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout).lines().next(), Some(printed));
+    }
+    let output = dflowc(&asks, &[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().next(), Some("false false false"));
+}
+
+#[test]
+fn a_field_of_doubles_is_refused_with_the_way_out() {
+    let folder = TempDir::new().expect("a folder");
+    let input = format!("field={}:f64", sparse(&folder, 512));
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        command.args(["run", "ceresz", "--set", "rows=1", "--input", &input]).args(more);
+        command.output().expect("the tool starts")
+    };
+    let output = run(&[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("--set cast=f32"), "{said}");
+    let output = run(&["--set", "cast=f32"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("bound 0 holds for all 64 values"), "{said}");
+}
+
 #[test]
 fn a_host_block_cannot_queue_without_end() {
     let copies = program("var a: [64]u32; var p: [*]u32 = &a; fn go() void {}")

@@ -306,6 +306,7 @@ mod tests {
         let tests = [
             source!("allreduce", "tests/allreduce.dfl", ""),
             source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
+            source!("ceresz_too_many", "tests/ceresz_too_many.dfl", ""),
             source!("cg", "tests/cg.dfl", ""),
             source!("cg_jacobi", "tests/cg_jacobi.dfl", ""),
             source!("cg_nan", "tests/cg_nan.dfl", ""),

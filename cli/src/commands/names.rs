@@ -4,7 +4,7 @@ use dflow_ir::image::Image;
 use dflow_ir::inst::InstData;
 use dflow_ir::program::{HostOp, Program};
 
-use crate::data::Binding;
+use crate::data::{Binding, split_type};
 use crate::exit::Failure;
 
 /// What the host programs of an image ask for.
@@ -32,9 +32,8 @@ impl Asked {
         for inst in insts {
             let InstData::Host { op, .. } = inst else { continue };
             match op {
-                HostOp::Input { name, .. } | HostOp::HasInput { name } => {
-                    self.inputs.push(name.clone());
-                }
+                HostOp::Input { name, .. } => self.inputs.push(name.clone()),
+                HostOp::HasInput { name } => self.inputs.push(split_type(name).0.to_owned()),
                 HostOp::Output { name, .. } => self.outputs.push(name.clone()),
                 HostOp::Setting { name, .. } | HostOp::HasSetting { name } => {
                     self.settings.push(name.clone());

@@ -22,8 +22,8 @@ impl Input {
     /// Reads the file of a binding.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, has more than `limit` bytes, or is not of the type that the command
-    /// line says.
+    /// The file cannot be read, is damaged, would take more than `limit` bytes of memory, or is not of the type that the
+    /// command line says.
     pub(crate) fn read(binding: &Binding, limit: u64) -> Result<Input, Failure> {
         let place = binding.path.display().to_string();
         let fail =
@@ -55,6 +55,11 @@ impl Input {
     /// The name that the host block uses.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Type of an element, if the file or the command line says it.
+    pub(crate) fn dtype(&self) -> Option<Dtype> {
+        self.dtype
     }
 
     /// Machine type of an element, if the file or the command line says it.
@@ -89,6 +94,8 @@ impl Input {
     }
 }
 
+/// How often a run holds an input: as it was read, as it is handed to the host program, and in that one's memory.
+const COPIES: u64 = 3;
 /// Bytes of what is no plain file, at most: it may be endless.
 const MAX_STREAM: u64 = 1 << 30;
 
@@ -97,13 +104,15 @@ fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     if data.is_dir() {
         return Err("is a folder".into());
     }
-    if data.len() > limit {
+    if data.len().saturating_mul(COPIES) > limit {
         let (has, may) = (memory::size(data.len()), memory::size(limit));
-        return Err(format!("has {has}, more than the {may} that a run may take (--max-memory)"));
+        return Err(format!(
+            "has {has}, of which a run holds {COPIES} copies: more than the {may} that it may take (--max-memory)"
+        ));
     }
     let file = std::fs::File::open(path).map_err(|error| Input::reason(&error))?;
     let mut bytes = Vec::new();
-    let most = if data.is_file() { data.len() } else { limit.min(MAX_STREAM) };
+    let most = if data.is_file() { data.len() } else { (limit / COPIES).min(MAX_STREAM) };
     bytes
         .try_reserve(usize::try_from(data.len()).unwrap_or(usize::MAX))
         .map_err(|_| "does not fit into memory".to_owned())?;

@@ -39,9 +39,24 @@ pub(crate) fn parse_binding(text: &str) -> Result<Binding, String> {
     Ok(Binding { name: name.to_owned(), path: PathBuf::from(path), dtype })
 }
 
+/// `NAME` or `NAME:DTYPE`, as programs ask for inputs.
+pub(crate) fn split_type(text: &str) -> (&str, Option<Dtype>) {
+    match text.rsplit_once(':').map(|(name, word)| (name, Dtype::parse(word))) {
+        Some((name, Some(dtype))) => (name, Some(dtype)),
+        _ => (text, None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_may_ask_for_a_type() {
+        assert_eq!(split_type("field:f64"), ("field", Some(Dtype::F64)));
+        assert_eq!(split_type("field"), ("field", None));
+        assert_eq!(split_type("a:b"), ("a:b", None));
+    }
 
     #[test]
     fn a_type_may_follow_the_path() {

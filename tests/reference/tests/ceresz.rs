@@ -55,10 +55,15 @@ fn program(rows: u16, cols: u16) -> Image {
 }
 
 fn program_with(params: &[(&str, u16)]) -> Image {
+    let params = params.iter().map(|&(name, value)| (name, value.to_string()));
+    program_of(params.collect())
+}
+
+fn program_of(params: Vec<(&str, String)>) -> Image {
     let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
     let source = source.expect("ceresz comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
-    let params = params.iter().map(|&(name, value)| (name.into(), value.to_string())).collect();
+    let params = params.into_iter().map(|(name, value)| (name.into(), value)).collect();
     let options = Options { params, tests: true, ..Options::default() };
     let compiled = compile(&world, source.path, options);
     let messages: Vec<_> = compiled.diagnostics.iter().map(|d| format!("{d:?}")).collect();
@@ -368,6 +373,40 @@ fn bounds_that_are_none_are_refused() {
         let outcome = run.unwrap_or_else(|error| panic!("{error}")).outcome;
         assert!(matches!(outcome, HostOutcome::Failed { .. }), "{name} {value}");
     }
+}
+
+/// Fields of f64: what comes back keeps the bound against them, or the run says that it cannot.
+#[test]
+fn doubles_keep_their_bound_or_are_refused() {
+    let params = [("rows", "2"), ("cols", "3"), ("cast", "f32")];
+    let image = program_of(params.map(|(name, value)| (name, value.to_owned())).to_vec());
+    let host = image.host.as_ref().expect("it has a host block");
+    let wide: Vec<f64> =
+        mixed(700, 4).into_iter().map(|value| f64::from(value) * 1.000_000_1).collect();
+    let tame: Vec<f64> = (0..700).map(|i| 1000.0 + (f64::from(i) / 9.0).sin()).collect();
+    let try_at = |field: &[f64], eps: f64| {
+        let input = field.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let mut files = Files {
+            inputs: vec![("field", input)],
+            settings: vec![("abs", format!("{eps:e}"))],
+            ..Files::default()
+        };
+        let run = run_image(&image, host, &Config::default(), &Limits::default(), &mut files);
+        let outcome = run.unwrap_or_else(|error| panic!("{error}")).outcome;
+        if outcome != HostOutcome::Done {
+            assert!(format!("{outcome:?}").contains("cannot be kept with cast=f32"), "{outcome:?}");
+            return false;
+        }
+        for (value, back) in field.iter().zip(files.output("restored")) {
+            let back = f64::from(f32::from_bits(back));
+            assert!((value - back).abs() <= eps || !value.is_finite(), "{value} {back} {eps}");
+        }
+        true
+    };
+    // The largest error of rounding to f32 near 1000 is 2^-15.
+    assert!(try_at(&tame, 1e-3) && try_at(&tame, 3.1e-5) && !try_at(&tame, 3.0e-5));
+    assert!(!try_at(&wide, 0.5) && try_at(&wide[..200], 0.5));
+    assert!(!try_at(&[1.0, 1e39], 1e30) && try_at(&[1.0, f64::INFINITY], 0.0));
 }
 
 #[test]
