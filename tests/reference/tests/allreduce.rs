@@ -24,6 +24,33 @@ fn every_algorithm_sums_on_both_targets() {
 }
 
 #[test]
+fn integers_are_combined_one_by_one_and_in_pieces() {
+    let types = [("i32", "sum"), ("u32", "max"), ("i16", "min")];
+    for (kind, operation) in types {
+        for (length, algorithm) in
+            [("7", "chain"), ("13", "star"), ("77", "tree"), ("77", "two_phase"), ("32", "snake")]
+        {
+            let params = [
+                ("width", "7"),
+                ("height", "5"),
+                ("length", length),
+                ("algorithm", algorithm),
+                ("T", kind),
+                ("operation", operation),
+            ];
+            let printed = run("allreduce", TargetId::Wse2, &params);
+            assert!(printed.iter().any(|line| line.starts_with("equal to the host's")));
+        }
+    }
+}
+
+#[test]
+fn rows_and_columns_share_colors() {
+    let params = [("width", "257"), ("height", "257"), ("length", "1"), ("algorithm", "tree")];
+    program("allreduce", TargetId::Wse3, &params).expect("ten colors with switches are enough");
+}
+
+#[test]
 fn it_runs_without_arguments_and_says_why() {
     let printed = run("allreduce", TargetId::Wse2, &[]);
     assert!(printed[1].contains("the cheapest by the model"), "{printed:?}");
