@@ -27,6 +27,11 @@ fn image() {
 }
 
 #[test]
+fn compressed() {
+    runs(env!("CARGO_BIN_EXE_compressed"));
+}
+
+#[test]
 fn engines() {
     runs(env!("CARGO_BIN_EXE_engines"));
 }
