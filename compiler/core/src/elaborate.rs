@@ -93,10 +93,13 @@ struct TemplateKey {
 /// Params without their leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Shape {
-    /// Types of the params and of their parts, depth first; how many parts a struct has follows from its type.
+    /// Types of the params and of their parts, depth first, and types that are values; how many parts a struct
+    /// has follows from its type.
     types: Vec<TypeId>,
-    /// What is no leaf, as text.
-    rest: String,
+    /// What is no leaf: kinds of values and their numbers.
+    rest: Vec<i128>,
+    /// What has no number, as text.
+    texts: String,
 }
 
 /// A program with the conditions under which further PEs may use it.
@@ -283,8 +286,15 @@ fn flatten(sema: &Sema<'_, '_>, value: &Value, leaves: &mut Vec<Scalar>, shape: 
         Data::Fields(fields) => {
             fields.iter().for_each(|field| flatten(sema, field, leaves, shape));
         }
+        Data::Undef => shape.rest.push(0),
+        Data::Void => shape.rest.push(1),
+        Data::Int(int) => shape.rest.extend([2, *int]),
+        Data::Type(id) => shape.types.push(*id),
+        Data::Func(func) => shape.rest.extend([4, func.module.0.into(), func.decl.into()]),
+        Data::Module(module) => shape.rest.extend([5, module.0.into()]),
         data => {
-            let _ = write!(shape.rest, "{data:?},");
+            shape.rest.push(6);
+            let _ = write!(shape.texts, "{data:?},");
         }
     }
 }

@@ -245,8 +245,10 @@ impl Session<'_> {
         instead: &str,
         span: Span,
     ) {
-        let message = format!("{what} is an old spelling, replaced in SDK {replaced}");
-        self.old_note(what, replaced, &message, instead, span);
+        if self.is_news(what, replaced, span) {
+            let message = format!("{what} is an old spelling, replaced in SDK {replaced}");
+            self.tell_old(&message, instead, span);
+        }
     }
 
     /// The same in words of one's own; `what` is the key.
@@ -258,10 +260,18 @@ impl Session<'_> {
         instead: &str,
         span: Span,
     ) {
-        let known = self.dialect.named.unwrap_or(SdkVersion::OLD);
-        if known < replaced || self.in_library(span) || !self.old_spellings.insert(what) {
-            return;
+        if self.is_news(what, replaced, span) {
+            self.tell_old(message, instead, span);
         }
+    }
+
+    /// Whether an old spelling is to be told of, for the first time.
+    fn is_news(&mut self, what: &'static str, replaced: SdkVersion, span: Span) -> bool {
+        let known = self.dialect.named.unwrap_or(SdkVersion::OLD);
+        known >= replaced && !self.in_library(span) && self.old_spellings.insert(what)
+    }
+
+    fn tell_old(&mut self, message: &str, instead: &str, span: Span) {
         self.emit(
             Diagnostic::new(codes::DEPRECATED, message, span)
                 .label("still understood")
