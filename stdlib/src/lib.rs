@@ -60,6 +60,12 @@ pub const LIBRARIES: &[Source] = &[
     ),
     source!("allreduce/worker", "allreduce/worker.dfl", "a PE of <allreduce/host>"),
     source!(
+        "ceresz/bench",
+        "ceresz/bench.dfl",
+        "cycles per stage of compression beside published ones"
+    ),
+    source!("ceresz/bench_pe", "ceresz/bench_pe.dfl", "a PE that times the stages of compression"),
+    source!(
         "ceresz/block",
         "ceresz/block.dfl",
         "a block on its way through the stages of <ceresz/pe>"
@@ -165,6 +171,7 @@ pub const LIBRARIES: &[Source] = &[
         "<memcpy/get_params> of old releases"
     ),
     source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
+    source!("plot", "plot.dfl", "line charts as a picture"),
     source!("random", "random.csl", "pseudo-random numbers"),
     source!("schedule", "schedule.dfl", "stages dealt to consecutive PEs"),
     source!("simprint", "simprint.csl", "text from PEs, for the user"),
@@ -236,9 +243,9 @@ pub const PROGRAMS: &[Source] = &[
         "error-bounded compressor for fields of f32, and its decompressor"
     ),
     source!(
-        "ceresz_table",
-        "ceresz/table.dfl",
-        "cycles per stage of CereSZ beside published ones, and pipelines"
+        "ceresz_eval",
+        "ceresz/eval.dfl",
+        "the evaluation of CereSZ: cycles per stage, rows, squares, pipelines and ratios, beside published ones"
     ),
     source!("cg", "cg/cg.dfl", "pressure in a reservoir: conjugate gradients on finite volumes"),
     source!(
@@ -317,6 +324,7 @@ mod tests {
             source!("memcpy", "tests/memcpy.dfl", ""),
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
+            source!("plot", "tests/plot.dfl", ""),
             source!("schedule", "tests/schedule.dfl", ""),
             source!("small", "tests/small.dfl", ""),
         ];

@@ -13,7 +13,7 @@ const SMALL: &[(&str, &[(&str, &str)])] = &[
     ("allreduce_table", &[("sizes", "3"), ("lengths", "6")]),
     ("allreduce_wafer", &[("width", "20"), ("height", "12")]),
     ("ceresz", &[]),
-    ("ceresz_table", &[]),
+    ("ceresz_eval", &[("size", "4"), ("width", "8"), ("rounds", "3")]),
     ("cg", &[]),
     ("cg_table", &[("nx", "3"), ("ny", "3"), ("nz", "20")]),
     ("cg_wafer", &[("nx", "6"), ("ny", "5")]),
