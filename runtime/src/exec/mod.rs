@@ -134,11 +134,20 @@ impl Default for Segment {
 }
 
 impl Segment {
+    /// It ends with a return, as most do that are emptied: then there is nothing to drop.
+    #[inline]
+    pub(crate) fn returns(&mut self) {
+        if !matches!(self.stop, Stop::Return) {
+            self.stop = Stop::Return;
+        }
+    }
+
     /// Empties it for another run; buffers stay.
+    #[inline]
     pub(crate) fn clear(&mut self) {
         (self.cycles, self.assumed) = (0, 0);
         self.acts.clear();
-        self.stop = Stop::Return;
+        self.returns();
     }
 }
 

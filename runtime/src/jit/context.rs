@@ -13,7 +13,7 @@ use dflow_ir::cost::Slots;
 
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{Registers, Segment, Stop};
+use crate::exec::{Registers, Segment};
 
 /// The context of a run. Fields above the line are read by generated code.
 #[repr(C)]
@@ -157,7 +157,7 @@ impl PeContext {
         let Slots { all, assumed } = Slots::unpacked(*parts.cycles);
         (parts.out.cycles, parts.out.assumed) = (all, assumed);
         if returned {
-            parts.out.stop = Stop::Return;
+            parts.out.returns();
         }
     }
 }

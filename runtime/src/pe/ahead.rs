@@ -131,12 +131,12 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(last + 1);
             self.act_ahead(at, core, (now, last));
             core.main_from = last + 1;
+            if let Stop::Return | Stop::Yield | Stop::Clock(_) = core.segment.stop {
+                self.stop(&Visit { t: last, ..*at }, core)?;
+                self.count(core, MAIN, now, total.into());
+                continue;
+            }
             let rest = match std::mem::replace(&mut core.segment.stop, Stop::Return) {
-                stop @ (Stop::Return | Stop::Yield | Stop::Clock(_)) => {
-                    core.segment.stop = stop;
-                    self.stop(&Visit { t: last, ..*at }, core)?;
-                    None
-                }
                 Stop::Vector(start) if self.begin_ahead(at, last, core, &start)? => None,
                 stop => Some(stop),
             };

@@ -15,6 +15,7 @@ use super::plan::{IDS, InputPlan, NO_TASK, PePlan};
 use super::queues::Flushes;
 use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
+use super::share::Steps;
 use super::threads::Threads;
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
@@ -64,6 +65,8 @@ pub(crate) struct Core<C: Code> {
     pub(super) unshared: bool,
     /// Likewise, but their number is the same.
     pub(super) delayed: bool,
+    /// What operations that go element by element use of the slots.
+    pub(super) steps: Steps,
     /// When one that waits may begin a stretch.
     pub(super) begins: u64,
     /// Microthread that issued last.
@@ -199,6 +202,7 @@ impl<C: Code> Core<C> {
             busy_in: 0,
             unshared: false,
             delayed: false,
+            steps: Steps::default(),
             begins: NEVER,
             last_thread: 0,
             picked: 0,

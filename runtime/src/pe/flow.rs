@@ -257,7 +257,7 @@ impl<C: Code> Region<C> {
             prefetch(core);
         }
         if let Some(core) = core(3) {
-            core.operations().for_each(|op| prefetch(op));
+            core.operations().for_each(prefetch);
         }
         if let Some(core) = core(1) {
             let pipe = |id: u32| prefetch(&self.pipes[id as usize]);

@@ -180,8 +180,11 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         (id, ready): (u8, Readiness),
     ) -> Result<(), Fault> {
-        core.last_thread = id;
         core.acted.acted = true;
+        if self.flow && core.threads.steps(id) && !core.steps.take() {
+            return Ok(());
+        }
+        core.last_thread = id;
         self.count(core, id, at.t, 1);
         if ready == Readiness::Plain && !self.flow {
             if !self.plain_element(at, core, Some(id), core.threads.ends(id))? {

@@ -19,6 +19,7 @@ pub(crate) mod plan;
 pub(crate) mod queues;
 pub(crate) mod ramp;
 pub(crate) mod registers;
+pub(crate) mod share;
 pub(crate) mod stretch;
 pub(crate) mod threads;
 pub(crate) mod visit;

@@ -15,6 +15,7 @@ use super::core::{Core, Fault, bits};
 use super::flow::LONGEST;
 use super::main::{End, Main};
 use super::op::Op;
+use super::share::{WHOLE, WINDOW, fair};
 use super::threads::COUNT;
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
@@ -23,8 +24,6 @@ use crate::sched::region::Region;
 use crate::trap::TrapKind;
 use crate::ways::Way;
 
-/// All slots of a core, or all cycles of a link.
-const WHOLE: u64 = 1 << 16;
 /// Parts of an element.
 const PARTS: u64 = 1 << 8;
 /// Takers of words are told of stretches that end so many cycles sooner than they were told.
@@ -125,19 +124,6 @@ impl Stretch {
         let made_up = self.until.saturating_sub(t) * spare / WHOLE;
         self.left += cycles.saturating_sub(made_up) * self.rate * PARTS / WHOLE;
     }
-}
-
-/// A fair share of the slots, with these demands and `others` who take all that they get.
-fn fair(demands: &mut [u64], others: u64) -> u64 {
-    demands.sort_unstable();
-    let (mut rest, mut count) = (WHOLE, demands.len() as u64 + others);
-    for &mut demand in demands {
-        if demand * count > rest {
-            break;
-        }
-        (rest, count) = (rest - demand, count - 1);
-    }
-    rest.checked_div(count).unwrap_or(WHOLE)
 }
 
 /// What a stretch may do.
@@ -356,7 +342,7 @@ impl<C: Code> Region<C> {
     fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
         (core.unshared, core.delayed) = (false, false);
-        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; COUNT + 1], 0);
+        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             op.stretch.settle(t);
@@ -367,14 +353,19 @@ impl<C: Code> Region<C> {
                 count += 1;
             }
         }
-        let others = core.threads.steppers();
-        let fair =
-            if count == 1 && others == 0 { WHOLE } else { fair(&mut demands[..count], others) };
+        let steppers = core.threads.steppers();
+        let each = core.steps.demand(t, steppers);
+        let all = count + steppers as usize;
+        demands[count..all].fill(each);
+        let fair = if all == 1 { WHOLE } else { fair(&mut demands[..all]) };
+        let mut used = 0;
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             let until = op.stretch.go(asked[id], fair);
+            used += op.stretch.used();
             self.set_end(t, &mut op.stretch, until);
         }
+        core.steps.share_with(used);
     }
 
     /// The end of a stretch is known anew in cycle `t`.
@@ -414,12 +405,16 @@ impl<C: Code> Region<C> {
             used += core.streamed(id).map_or(0, |op| op.stretch.used());
         }
         let spare = WHOLE.saturating_sub(used);
+        let first = core.before_main();
+        let mut delayed = false;
         for id in bits(on) {
-            if let Some(op) = core.streamed(id).filter(|op| op.stretch.left != 0) {
+            let Some(op) = core.streamed(id) else { continue };
+            if op.stretch.left != 0 && !first.contains(&op.priority) {
                 op.stretch.delay(t, cycles, spare);
+                delayed = true;
             }
         }
-        core.delayed |= used != 0;
+        core.delayed |= delayed && used != 0;
     }
 
     /// Looks at stretches: ends those that are over, and operations with them.
@@ -432,7 +427,8 @@ impl<C: Code> Region<C> {
         if on == 0 {
             return Ok(());
         }
-        if self.look_at_words(at, core, on) || core.unshared || core.delayed {
+        let counted = core.threads.steppers() != 0 && core.steps.is_due(at.t);
+        if self.look_at_words(at, core, on) || core.unshared || core.delayed || counted {
             self.share(core, at.t);
         }
         let mut over = 0;
@@ -453,6 +449,7 @@ impl<C: Code> Region<C> {
             core.threads.rests(id as u8);
         }
         core.unshared |= over != on;
+        core.steps.share_with(0);
         for id in bits(over) {
             self.end_streamed(at, core, id)?;
         }
@@ -465,11 +462,15 @@ impl<C: Code> Region<C> {
             self.share(core, t);
         }
         let mut look = std::mem::replace(&mut core.begins, NEVER);
-        for id in bits(core.stretches()) {
+        let on = core.stretches();
+        for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             if op.stretch.until != WAITS {
                 look = look.min(op.stretch.over());
             }
+        }
+        if on != 0 && core.threads.steppers() != 0 && core.steps.are_busy() {
+            look = look.min(t + WINDOW);
         }
         self.wakes.look(pe, look.max(t + 1));
     }

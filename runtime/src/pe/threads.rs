@@ -168,6 +168,11 @@ impl<O> Threads<O> {
         self.busy &= !(1 << id);
     }
 
+    /// Whether one takes each element's slot by itself.
+    pub(crate) fn steps(&self, id: u8) -> bool {
+        self.flowing >> id & 1 == 0
+    }
+
     /// How many run that take each element's slot by itself.
     pub(crate) fn steppers(&self) -> u64 {
         u64::from((self.running() & !self.flowing).count_ones())
