@@ -46,6 +46,16 @@ impl<C: Code> Core<C> {
             && !self.registers.tears()
     }
 
+    /// The main thread, which has run ahead, gets so many slots fewer on its way.
+    fn put_off_main(&mut self, late: u64) {
+        self.main_from += late;
+        match &mut self.main {
+            Main::Ready { from, .. } => *from += late,
+            Main::Vector(op) if !op.stretch.is_on() => op.from += late,
+            Main::Idle | Main::Counting { .. } | Main::Vector(_) | Main::Launch(_) => {}
+        }
+    }
+
     /// Whether a task could be picked.
     fn may_pick(&self, program: &PePlan) -> bool {
         let heard = if program.hears { self.arrived & !self.owned_in } else { 0 };
@@ -127,7 +137,8 @@ impl<C: Code> Region<C> {
             }
             core.acted.acted = true;
             let total = self.segment(&Visit { t: now, ..*at }, core, next);
-            let last = now + u64::from(total) - 1;
+            let last =
+                now + u64::from(total) - 1 + core.slots_before_main(u64::MAX, now, total.into());
             self.active_until = self.active_until.max(last + 1);
             self.act_ahead(at, core, (now, last));
             core.main_from = last + 1;
@@ -177,7 +188,7 @@ impl<C: Code> Region<C> {
         core.main_from = last;
         let (total, flag) = (core.segment.cycles.max(1), core.segment.acts.len() as u32);
         core.main = Main::Counting { slot: total - 1, total, next: total - 1, flag, asleep: None };
-        self.count(core, MAIN, now, last - now);
+        self.count(core, MAIN, now, u64::from(total) - 1);
         if last > at.t {
             self.wakes.core(at.pe, last);
         }
@@ -232,7 +243,7 @@ impl<C: Code> Region<C> {
 
     /// Begins stretches of all operations that can.
     fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
-        let mut begun = 0;
+        let (mut begun, mut first) = (0, 0);
         core.begins = NEVER;
         for id in bits(core.threads.idle() & !core.thread_blocked) {
             if core.threads.get(id as u8).is_some_and(|op| self.is_starved(core, op)) {
@@ -240,8 +251,11 @@ impl<C: Code> Region<C> {
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
             let result = self.stretch(at, core, &mut op);
+            let is_first = core.is_before_main(op.priority);
             core.threads.put(op);
-            begun += u64::from(result?);
+            let began = result?;
+            begun += u64::from(began);
+            first |= u64::from(began && is_first) << id;
         }
         if let Main::Vector(op) = &core.main
             && op.flows
@@ -256,6 +270,11 @@ impl<C: Code> Region<C> {
         if begun != 0 {
             self.stats.slots += begun;
             core.unshared = true;
+        }
+        if first != 0 && core.main_from > at.t {
+            self.share(core, at.t);
+            let late = core.slots_before_main(first, at.t, core.main_from - at.t);
+            core.put_off_main(late);
         }
         Ok(())
     }

@@ -149,6 +149,26 @@ impl<C: Code> Core<C> {
         }
     }
 
+    /// Slots that stretches `of` some microthreads take before the main thread while it uses so many
+    /// from cycle `t` on.
+    pub(super) fn slots_before_main(&mut self, of: u64, t: u64, slots: u64) -> u64 {
+        let first = self.before_main();
+        let (mut rate, mut left) = (0, 0);
+        for id in bits(self.threads.busy() & of) {
+            let Some(op) = self.streamed(id).filter(|op| first.contains(&op.priority)) else {
+                continue;
+            };
+            let mut stretch = op.stretch;
+            stretch.settle(t);
+            rate += stretch.used();
+            left += stretch.left / PARTS;
+        }
+        match WHOLE.saturating_sub(rate) {
+            0 => left,
+            free => left.min(slots * rate / free),
+        }
+    }
+
     /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
     fn stretches(&self) -> u64 {
         let main = matches!(&self.main, Main::Vector(op) if op.stretch.is_on);
@@ -339,7 +359,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
-    fn share(&mut self, core: &mut Core<C>, t: u64) {
+    pub(super) fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
         (core.unshared, core.delayed) = (false, false);
         let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
