@@ -151,10 +151,15 @@ impl<C: Code> Core<C> {
 
     /// Slots that stretches `of` some microthreads take before the main thread while it uses so many
     /// from cycle `t` on.
+    #[inline]
     pub(super) fn slots_before_main(&mut self, of: u64, t: u64, slots: u64) -> u64 {
+        let busy = self.threads.busy() & of;
+        if busy == 0 {
+            return 0;
+        }
         let first = self.before_main();
         let (mut rate, mut left) = (0, 0);
-        for id in bits(self.threads.busy() & of) {
+        for id in bits(busy) {
             let Some(op) = self.streamed(id).filter(|op| first.contains(&op.priority)) else {
                 continue;
             };
