@@ -93,6 +93,7 @@ pub const LIBRARIES: &[Source] = &[
     source!("cg/count", "cg/count.dfl", "vector operations, counted by kind"),
     source!("cg/fast", "cg/fast.dfl", "the finite-volume operator with few vector operations"),
     source!("cg/host", "cg/host.dfl", "conjugate gradients on finite volumes: the host's side"),
+    source!("cg/inverse", "cg/inverse.dfl", "reciprocals by vector operations"),
     source!("cg/kinds", "cg/kinds.dfl", "names of the solver's variants and ends"),
     source!("cg/paper", "cg/paper.dfl", "the finite-volume operator and exchange of the paper"),
     source!("cg/pe", "cg/pe.dfl", "conjugate gradients on finite volumes: a PE's side"),
