@@ -22,7 +22,8 @@ def mean(x, algorithm="auto"):
         machine.copy_in("vectors", x)
         machine.launch("rest")
         machine.launch("all_reduce")
-        return machine.copy_out("vectors", count=n) / (width * height), machine.copy_out("cycles", count=1).max()
+        total, cycles = machine.copy_out("vectors", count=n), machine.copy_out("cycles", count=1)
+        return total / (width * height), cycles.max()
 
 
 def measure():
