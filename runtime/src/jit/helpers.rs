@@ -171,8 +171,9 @@ pub(crate) fn prefetch<T>(what: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     let first = std::ptr::from_ref(what).cast::<i8>();
     // What is not aligned to a line may end in one more.
-    let last = if align_of::<T>() < 64 { size_of::<T>().checked_sub(1) } else { None };
-    for at in (0..size_of::<T>()).step_by(64).chain(last) {
+    let more = usize::from(align_of::<T>() < 64);
+    for line in 0..size_of::<T>().div_ceil(64) + more {
+        let at = (64 * line).min(size_of::<T>().saturating_sub(1));
         // SAFETY: a prefetch reads nothing; the address is inside of `what`.
         unsafe { _mm_prefetch(first.add(at), _MM_HINT_T0) };
     }

@@ -4,17 +4,16 @@
 use super::{Lane, NONE, Router};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
+use crate::pe::core::bits;
 use crate::sched::region::Region;
 
+/// Bytes of state from which on a region is not in the host's nearer caches.
+const LARGE: u64 = 1 << 20;
+
 impl Router {
-    /// The lanes that hold words which may go.
+    /// Lanes that hold words which may go: the first ones of them, which are nearly always all.
     fn open(&self) -> impl Iterator<Item = &Lane> {
-        let mut left = self.waiting & !self.blocked;
-        std::iter::from_fn(move || {
-            let lane = (left != 0).then(|| left.trailing_zeros() as usize)?;
-            left &= left - 1;
-            self.lanes.get(lane)
-        })
+        bits((self.waiting & !self.blocked) as u64).filter_map(|lane| self.lanes.get(lane))
     }
 }
 
@@ -23,31 +22,42 @@ impl<C: Code> Region<C> {
     /// those behind their links.
     #[inline]
     pub(crate) fn fetch_words(&self, visits: &[u32]) {
-        let pe_of = |ahead: usize, kind: u32| {
-            let visit = visits.get(ahead).filter(|visit| *visit % 2 == kind)?;
-            Some(visit / 2)
-        };
-        if let Some(pe) = pe_of(9, 1) {
-            self.cores[pe as usize].as_deref().into_iter().for_each(prefetch);
+        if self.bytes < LARGE {
+            return;
         }
-        let at = |pe: u32| self.routers[pe as usize].as_deref();
-        let visited = |ahead| at(pe_of(ahead, 0)?);
-        if let Some(router) = visited(9) {
-            prefetch(router);
+        if let Some(&visit) = visits.get(9) {
+            let pe = visit as usize / 2;
+            if visit % 2 != 0 {
+                self.cores[pe].as_deref().into_iter().for_each(prefetch);
+            } else {
+                self.routers[pe].as_deref().into_iter().for_each(prefetch);
+            }
         }
-        if let Some(router) = visited(6) {
+        if let Some(router) = self.router_of(visits.get(6)) {
             router.open().for_each(prefetch);
         }
-        let next = |ahead| {
-            let lanes = visited(ahead).into_iter().flat_map(Router::open);
-            let next = lanes.map(|lane| lane.next).filter(|next| next.port != NONE);
-            next.filter_map(|next| Some((at(next.pe)?, next.lane)))
-        };
-        for (router, _) in next(4) {
-            prefetch(&router.lanes);
+        for lane in self.router_of(visits.get(4)).into_iter().flat_map(Router::open) {
+            if let Some(next) = self.behind(lane) {
+                prefetch(&next.lanes);
+            }
         }
-        for (router, lane) in next(2) {
-            router.lanes.get(usize::from(lane)).into_iter().for_each(prefetch);
+        for lane in self.router_of(visits.get(2)).into_iter().flat_map(Router::open) {
+            if let Some(next) = self.behind(lane) {
+                next.lanes.get(usize::from(lane.next.lane)).into_iter().for_each(prefetch);
+            }
         }
+    }
+
+    /// The router that a visit is to.
+    #[inline]
+    fn router_of(&self, visit: Option<&u32>) -> Option<&Router> {
+        let visit = visit.filter(|visit| *visit % 2 == 0)?;
+        self.routers[*visit as usize / 2].as_deref()
+    }
+
+    /// The router behind the link that a lane's words took last.
+    #[inline]
+    fn behind(&self, lane: &Lane) -> Option<&Router> {
+        if lane.next.port == NONE { None } else { self.routers[lane.next.pe as usize].as_deref() }
     }
 }
