@@ -1,7 +1,7 @@
 //! One router in one cycle: R3 to R7.
 //!
 //! Invariant: a lane that holds a word has a wake at its head's stamp, or is blocked on a place
-//! or a position whose change wakes the router.
+//! or a position whose change wakes the router; what such a change ends is no longer `blocked`.
 
 mod arrive;
 mod enter;

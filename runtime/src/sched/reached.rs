@@ -25,10 +25,12 @@ pub(crate) enum Reached {
     Trespass,
     /// A cut found words that go up the ramp later.
     Late,
+    /// A router passed words over for which nothing had changed.
+    PassedOver,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 10] = [
+pub(crate) const ALL: [Reached; 11] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Calm,
@@ -39,6 +41,7 @@ pub(crate) const ALL: [Reached; 10] = [
     Reached::GivenUp,
     Reached::Trespass,
     Reached::Late,
+    Reached::PassedOver,
 ];
 
 thread_local! {

@@ -1,7 +1,7 @@
 //! Vector operations: from an instruction and a PE's state to done, or to something that runs.
 //!
 //! Invariants: an operation whose operands all lie in memory is done at once and equals the
-//! naive loop over the row's kernel; any other becomes a [`VectorStart`], without an effect on
+//! naive loop over the row's kernel; any other becomes a [`SharedStart`], without an effect on
 //! memory until its elements are stepped.
 
 mod block;

@@ -100,6 +100,10 @@ impl<C: Code> Region<C> {
         if !self.wakes.are_kept() {
             router.blocked = 0;
         }
+        #[cfg(test)]
+        if router.blocked & router.waiting != 0 {
+            crate::sched::reached::note(crate::sched::reached::Reached::PassedOver);
+        }
         let mut left = router.waiting & !router.blocked;
         while left != 0 {
             let index = left.trailing_zeros() as u8;
