@@ -278,11 +278,8 @@ impl Router {
         self.filters.iter_mut().find(|state| state.color == color)
     }
 
-    /// Where an output port leads for a color; `region` is the router's own.
+    /// Where a link leads for a color; `region` is the router's own.
     fn way(&self, plan: &Plan, region: u32, port: u8, color: u8) -> Way {
-        if port == RAMP {
-            return Way::Core;
-        }
         if self.has_links
             && let Some(link) = plan.link(self.number as usize, Port::ALL[usize::from(port)], color)
             && !plan.links[link as usize].to_mesh
@@ -358,7 +355,7 @@ impl Router {
     }
 
     /// A place for a word of a color has come free behind a link.
-    fn unblock(&mut self, color: u8) {
+    fn unblock_color(&mut self, color: u8) {
         if self.blocked == 0 {
             return;
         }

@@ -150,11 +150,9 @@ pub(crate) enum Message {
     Credit { region: u32, pe: u32, color: u8, port: u8, free: u64 },
 }
 
-/// Where an output leads.
+/// Where a link leads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// To the own core.
-    Core,
     /// To a router of this region: PE, port.
     Near { pe: u32, port: u8 },
     /// To a router of another region.

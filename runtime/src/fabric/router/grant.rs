@@ -147,7 +147,7 @@ impl<C: Code> Region<C> {
             self.messages.push(Message::Credit { region, pe, color, port, free });
         } else if side.exists && was_full {
             if let Some(before) = self.routers[side.pe as usize].as_deref_mut() {
-                before.unblock(color);
+                before.unblock_color(color);
             }
             self.wakes.router(side.pe, free);
         }

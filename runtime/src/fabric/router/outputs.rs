@@ -70,7 +70,7 @@ impl<C: Code> Region<C> {
             }
             Way::Far { .. } => router.shadow(color, port, here.plan.timing.link_places).free_from(),
             Way::Host { link } => self.room(link),
-            Way::Core | Way::Outside => 0,
+            Way::Outside => 0,
         }
     }
 
@@ -154,7 +154,6 @@ impl<C: Code> Region<C> {
                     self.odd_at_router(here, router, odd);
                 }
             }
-            Way::Core => self.go_down(here, router, word),
         }
     }
 
