@@ -192,7 +192,8 @@ pub(crate) fn run<'a>(
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, rest);
     let ended = match result {
         Ok(Run { outcome: HostOutcome::Done, cycles, stats, account }) => {
-            let report = Report::new(image, config, cycles, &stats, start.elapsed());
+            let report =
+                Report::new(image, config, cycles, &stats, (figures.threads, start.elapsed()));
             let account = Some(Told::new(&account, &image.files, args.account));
             let ended = Ended::new(Exit::Success, String::new(), Cause::Done);
             Ended { report: Some(report), account, ..ended }

@@ -25,6 +25,8 @@ pub(crate) struct Report {
     pub(crate) charged: u64,
     /// Of these: what rests on constants that nobody has published.
     pub(crate) assumed: u64,
+    /// Threads that the mesh ran on.
+    pub(crate) threads: usize,
     /// Wavelets delivered.
     pub(crate) wavelets: u64,
     /// Time on this computer.
@@ -40,7 +42,7 @@ impl Report {
         config: &Config,
         cycles: u64,
         stats: &Stats,
-        host: Duration,
+        (threads, host): (usize, Duration),
     ) -> Report {
         let rect = image.placement.rect;
         // A machine was made with these constants, so they can have their values.
@@ -55,6 +57,7 @@ impl Report {
             cycles,
             charged: stats.slots + starts(target.timing.task_start),
             assumed: stats.assumed + starts(target.assumed.timing.task_start),
+            threads,
             wavelets: stats.delivered,
             host,
             config: config.clone(),
@@ -79,7 +82,7 @@ impl Report {
     pub(crate) fn text(&self) -> String {
         let (width, height) = self.mesh;
         let clock = self.clock as f64 / 1e6;
-        let threads = match self.config.threads_used(width, height) {
+        let threads = match self.threads {
             1 => "1 thread".to_owned(),
             n => format!("{n} threads"),
         };
@@ -131,7 +134,7 @@ impl Report {
             "host_seconds": self.host.as_secs_f64(),
             "engine": engine(self.config.engine),
             "code": code(self.config.code),
-            "threads": self.config.threads_used(self.mesh.0, self.mesh.1),
+            "threads": self.threads,
         })
     }
 }

@@ -66,10 +66,19 @@ pub(crate) struct Told<'a> {
 impl Told<'_> {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
-        let Figures { cycles, stats, ways, load, mesh, functions, table_bytes, state_bytes } =
-            self.figures;
+        let Figures {
+            cycles,
+            stats,
+            ways,
+            load,
+            mesh,
+            threads,
+            functions,
+            table_bytes,
+            state_bytes,
+        } = self.figures;
         let rect = self.image.placement.rect;
-        let threads = self.config.threads_used(rect.width, rect.height);
+        let threads = (*threads).max(1);
         let seconds = mesh.as_secs_f64();
         let rate = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
         let tile_cycles = *cycles as f64 * stats.touched as f64;
@@ -86,7 +95,7 @@ impl Told<'_> {
             "total_time": self.total.as_secs_f64(),
             "threads": threads,
             "tile_cycles_per_second": rate(tile_cycles),
-            "tile_cycles_per_second_per_thread": rate(tile_cycles) / threads.max(1) as f64,
+            "tile_cycles_per_second_per_thread": rate(tile_cycles) / threads as f64,
             "idle_ce_cycles": (cycles * stats.touched).saturating_sub(stats.slots),
             "sim_stop_cause": self.cause.word(),
             "compile_time": self.front.as_secs_f64(),

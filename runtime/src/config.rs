@@ -59,9 +59,6 @@ pub struct Config {
     pub timing: Vec<Override>,
 }
 
-/// A thread gets a band of so many rows or columns at least, unless regions are given.
-const BAND: u16 = 8;
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -74,29 +71,6 @@ impl Default for Config {
             track: false,
             profile: None,
             timing: Vec::new(),
-        }
-    }
-}
-
-/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
-/// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
-const MAX_THREADS: usize = 24;
-
-/// Threads that share so many columns and rows of regions: bands of whole rows or columns.
-pub(crate) fn bands(threads: usize, columns: usize, rows: usize) -> usize {
-    threads.clamp(1, MAX_THREADS).min(columns.max(rows).max(1))
-}
-
-impl Config {
-    /// Threads that really work on a rectangle of PEs: a small one has few regions to share.
-    pub fn threads_used(&self, width: u16, height: u16) -> usize {
-        let regions = |extent: u16| usize::from(extent.div_ceil(self.region.max(1)));
-        match self.engine {
-            EngineKind::Step | EngineKind::Flow => 1,
-            EngineKind::Exact if self.region == 0 => {
-                bands(self.threads, 1, usize::from(width.max(height) / BAND))
-            }
-            EngineKind::Exact => bands(self.threads, regions(width), regions(height)),
         }
     }
 }

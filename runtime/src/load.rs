@@ -19,7 +19,7 @@ use crate::machine::HostLinkInfo;
 use crate::pe::exec::Programs;
 use crate::pe::plan::PePlan;
 use crate::profile::Work;
-use crate::sched::engine::Engine;
+use crate::sched::borders;
 use crate::sched::plan::{Latencies, Plan};
 
 /// Why an image cannot be run.
@@ -80,7 +80,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         width,
         height,
         target: image.target,
-        extent: Engine::<Programs>::extent(config, width, height),
+        extent: (width, height),
         timing,
         programs: Vec::new(),
         routers,
@@ -107,6 +107,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         let engine = compile(&loaded, config)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
+    plan.extent = borders::extent(&plan, config);
     Ok((plan, programs))
 }
 

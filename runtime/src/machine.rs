@@ -194,6 +194,12 @@ impl<S> Machine<S> {
         programs.map(|(_, engine)| engine.compiled()).sum()
     }
 
+    /// Threads that work on it: no more than its parts, and fewer than were asked for where ways
+    /// that cross from one thread's part to another's would cost more than threads gain.
+    pub fn threads(&self) -> usize {
+        self.engine.threads()
+    }
+
     /// Time that its runs took on this computer.
     pub fn run_time(&self) -> std::time::Duration {
         self.engine.run_time

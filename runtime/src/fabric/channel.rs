@@ -204,7 +204,7 @@ impl Channel {
 impl RouterPlan {
     /// The one port by which a color that enters by `from` always leaves, and whether another
     /// color may leave by it; or what else happens to the color.
-    fn hands_on(&self, color: u8, from: u8) -> Result<(u8, bool), Why> {
+    pub(crate) fn hands_on(&self, color: u8, from: u8) -> Result<(u8, bool), Why> {
         let row = self.row(color).filter(|row| row.known).ok_or(Why::Unknown)?;
         let more = [
             (self.swaps, Why::Swap),

@@ -44,6 +44,8 @@ pub struct Figures {
     pub load: Duration,
     /// Time that the mesh ran.
     pub mesh: Duration,
+    /// Threads that the mesh ran on.
+    pub threads: usize,
     /// Functions that were compiled to native code for PEs.
     pub functions: usize,
     /// Bytes of tables that every PE has.
@@ -122,6 +124,7 @@ pub fn run_measured(
         ways: machine.ways(),
         load: figures.load,
         mesh: machine.run_time(),
+        threads: machine.threads(),
         functions: machine.compiled_functions(),
         table_bytes: machine.table_bytes(),
         state_bytes: machine.state_bytes(),

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use dflow_ir::mesh::{Color, Coord, Wavelet};
 
+use super::borders;
 use super::exact::pace::Pace;
 use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
@@ -101,24 +102,6 @@ impl<C: Code> Engine<C> {
             broken: None,
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
-        }
-    }
-
-    /// Width and height of regions that a configuration asks for.
-    pub(crate) fn extent(config: &Config, width: u32, height: u32) -> (u32, u32) {
-        let (width, height) = (width.max(1), height.max(1));
-        let side = u32::from(config.region);
-        match config.engine {
-            EngineKind::Step | EngineKind::Flow => (width, height),
-            EngineKind::Exact if side != 0 => (side.min(width), side.min(height)),
-            EngineKind::Exact => {
-                let threads = config.threads_used(width as u16, height as u16) as u32;
-                if height >= width {
-                    (width, height.div_ceil(threads))
-                } else {
-                    (width.div_ceil(threads), height)
-                }
-            }
         }
     }
 
@@ -324,6 +307,16 @@ impl<C: Code> Engine<C> {
             bytes: self.bytes(),
             busy: doing::busy(&self.plan, &self.code, &self.regions),
             waiting: self.deadlock().waiters,
+        }
+    }
+
+    /// Threads that its regions give work to.
+    pub(crate) fn threads(&self) -> usize {
+        let columns = self.plan.columns() as usize;
+        let rows = (self.plan.regions() as usize).checked_div(columns).unwrap_or(0);
+        match self.kind {
+            EngineKind::Step | EngineKind::Flow => 1,
+            EngineKind::Exact => borders::bands(self.threads, columns, rows),
         }
     }
 

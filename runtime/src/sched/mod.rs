@@ -4,6 +4,7 @@
 //! what has been woken. Both use the same visits ([`region`], `fabric::router`, `pe::core`).
 
 pub(crate) mod account;
+pub(crate) mod borders;
 mod doing;
 pub(crate) mod engine;
 pub(crate) mod exact;

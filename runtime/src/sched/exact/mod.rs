@@ -7,9 +7,9 @@ pub(crate) mod pace;
 pub(crate) mod sync;
 pub(crate) mod worker;
 
+use super::borders;
 use super::region::Region;
 use super::run::Run;
-use crate::config;
 use crate::pe::code::Code;
 use pace::{Gauge, Pace};
 use sync::Sync;
@@ -77,7 +77,7 @@ fn bands<C: Code>(run: &Run<'_, C>, threads: usize) -> Vec<usize> {
     let (columns, regions) = (run.plan.columns() as usize, run.plan.regions() as usize);
     let rows = regions.checked_div(columns).unwrap_or(0);
     let along = rows.max(columns).max(1);
-    let threads = config::bands(threads, columns, rows);
+    let threads = borders::bands(threads, columns, rows);
     let line = |region: usize| if rows >= columns { region / columns } else { region % columns };
     (0..regions).map(|region| line(region) * threads / along).collect()
 }

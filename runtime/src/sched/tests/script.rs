@@ -20,6 +20,7 @@ use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
 use crate::pe::code::{Code, Element, Fifo, Pe};
 use crate::pe::plan::PePlan;
+use crate::sched::borders;
 use crate::sched::engine::Engine;
 use crate::sched::plan::{Latencies, Plan};
 
@@ -96,11 +97,11 @@ impl Spec {
         let (width, height) = (self.width.into(), self.height.into());
         let mut links = self.links.clone();
         links.sort_by_key(|link| (link.at.y, link.at.x, link.color, link.port));
-        let plan = Plan {
+        let mut plan = Plan {
             width,
             height,
             target: self.target,
-            extent: Engine::<Script>::extent(&config, width, height),
+            extent: (width, height),
             timing,
             programs: programs.collect(),
             program_of: (0..self.programs.len() as u16).collect(),
@@ -112,6 +113,7 @@ impl Spec {
             strict: false,
             track: false,
         };
+        plan.extent = borders::extent(&plan, &config);
         Engine::new(plan, Script { acts: self.acts.clone() }, &config)
     }
 }
