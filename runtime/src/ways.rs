@@ -16,7 +16,7 @@ pub enum Why {
     Links,
     /// The host sent them.
     Host,
-    /// A router on the way is joined to the host.
+    /// The way ends at the host, or the host sends words of the color into a router on it.
     HostLink,
     /// A PE on the way writes configuration registers.
     RunTime,

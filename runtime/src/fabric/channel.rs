@@ -61,11 +61,15 @@ pub(crate) struct Channel {
 /// Departures that are remembered: the places of a link at most.
 const HISTORY: usize = 4;
 
-/// A way from core to core.
+/// A way from core to core; in the `flow` engine from the host or to it, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) source: u32,
+    /// Port by which words come into the first router: the ramp, if they are not the host's.
+    pub(crate) entry: u8,
     pub(crate) dest: u32,
+    /// The link by which they leave the last one, if they are for the host.
+    pub(crate) link: Option<u32>,
     /// Number of the destination in the whole rectangle.
     pub(crate) number: u32,
     pub(crate) color: u8,
@@ -226,13 +230,21 @@ impl RouterPlan {
 }
 
 impl<C: Code> Region<C> {
-    /// The way of a color's words from a core, if it is a channel's; else why not.
-    fn route(&self, plan: &Plan, source: u32, color: u8) -> Result<Route, Why> {
-        let (mut pe, mut from, mut hops) = (source, RAMP, 0);
+    /// The way of a color's words that come into a router by a port, if nobody else has a say in
+    /// it; else why not.
+    pub(super) fn route(
+        &self,
+        plan: &Plan,
+        (source, entry): (u32, u8),
+        color: u8,
+    ) -> Result<Route, Why> {
+        let (mut pe, mut from, mut hops) = (source, entry, 0);
         loop {
             let number = self.number(plan, pe);
             let program = plan.program(number);
-            if plan.has_links(number) {
+            let link = |port: u8| plan.link(number, Port::ALL[usize::from(port)], color);
+            let has_links = plan.has_links(number);
+            if has_links && (pe, from) != (source, entry) && link(from).is_some() {
                 return Err(Why::HostLink);
             }
             if program.is_some_and(|program| program.configures) {
@@ -244,12 +256,26 @@ impl<C: Code> Region<C> {
             }
             let table = self.table_at(plan, pe);
             let (port, _) = table.hands_on(color, from)?;
+            let mut route = Route {
+                source,
+                entry,
+                dest: pe,
+                link: None,
+                number: number as u32,
+                color,
+                port: from,
+                hops,
+                queue: None,
+            };
             if port == RAMP {
-                let number = number as u32;
-                let dest = pe;
                 let program = program.ok_or(Why::Outside)?;
-                let queue = program.queue_of(color).map(|queue| queue as u8);
-                return Ok(Route { source, dest, number, color, port: from, hops, queue });
+                route.queue = program.queue_of(color).map(|queue| queue as u8);
+                return Ok(route);
+            }
+            if has_links && let Some(link) = link(port) {
+                let may_end = self.flow && self.routed >> color & 1 == 0;
+                route.link = Some(link);
+                return if may_end { Ok(route) } else { Err(Why::HostLink) };
             }
             (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);
         }
@@ -287,7 +313,7 @@ impl<C: Code> Region<C> {
         if plan.timing.link_places as usize > HISTORY {
             return Outlet::Routers(Why::Links);
         }
-        let route = match self.route(plan, pe, color) {
+        let route = match self.route(plan, (pe, RAMP), color) {
             Ok(route) => route,
             Err(why) => return Outlet::Routers(why),
         };
@@ -334,7 +360,7 @@ impl<C: Code> Region<C> {
 
     /// The routers of a way with the ports by which its words come.
     pub(super) fn nodes(&self, plan: &Plan, route: &Route) -> Vec<(u32, u8)> {
-        let mut nodes = vec![(route.source, RAMP)];
+        let mut nodes = vec![(route.source, route.entry)];
         let (mut pe, mut from) = nodes[0];
         while nodes.len() <= route.hops as usize {
             let next = self
@@ -360,7 +386,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Whether no router of a way holds a word of it.
-    fn is_clear(&self, plan: &Plan, route: &Route) -> bool {
+    pub(crate) fn is_clear(&self, plan: &Plan, route: &Route) -> bool {
         let holds = |&(pe, port): &(u32, u8)| {
             let router = self.routers[pe as usize].as_deref();
             router.is_some_and(|router| router.holds(route.color, port))

@@ -8,6 +8,7 @@ pub(crate) mod channel;
 mod claims;
 pub(crate) mod control;
 pub(crate) mod filter;
+pub(crate) mod inlet;
 pub(crate) mod landing;
 pub(crate) mod pipe;
 pub(crate) mod plan;

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use super::channel::Route;
+use super::router::RAMP;
 use crate::sched::plan::Latencies;
 
 /// Words that follow one another at an even pace: their numbers, and two times.
@@ -83,11 +84,16 @@ impl Pipe {
     /// An empty one, between queues of so many places.
     pub(crate) fn new(timing: &Latencies, route: Route, queues: u32, shared: Box<[u32]>) -> Pipe {
         let hops = u64::from(route.hops);
-        let on_the_way = timing.ramp_places + route.hops * timing.link_places;
+        // From a core, or by a link from the host.
+        let (entry, first) = match route.entry {
+            RAMP => (1 + timing.ramp_up, timing.ramp_places),
+            _link => (timing.hop, timing.link_places),
+        };
+        let on_the_way = first + route.hops * timing.link_places;
         Pipe {
             packets: VecDeque::new(),
             route,
-            transit: 1 + timing.ramp_up + hops * timing.hop,
+            transit: entry + hops * timing.hop,
             credit: (hops + 1) * timing.credit,
             sent: Span::default(),
             taken: Span::default(),
@@ -113,12 +119,20 @@ impl Pipe {
 
     /// Words that it takes now.
     pub(crate) fn room(&self) -> u32 {
+        if self.route.link.is_some() {
+            return u32::MAX;
+        }
         (self.places + self.open).saturating_sub(self.held + self.queued)
     }
 
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
-        self.held < self.on_the_way
+        self.held < self.on_the_way || self.route.link.is_some()
+    }
+
+    /// Whether it has words, or some of it stand in the input queue.
+    pub(crate) fn is_used(&self) -> bool {
+        self.held != 0
     }
 
     /// The source waits for a place.
@@ -130,6 +144,20 @@ impl Pipe {
     pub(crate) fn arrival(&self) -> Option<u64> {
         let packet = self.packets.front()?;
         Some(packet.span.time(packet.span.base + packet.taken as u64))
+    }
+
+    /// When the last word of the first packet is at the last router.
+    pub(crate) fn last_arrival(&self) -> Option<u64> {
+        self.packets.front().map(|packet| packet.span.last)
+    }
+
+    /// The words of the first packet, and when they are at the last router.
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.packets.front().into_iter().flat_map(|packet| {
+            let (span, from) = (packet.span, packet.taken);
+            let words = packet.words[from..].iter().enumerate();
+            words.map(move |(at, &word)| (span.time(span.base + (from + at) as u64), word))
+        })
     }
 
     /// Takes in words that leave their operation in cycles `start` to `end`; the number of the
@@ -203,6 +231,9 @@ impl Pipe {
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
     /// stands there.
     pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
+        if self.route.link.is_some() {
+            return Some(0);
+        }
         let Some(before) = number.checked_sub(u64::from(self.places) + 1) else { return Some(0) };
         if before < self.taken.base {
             return Some(0);
@@ -219,27 +250,22 @@ impl Pipe {
     }
 
     /// The first word goes into the input queue.
-    pub(crate) fn queue_one(&mut self) -> Option<u64> {
+    pub(crate) fn queue_one(&mut self) {
         self.queued += 1;
         let open = self.open;
         self.take(1);
         self.open = open;
-        self.credit()
     }
 
-    /// A word has left the input queue; from how many cycles on the source may use its place, if
-    /// it waits for one.
-    pub(crate) fn leave_queue(&mut self) -> Option<u64> {
+    /// A word has left the input queue.
+    pub(crate) fn leave_queue(&mut self) {
         self.queued = self.queued.saturating_sub(1);
         self.open = self.open.saturating_sub(1);
-        self.credit()
     }
 
-    /// An operation is bound to take so many words; from how many cycles on the source sees it, if
-    /// it waits.
-    pub(crate) fn open(&mut self, words: u32) -> Option<u64> {
+    /// An operation is bound to take so many words.
+    pub(crate) fn open(&mut self, words: u32) {
         self.open = words;
-        if words == 0 { None } else { self.credit() }
     }
 
     /// The words in it, oldest first.

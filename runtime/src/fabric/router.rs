@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use dflow_ir::mesh::{Color, Port, Wavelet};
 
+use super::channel::Outlet;
 use super::control;
 use super::filter::FilterState;
 use super::plan::{ColorPlan, NONE, RouterPlan};
@@ -127,6 +128,8 @@ pub(crate) struct Source {
     pub(crate) next: u64,
     /// The host wants to know when words enter.
     pub(crate) counted: bool,
+    /// The pipe by which they enter, in the `flow` engine.
+    pub(crate) outlet: Outlet,
 }
 
 /// A head word that could go.

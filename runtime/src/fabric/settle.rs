@@ -1,8 +1,10 @@
 //! Where the words of pipes stand when nothing moves any more.
 
+use dflow_ir::mesh::Wavelet;
+
 use super::channel::{Outlet, Route};
 use super::ring::{Ring, Slot};
-use super::router::RAMP;
+use super::router::{RAMP, Source};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Sent};
 use crate::sched::plan::Plan;
@@ -18,18 +20,18 @@ impl<C: Code> Region<C> {
                 continue;
             }
             let route = self.pipes[id as usize].route();
+            if route.link.is_some() {
+                continue;
+            }
             let nodes = self.nodes(plan, &route);
             let words: Vec<u32> = self.pipes[id as usize].words().collect();
             if words.len() > self.places_of(plan, code, &route, &nodes) {
                 continue;
             }
-            self.pipes[id as usize].clear();
-            self.unused.push(id);
-            self.closed = self.closed.wrapping_add(1);
-            if let Some(incoming) = &mut self.incoming {
-                incoming[route.dest as usize].retain(|inflow| inflow.pipe != id);
-            }
-            if let Some(core) = &mut self.cores[route.source as usize] {
+            self.drop_pipe(id);
+            if let Some(source) = self.host_of(&route) {
+                source.outlet = Outlet::Unknown;
+            } else if let Some(core) = &mut self.cores[route.source as usize] {
                 core.outlets[usize::from(route.color)] = Outlet::Unknown;
             }
             self.settle(plan, code, &route, &nodes, words, t);
@@ -42,12 +44,25 @@ impl<C: Code> Region<C> {
             let ring = &self.core(plan, code, route.dest).inputs[usize::from(queue)].ring;
             ring.places() - ring.len()
         });
+        if route.entry != RAMP {
+            return usize::MAX;
+        }
         let links = (nodes.len() - 1) * plan.timing.link_places as usize;
         let output = self.sender_of(route).map_or(0, |(core, queue)| {
             let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
             places as usize - core.outputs[queue].len()
         });
         input + links + plan.timing.ramp_places as usize + output
+    }
+
+    /// The host's source of a way, if it is one's.
+    fn host_of(&mut self, route: &Route) -> Option<&mut Source> {
+        if route.entry == RAMP {
+            return None;
+        }
+        let router = self.routers[route.source as usize].as_deref_mut()?;
+        let mut sources = router.sources.iter_mut();
+        sources.find(|source| (source.color, source.port) == (route.color, route.entry))
     }
 
     /// The core that sends on a way, and the queue by which it does.
@@ -93,6 +108,14 @@ impl<C: Code> Region<C> {
             }
         }
         let words: Vec<Slot> = words.collect();
+        if let Some(source) = self.host_of(route) {
+            for word in words.iter().rev() {
+                let wavelet = Wavelet { payload: word.payload, control: false };
+                source.words.push_front((t, wavelet));
+            }
+            self.stats.entered -= words.len() as u64;
+            return self.ways.take_back(route.color, words.len() as u64);
+        }
         self.stats.sent -= words.len() as u64;
         self.ways.take_back(route.color, words.len() as u64);
         let Some((core, queue)) = self.sender_of(route) else { return };

@@ -245,8 +245,11 @@ impl<C: Code> Region<C> {
     fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let (mut begun, mut first) = (0, 0);
         core.begins = NEVER;
+        // Code that goes on now takes the slots of those that come after it.
+        let goes_on = matches!(core.main, Main::Ready { from, .. } if from <= at.t);
         for id in bits(core.threads.idle() & !core.thread_blocked) {
-            if core.threads.get(id as u8).is_some_and(|op| self.is_starved(core, op)) {
+            let waits = |op: &Op<C::Op>| goes_on && !core.is_before_main(op.priority);
+            if core.threads.get(id as u8).is_some_and(|op| waits(op) || self.is_starved(core, op)) {
                 continue;
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };

@@ -11,6 +11,7 @@ use super::visit::Visit;
 use crate::fabric::channel::{Outlet, Route};
 use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::Slot;
+use crate::fabric::router::RAMP;
 use crate::jit::prefetch;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -64,10 +65,9 @@ impl<C: Code> Region<C> {
     }
 
     fn open_pipe(&mut self, id: u32, words: u32, t: u64) {
-        let pipe = &mut self.pipes[id as usize];
-        let source = pipe.route().source;
-        if let Some(credit) = pipe.open(words) {
-            self.wakes.core(source, t + credit);
+        self.pipes[id as usize].open(words);
+        if words != 0 {
+            self.wake_sender(id, t);
         }
     }
 
@@ -94,11 +94,10 @@ impl<C: Code> Region<C> {
     /// The first word of a pipe leaves it for the input queue in cycle `t`.
     pub(crate) fn leave_pipe(&mut self, id: u32, t: u64) -> Slot {
         let pipe = &mut self.pipes[id as usize];
-        let Route { source, color, hops, .. } = pipe.route();
+        let Route { color, hops, .. } = pipe.route();
         let payload = pipe.front(1).first().copied().unwrap_or_default();
-        if let Some(credit) = pipe.queue_one() {
-            self.wakes.core(source, t + credit);
-        }
+        pipe.queue_one();
+        self.wake_sender(id, t);
         self.stats.hops += u64::from(hops);
         Slot { stamp: t, payload, color, ..Slot::default() }
     }
@@ -106,15 +105,13 @@ impl<C: Code> Region<C> {
     /// A word has left an input queue.
     pub(super) fn left_queue(&mut self, pe: u32, queue: usize, t: u64) {
         let Some(id) = self.pipe_of(pe, queue as u8) else { return };
-        let source = self.pipes[id as usize].route().source;
-        if let Some(credit) = self.pipes[id as usize].leave_queue() {
-            self.wakes.core(source, t + credit);
-        }
+        self.pipes[id as usize].leave_queue();
+        self.wake_sender(id, t);
     }
 
     /// Words that leave their operation in a span of cycles go into a pipe; the number of the one
     /// after them.
-    pub(super) fn send_words(
+    pub(crate) fn send_words(
         &mut self,
         plan: &Plan,
         id: u32,
@@ -126,7 +123,11 @@ impl<C: Code> Region<C> {
         let route = pipe.route();
         let end = pipe.push(span, words);
         let Some(arrival) = pipe.arrival().filter(|_| was_empty) else { return end };
-        let to_itself = route.dest == route.source;
+        if route.link.is_some() {
+            self.wakes.router(route.dest, span.1.max(arrival));
+            return end;
+        }
+        let to_itself = route.dest == route.source && route.entry == RAMP;
         if to_itself || !self.stays(plan, route.dest, route.number, route.queue) {
             self.wakes.router(route.dest, arrival);
         }
@@ -262,6 +263,23 @@ impl<C: Code> Region<C> {
         if let Some(core) = core(1) {
             let pipe = |id: u32| prefetch(&self.pipes[id as usize]);
             core.operations().for_each(|op| op.stretch.pipes().for_each(pipe));
+        }
+    }
+
+    /// What commanded routers on a way has left it, if it has: its pipe takes words again.
+    pub(super) fn reopen(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        (queue, color): (u8, u8),
+        id: u32,
+    ) {
+        let pipe = &self.pipes[id as usize];
+        let route = pipe.route();
+        let routed = route.link.is_some() && self.routed >> color & 1 != 0;
+        let waits = pipe.is_used() || !core.outputs[usize::from(queue)].is_empty();
+        if !routed && !waits && self.is_clear(plan, &route) {
+            core.outlets[usize::from(color)] = Outlet::Pipe(id);
         }
     }
 

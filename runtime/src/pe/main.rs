@@ -283,6 +283,10 @@ impl<C: Code> Region<C> {
                 }
             }
         } else if let Some(output) = op.output
+            && let Outlet::Closing(id) = core.outlets[usize::from(output.color)]
+        {
+            self.reopen(at.plan, core, (output.queue, output.color), id);
+        } else if let Some(output) = op.output
             && core.retry >> output.color & 1 != 0
         {
             core.look_again(output.color);

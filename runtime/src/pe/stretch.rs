@@ -216,10 +216,14 @@ impl<C: Code> Region<C> {
             goes_on: !at.code.is_done(&op.code),
             ..Stretch::default()
         };
-        for (words, id) in op.stretch.inputs.iter_mut().zip(inputs) {
+        for (at, (words, id)) in op.stretch.inputs.iter_mut().zip(inputs).enumerate() {
             let Some(pipe) = id else { continue };
             let (end, last) = self.take_words(pipe, count, t);
-            *words = Some(Words { pipe, end, at: last + plan.timing.ramp_down });
+            let there = last + plan.timing.ramp_down;
+            *words = Some(Words { pipe, end, at: there });
+            if let Some(queue) = op.inputs[at] {
+                core.inputs[usize::from(queue)].last = Some(there);
+            }
         }
         if let Some(pipe) = output {
             self.stats.sent += count as u64;
@@ -327,9 +331,7 @@ impl<C: Code> Region<C> {
         let (end, last, buffer) = pipe.take(count);
         self.buffers.extend(buffer);
         pipe.drain((end, count as u64), t);
-        if let Some(credit) = pipe.credit() {
-            self.wakes.core(route.source, t + credit);
-        }
+        self.wake_sender(id, t);
         (end, last)
     }
 

@@ -85,6 +85,7 @@ impl<C: Code> Engine<C> {
             if !info.to_mesh {
                 let (region, _) = plan.locate(info.at.x.into(), info.at.y.into());
                 regions[region as usize].make_room(link as u32, 0, room);
+                regions[region as usize].routed |= 1 << info.color.index();
             }
         }
         let links = plan.links.iter().map(|_| Mutex::default()).collect();
@@ -127,7 +128,9 @@ impl<C: Code> Engine<C> {
         let index = known.unwrap_or_else(|| {
             let (color, port) = (info.color.index(), info.port as u8);
             let words = VecDeque::new();
-            router.sources.push(Source { link: link.0, color, port, words, next: 0, counted });
+            let outlet = crate::fabric::channel::Outlet::default();
+            let source = Source { link: link.0, color, port, words, next: 0, counted, outlet };
+            router.sources.push(source);
             router.sources.len() - 1
         });
         let source = &mut router.sources[index];
@@ -146,6 +149,7 @@ impl<C: Code> Engine<C> {
         let cycle = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
         region.make_room(link.0, cycle, words);
+        region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
             region.unblock(pe, cycle);
         }
@@ -163,6 +167,7 @@ impl<C: Code> Engine<C> {
         let from = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
         region.set_room(link.0, from, words);
+        region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
             region.unblock(pe, from);
         }

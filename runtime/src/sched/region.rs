@@ -77,6 +77,8 @@ pub(crate) struct Region<C: Code> {
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
     pub(crate) unused: Vec<u32>,
+    /// Colors whose words from the host, and to it, go through routers always, as bits.
+    pub(crate) routed: u32,
     /// Pipes that have been closed.
     pub(crate) closed: u32,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
@@ -203,6 +205,7 @@ impl<C: Code> Region<C> {
             buffers: Vec::new(),
             flow: false,
             unused: Vec::new(),
+            routed: 0,
             closed: 0,
             cuts: Vec::new(),
             claims: Vec::new(),

@@ -12,6 +12,7 @@ use crate::sched::region::Region;
 impl<C: Code> Region<C> {
     /// R4 for a router in which only pipes end, and whose lanes are empty.
     pub(super) fn descend_pipes(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        self.hand_over(plan, pe, t);
         let mut best: Option<(u64, u8, u8, u32)> = None;
         let (mut later, mut more) = (NEVER, false);
         for at in 0..self.incoming_at(pe).len() {
@@ -39,7 +40,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    fn incoming_at(&self, pe: u32) -> &[Inflow] {
+    pub(in crate::fabric) fn incoming_at(&self, pe: u32) -> &[Inflow] {
         self.incoming.as_ref().map_or(&[], |incoming| &incoming[pe as usize])
     }
 
@@ -48,7 +49,7 @@ impl<C: Code> Region<C> {
     fn head_of(&self, plan: &Plan, inflow: Inflow) -> Option<(u64, Route)> {
         let pipe = &self.pipes[inflow.pipe as usize];
         let route = pipe.route();
-        let arrival = pipe.arrival()?;
+        let arrival = pipe.arrival().filter(|_| route.link.is_none())?;
         (!self.stays(plan, route.dest, route.number, inflow.queue)).then_some((arrival, route))
     }
 
@@ -93,6 +94,7 @@ impl<C: Code> Region<C> {
             ..Candidate::default()
         };
         candidates.extend(self.landing_at(plan, pe, t).map(offer));
+        self.hand_over(plan, pe, t);
         for at in 0..self.incoming_at(pe).len() {
             let inflow = self.incoming_at(pe)[at];
             let id = inflow.pipe;

@@ -15,6 +15,12 @@ impl<C: Code> Region<C> {
             let Some(&(cycle, word)) = source.words.front() else { continue };
             let (color, port) = (source.color, source.port);
             let from = cycle.max(source.next).max(router.free_from(color, port));
+            if self.flow
+                && cycle.max(source.next) <= t
+                && self.enter_pipe(plan, (router, pe), index, t)
+            {
+                continue;
+            }
             if from > t {
                 if from != NEVER {
                     self.wakes.router(pe, from);
@@ -30,6 +36,7 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(t + 1);
             self.stats.entered += 1;
             self.ways.count(color, ways::Way::Routers(Why::Host), 1);
+            self.trespass(plan, pe, color);
             let source = &mut router.sources[index];
             if source.counted {
                 self.to_host.push((source.link, t, word));
