@@ -88,7 +88,13 @@ pub const LIBRARIES: &[Source] = &[
     source!("ceresz/host", "ceresz/host.dfl", "fields to block streams and back, the host's side"),
     source!("ceresz/pe", "ceresz/pe.dfl", "compression and decompression, a PE's side"),
     source!("ceresz/plan", "ceresz/plan.dfl", "compression and decompression, the layout's side"),
+    source!(
+        "ceresz/switched",
+        "ceresz/switched.dfl",
+        "compression and decompression with switches, a PE's side"
+    ),
     source!("ceresz/vectors", "ceresz/vectors.dfl", "what stages by vector operations share"),
+    source!("ceresz/work", "ceresz/work.dfl", "what a PE does with a block"),
     source!("cg/columns", "cg/columns.dfl", "where the columns of cells lie in a PE's memory"),
     source!("cg/count", "cg/count.dfl", "vector operations, counted by kind"),
     source!("cg/fast", "cg/fast.dfl", "the finite-volume operator with few vector operations"),
@@ -247,6 +253,11 @@ pub const PROGRAMS: &[Source] = &[
         "ceresz_eval",
         "ceresz/eval.dfl",
         "the evaluation of CereSZ: cycles per stage, rows, squares, pipelines and ratios, beside published ones"
+    ),
+    source!(
+        "ceresz_wafer",
+        "ceresz/wafer.dfl",
+        "fields compressed and restored by all rows of a mesh at once, and how fast"
     ),
     source!("cg", "cg/cg.dfl", "pressure in a reservoir: conjugate gradients on finite volumes"),
     source!(

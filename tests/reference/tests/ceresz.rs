@@ -182,7 +182,7 @@ fn all_meshes_give_the_stream_of_the_plain_codec() {
     }
 }
 
-/// Pipelines of every length, one and several in a row, with stages of both kinds: random, zero and constant values, a ramp, and
+/// Pipelines of every length, one and several in a row, with stages of both kinds, blocks dealt by switches and by cores: random, zero and constant values, a ramp, and
 /// values with an offset.
 #[test]
 fn all_pipelines_give_the_stream_of_the_plain_codec() {
@@ -192,13 +192,16 @@ fn all_pipelines_give_the_stream_of_the_plain_codec() {
     let field: Vec<f32> =
         mixed(300, 11).into_iter().chain(constants).chain(ramp).chain(offset).collect();
     for length in 1..=8_u16 {
-        for (pipelines, vector) in [(1, 0), (1, 1), (3, 0), (3, 1)] {
+        for (pipelines, vector, relay) in
+            [(1, 0, 0), (1, 1, 1), (3, 0, 1), (3, 1, 1), (3, 0, 0), (3, 1, 0)]
+        {
             let image = program_with(&[
                 ("rows", 2),
                 ("cols", pipelines * length),
                 ("pipeline", length),
                 ("planes", 4 + length),
                 ("vector", vector),
+                ("relay", relay),
             ]);
             let config = Config { engine: EngineKind::Exact, ..Config::default() };
             for form in [FORMS[0], FORMS[3]] {

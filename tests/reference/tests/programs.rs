@@ -14,6 +14,7 @@ const SMALL: &[(&str, &[(&str, &str)])] = &[
     ("allreduce_wafer", &[("width", "20"), ("height", "12")]),
     ("ceresz", &[]),
     ("ceresz_eval", &[("size", "4"), ("width", "8"), ("rounds", "3")]),
+    ("ceresz_wafer", &[("rows", "2"), ("cols", "4"), ("rounds", "3")]),
     ("cg", &[]),
     ("cg_table", &[("nx", "3"), ("ny", "3"), ("nz", "20")]),
     ("cg_wafer", &[("nx", "6"), ("ny", "5")]),
