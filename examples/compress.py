@@ -46,8 +46,8 @@ def plot(rows, path):
 
     bounds, ratios, _ = zip(*rows)
     plt.semilogx(bounds, ratios, "o-")
-    plt.xlabel("error bound")
-    plt.ylabel("ratio")
+    plt.xlabel("error bound, in the unit of the field")
+    plt.ylabel("ratio, bytes to bytes")
     plt.title("64 x 128 values on 4 x 8 PEs")
     plt.savefig(path)
     print(f"plot in {path}")

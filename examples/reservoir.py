@@ -45,12 +45,15 @@ def channel(nx, ny, nz):
 def plot(k, p, path):
     import matplotlib.pyplot as plt
 
-    _, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
-    left.imshow(np.log10(k.mean(axis=2)), cmap="viridis")
-    left.set_title("log10 of the permeability")
-    right.imshow(p.mean(axis=2), cmap="RdYlBu_r")
-    right.set_title("pressure")
-    plt.savefig(path)
+    ny, nx, nz = k.shape
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure.suptitle(f"means of columns of {nz} cells, one column on each of {nx} x {ny} PEs")
+    maps = [(np.log10(k), "viridis", "log10 of the permeability"), (p, "RdYlBu_r", "pressure")]
+    for axis, (field, colors, title) in zip(axes, maps):
+        image = axis.imshow(field.mean(axis=2), cmap=colors)
+        figure.colorbar(image, ax=axis)
+        axis.set(title=title, xlabel="x, cells", ylabel="y, cells")
+    figure.savefig(path)
     print(f"plot in {path}")
 
 
