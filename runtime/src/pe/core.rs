@@ -26,6 +26,8 @@ use crate::trap::TrapKind;
 pub(crate) struct Core<C: Code> {
     /// It has been through all cycles before this one.
     pub(crate) until: u64,
+    /// The last of these it has been through alone (`pe::alone`).
+    pub(crate) alone: bool,
     pub(crate) at: Pe,
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
@@ -177,6 +179,7 @@ impl<C: Code> Core<C> {
         };
         let mut core = Core {
             until: 0,
+            alone: false,
             at,
             state: code.state(at),
             inputs: program.inputs.iter().map(input).collect(),

@@ -145,7 +145,11 @@ impl<C: Code> Region<C> {
     }
 
     /// One counted slot.
-    fn count_slot(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+    pub(super) fn count_slot(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<(), Fault> {
         let Main::Counting { slot, total, mut flag, .. } = core.main else { return Ok(()) };
         let is_last = slot + 1 == total;
         while let Some(&act) = core.segment.acts.get(flag as usize)

@@ -5,6 +5,7 @@
 //! act on is followed by a wake at that cycle.
 
 pub(crate) mod ahead;
+pub(crate) mod alone;
 pub(crate) mod bind;
 pub(crate) mod calm;
 pub(crate) mod code;

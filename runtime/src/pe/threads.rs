@@ -56,6 +56,11 @@ impl<O> Threads<O> {
         self.ops.get(usize::from(id)).is_none_or(Option::is_none)
     }
 
+    /// Whether there is none, be it one that has ended.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
     /// Whether any operation may issue.
     pub(crate) fn any(&self) -> bool {
         self.classes != [0; 3]

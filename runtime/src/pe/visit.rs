@@ -8,7 +8,8 @@
 //! routers, a color whose way has not been looked for ([`Region::goes_on`]).
 //!
 //! Invariants: all cycles of a core before its `until` have passed; what comes to it from outside
-//! is stamped `until` or later; a wake before `until` tells it nothing new.
+//! is stamped `until` or later, or changes nothing before that (`alone`); a wake before `until`
+//! tells it nothing new.
 
 use super::code::Code;
 use super::core::{Acted, Core, Fault, bits};
@@ -40,6 +41,9 @@ impl<C: Code> Region<C> {
         }
         let Some(core) = self.cores[pe as usize].as_deref() else { return };
         if core.dead || core.until > now {
+            if core.alone && core.until > now {
+                self.drop_behind(plan, code, pe, now);
+            }
             return;
         }
         self.descend(plan, code, pe, now);
@@ -78,6 +82,21 @@ impl<C: Code> Region<C> {
 
     /// The cycles of a visit.
     fn cycles(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) {
+        let mut done = self.run_alone(at, core);
+        if at.t == at.now && done.is_ok() {
+            self.near_cycles(at, core);
+            done = if core.dead { Ok(()) } else { self.run_alone(at, core) };
+        }
+        if let Err(fault) = done {
+            self.fault(at, core, fault);
+            at.t += 1;
+        }
+        core.until = at.t;
+        self.doze(at, core);
+    }
+
+    /// The cycles that a core may be ahead of its region with others around it.
+    fn near_cycles(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) {
         let end = (at.now + 1 + self.ahead).min(self.end);
         loop {
             let from = at.t;
@@ -105,8 +124,6 @@ impl<C: Code> Region<C> {
                 break;
             }
         }
-        core.until = at.t;
-        self.doze(at, core);
     }
 
     /// A cycle that may not be calm; false if it cannot be done before the region is there.
@@ -248,7 +265,7 @@ impl<C: Code> Region<C> {
         }
         let mut later = self.next_landing(at.plan, core, at.pe, at.t);
         for queue in bits(core.arrived & !core.sight.words) {
-            later = later.min(core.inputs[queue].ring.first());
+            later = later.min(core.inputs[queue].ring.first().max(at.t));
         }
         if later != NEVER {
             self.wakes.core(at.pe, later);

@@ -23,6 +23,7 @@ use crate::doing::Doing;
 use crate::fabric::router::Source;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
+use crate::pe::alone;
 use crate::pe::code::Code;
 use crate::pe::main::Main;
 use crate::profile::Phases;
@@ -67,6 +68,7 @@ impl<C: Code> Engine<C> {
             }
             if config.engine == EngineKind::Exact {
                 region.ahead = plan.timing.ahead();
+                region.alone = alone::reach(config.threads);
             }
         }
         for (number, &program) in plan.program_of.iter().enumerate() {

@@ -9,6 +9,10 @@ pub(crate) enum Reached {
     Ahead,
     /// It could not, as only the region's next cycle knows what goes up its ramp.
     Unknown,
+    /// Cycles that a core did many ahead of its region.
+    Alone,
+    /// A control wavelet came to such a core and was dropped in a cycle that it had been through.
+    DroppedBehind,
     /// A calm cycle.
     Calm,
     /// A core that counts was not woken by words.
@@ -30,9 +34,11 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 11] = [
+pub(crate) const ALL: [Reached; 13] = [
     Reached::Ahead,
     Reached::Unknown,
+    Reached::Alone,
+    Reached::DroppedBehind,
     Reached::Calm,
     Reached::Deaf,
     Reached::Past,

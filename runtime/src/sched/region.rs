@@ -50,6 +50,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) now: u64,
     /// Cycles that a core may be ahead of the region, and the cycle before which all is to stop.
     pub(crate) ahead: u64,
+    /// Likewise, of a core that does nothing but run code.
+    pub(crate) alone: u64,
     pub(crate) end: u64,
     /// The cycle after the last one in which anything happened.
     pub(crate) active_until: u64,
@@ -190,6 +192,7 @@ impl<C: Code> Region<C> {
             odd: BTreeMap::new(),
             now: 0,
             ahead: 0,
+            alone: 0,
             end: NEVER,
             active_until: 0,
             printed: Vec::new(),

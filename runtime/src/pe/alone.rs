@@ -1,0 +1,153 @@
+//! Cores that do nothing but run code, many cycles ahead of their region.
+//!
+//! Once a segment of code has run, nothing from outside has a say in its slots, nor in which task
+//! comes next if words start none. So a core without operations and queues in use does them all in
+//! one visit, up to the slot in which the next segment begins: code may look at registers, which
+//! the region's routers change.
+//!
+//! Invariants: while a core is alone no operation has a queue and no channel is blocked, so all that
+//! can become of a word is that nobody hears it and it is dropped: that is done in the word's cycle,
+//! when the core is ahead of it already. Nobody asks about the core before the run's end, and
+//! whatever ends a run is known [`SLACK`] cycles before.
+
+use dflow_ir::inst::FlagOp;
+
+use super::code::Code;
+use super::core::{Core, Fault};
+use super::main::Main;
+use super::plan::{NO_TASK, PePlan};
+use super::queues::TEARDOWN_TASK;
+use super::visit::Visit;
+use crate::exec::{ActKind, SlotAct, Stop};
+use crate::sched::plan::Plan;
+use crate::sched::record::MAIN;
+use crate::sched::region::Region;
+use crate::sched::run::SLACK;
+
+/// Cycles that a core alone may be ahead of its region; `threads` may be apart by two each.
+pub(crate) fn reach(threads: usize) -> u64 {
+    (SLACK / 2).saturating_sub(2 * threads as u64)
+}
+
+/// Whether an act is the core's own business, and changes nothing about its queues.
+fn is_own(act: &SlotAct) -> bool {
+    match act.what {
+        ActKind::Odd(_) => true,
+        ActKind::Write { .. } => false,
+        ActKind::Flag { op, .. } => !matches!(
+            op,
+            FlagOp::BindInput
+                | FlagOp::BindOutput
+                | FlagOp::FlushInput
+                | FlagOp::FlushOutput
+                | FlagOp::EndFlushInput
+                | FlagOp::EndFlushOutput
+        ),
+    }
+}
+
+impl PePlan {
+    /// Whether nothing but local tasks that tasks activate can start.
+    fn starts_itself(&self) -> bool {
+        !self.hears && self.local[TEARDOWN_TASK] == NO_TASK
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// Whether nothing but its code does anything.
+    fn is_alone(&self) -> bool {
+        let used = self.owned_in | self.owned_out | self.leaving | self.channel_blocked;
+        used == 0
+            && self.threads.is_empty()
+            && self.due.is_empty()
+            && !self.is_marked()
+            && !self.is_flushing()
+            && !self.registers.tears()
+    }
+
+    /// Whether what happens in the next slot of the segment in which anything does is its own.
+    fn slot_is_own(&self, slot: u32, total: u32, flag: u32) -> bool {
+        let is_last = slot + 1 == total;
+        let acts = self.segment.acts.get(flag as usize..).unwrap_or_default();
+        let ends = match self.segment.stop {
+            Stop::Return | Stop::Yield | Stop::Clock(_) | Stop::Trap(_) => true,
+            Stop::Vector(_) | Stop::Config(_) | Stop::Queues(_) | Stop::Host(_) => !is_last,
+        };
+        ends && acts.iter().take_while(|act| is_last || act.slot <= slot).all(is_own)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Does cycles of a core from the visit's on for as long as it is alone.
+    pub(super) fn run_alone(
+        &mut self,
+        at: &mut Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<(), Fault> {
+        let end = (at.now + self.alone).min(self.end);
+        core.alone = at.t < end && core.is_alone() && !at.plan.strict && self.cuts.is_empty();
+        if !core.alone {
+            return Ok(());
+        }
+        while at.t < end {
+            match &mut core.main {
+                Main::Counting { slot, next, .. } if *slot < *next => {
+                    let count = u64::from(*next - *slot).min(end - at.t);
+                    *slot += count as u32;
+                    self.count(core, MAIN, at.t, count);
+                    at.t += count;
+                }
+                &mut Main::Counting { slot, total, flag, .. } => {
+                    if !core.slot_is_own(slot, total, flag) {
+                        break;
+                    }
+                    core.acted.acted = true;
+                    self.count(core, MAIN, at.t, 1);
+                    self.count_slot(at, core)?;
+                    at.t += 1;
+                    if core.channel_blocked != 0 {
+                        break;
+                    }
+                }
+                Main::Idle if at.program.starts_itself() => {
+                    if self.pick(at, core).is_none() {
+                        break;
+                    }
+                    at.t += 1;
+                }
+                &mut Main::Ready { from, next } if from <= at.t && at.t == at.now => {
+                    let total = self.segment(at, core, next);
+                    core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
+                    continue;
+                }
+                Main::Idle | Main::Ready { .. } | Main::Vector(_) | Main::Launch(_) => break,
+            }
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Alone);
+            self.active_until = self.active_until.max(at.t);
+        }
+        Ok(())
+    }
+
+    /// Drops control wavelets that nobody hears and that come to a core that has been through
+    /// cycle `t` alone.
+    pub(super) fn drop_behind(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let Some(mut core) = self.cores[pe as usize].take() else { return };
+        if core.alone && core.is_marked() {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::DroppedBehind);
+            let program = &plan.programs[usize::from(core.at.program)];
+            let at = Visit { plan, program, code, pe, t, now: t };
+            core.look(t);
+            let acted = std::mem::take(&mut core.acted);
+            // It fails in strict runs only, in which no core is alone.
+            let _done = self.drop_unheard(&at, &mut core);
+            if core.acted.acted {
+                self.active_until = self.active_until.max(t + 1);
+                self.wakes.core(pe, t + 1);
+            }
+            core.acted = acted;
+        }
+        self.cores[pe as usize] = Some(core);
+    }
+}
