@@ -226,9 +226,8 @@ impl<C: Code> Region<C> {
         for (at, &visit) in visits.iter().enumerate() {
             if self.flow {
                 self.fetch(&visits[at + 1..]);
-            } else {
-                self.fetch_words(&visits[at + 1..]);
             }
+            self.fetch_words(&visits[at + 1..]);
             if visit % 2 == 0 {
                 run.at(Work::Fabric);
                 self.visit_router(plan, code, visit / 2, t);
