@@ -325,6 +325,7 @@ mod tests {
         let tests = [
             source!("allreduce", "tests/allreduce.dfl", ""),
             source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
+            source!("allreduce_rings", "tests/allreduce_rings.dfl", ""),
             source!("ceresz_too_many", "tests/ceresz_too_many.dfl", ""),
             source!("cg", "tests/cg.dfl", ""),
             source!("cg_jacobi", "tests/cg_jacobi.dfl", ""),
