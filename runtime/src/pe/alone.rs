@@ -5,9 +5,9 @@
 //! one visit, up to the slot in which the next segment begins: code may look at registers, which
 //! the region's routers change.
 //!
-//! Invariants: while a core is alone no operation has a queue and no channel is blocked, so all that
-//! can become of a word is that nobody hears it and it is dropped: that is done in the word's cycle,
-//! when the core is ahead of it already. Nobody asks about the core before the run's end, and
+//! Invariants: while a core is alone no operation has a queue and no channel is blocked or unblocked,
+//! so all that can become of a word is that nobody hears it and it is dropped: that is done in the
+//! word's cycle, when the core is ahead of it already. Nobody asks about the core before the run's end, and
 //! whatever ends a run is known [`SLACK`] cycles before.
 
 use dflow_ir::inst::FlagOp;
@@ -29,14 +29,19 @@ pub(crate) fn reach(threads: usize) -> u64 {
     (SLACK / 2).saturating_sub(2 * threads as u64)
 }
 
-/// Whether an act is the core's own business, and changes nothing about its queues.
-fn is_own(act: &SlotAct) -> bool {
+/// Whether an act is the core's own business, and changes nothing about its queues and channels.
+fn is_own(program: &PePlan, act: &SlotAct) -> bool {
     match act.what {
         ActKind::Odd(_) => true,
         ActKind::Write { .. } => false,
+        ActKind::Flag { op: FlagOp::BlockTask | FlagOp::UnblockTask, id } => {
+            program.data.checked_shr(id.into()).is_some_and(|ids| ids & 1 == 0)
+        }
         ActKind::Flag { op, .. } => !matches!(
             op,
-            FlagOp::BindInput
+            FlagOp::BlockChannel
+                | FlagOp::UnblockChannel
+                | FlagOp::BindInput
                 | FlagOp::BindOutput
                 | FlagOp::FlushInput
                 | FlagOp::FlushOutput
@@ -56,8 +61,7 @@ impl PePlan {
 impl<C: Code> Core<C> {
     /// Whether nothing but its code does anything.
     fn is_alone(&self) -> bool {
-        let used = self.owned_in | self.owned_out | self.leaving | self.channel_blocked;
-        used == 0
+        self.owned_in | self.owned_out | self.leaving == 0
             && self.threads.is_empty()
             && self.due.is_empty()
             && !self.is_marked()
@@ -66,14 +70,15 @@ impl<C: Code> Core<C> {
     }
 
     /// Whether what happens in the next slot of the segment in which anything does is its own.
-    fn slot_is_own(&self, slot: u32, total: u32, flag: u32) -> bool {
+    fn slot_is_own(&self, program: &PePlan, (slot, total, flag): (u32, u32, u32)) -> bool {
         let is_last = slot + 1 == total;
         let acts = self.segment.acts.get(flag as usize..).unwrap_or_default();
         let ends = match self.segment.stop {
             Stop::Return | Stop::Yield | Stop::Clock(_) | Stop::Trap(_) => true,
             Stop::Vector(_) | Stop::Config(_) | Stop::Queues(_) | Stop::Host(_) => !is_last,
         };
-        ends && acts.iter().take_while(|act| is_last || act.slot <= slot).all(is_own)
+        let mut now = acts.iter().take_while(|act| is_last || act.slot <= slot);
+        ends && now.all(|act| is_own(program, act))
     }
 }
 
@@ -98,16 +103,13 @@ impl<C: Code> Region<C> {
                     at.t += count;
                 }
                 &mut Main::Counting { slot, total, flag, .. } => {
-                    if !core.slot_is_own(slot, total, flag) {
+                    if !core.slot_is_own(at.program, (slot, total, flag)) {
                         break;
                     }
                     core.acted.acted = true;
                     self.count(core, MAIN, at.t, 1);
                     self.count_slot(at, core)?;
                     at.t += 1;
-                    if core.channel_blocked != 0 {
-                        break;
-                    }
                 }
                 Main::Idle if at.program.starts_itself() => {
                     if self.pick(at, core).is_none() {
@@ -117,7 +119,9 @@ impl<C: Code> Region<C> {
                 }
                 &mut Main::Ready { from, next } if from <= at.t && at.t == at.now => {
                     let total = self.segment(at, core, next);
-                    core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
+                    let first = core.segment.acts.first().map_or(u32::MAX, |act| act.slot);
+                    let next = first.min(total - 1);
+                    core.main = Main::Counting { slot: 0, total, next, flag: 0, asleep: None };
                     continue;
                 }
                 Main::Idle | Main::Ready { .. } | Main::Vector(_) | Main::Launch(_) => break,

@@ -383,7 +383,7 @@ impl<C: Code> Core<C> {
     pub(super) fn push(&mut self, queue: usize, places: u32, word: Slot) {
         let ring = &mut self.outputs[queue];
         if ring.places() == 0 {
-            *ring = Ring::new(places);
+            open(ring, places);
         }
         ring.push(word);
         self.leaving |= 1 << queue;
@@ -454,6 +454,13 @@ impl<C: Code> Core<C> {
         let mut all = self.threads.iter().chain(main);
         all.find(|op| reads(op)).is_none_or(Op::ignores_control)
     }
+}
+
+/// An output queue is used for the first time.
+#[cold]
+#[inline(never)]
+fn open(ring: &mut Ring, places: u32) {
+    *ring = Ring::new(places);
 }
 
 /// The numbers of the bits of a set, in order.
