@@ -101,12 +101,14 @@ pub enum Way {
     Stretch,
     /// A pipe, alone.
     Single,
+    /// A line to the host.
+    Line,
     /// Router by router.
     Routers(Why),
 }
 
 /// Ways that are told apart.
-const WAYS: usize = 3 + Why::ALL.len();
+const WAYS: usize = 4 + Why::ALL.len();
 
 impl Way {
     fn index(self) -> usize {
@@ -114,13 +116,14 @@ impl Way {
             Way::Channel => 0,
             Way::Stretch => 1,
             Way::Single => 2,
-            Way::Routers(why) => 3 + why as usize,
+            Way::Line => 3,
+            Way::Routers(why) => 4 + why as usize,
         }
     }
 
     /// All ways, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Way> {
-        let plain = [Way::Channel, Way::Stretch, Way::Single];
+        let plain = [Way::Channel, Way::Stretch, Way::Single, Way::Line];
         plain.into_iter().chain(Why::ALL.into_iter().map(Way::Routers))
     }
 
@@ -130,6 +133,7 @@ impl Way {
             Way::Channel => "channel",
             Way::Stretch => "pipe, in stretches",
             Way::Single => "pipe, one by one",
+            Way::Line => "line",
             Way::Routers(_) => "routers",
         }
     }
@@ -138,7 +142,7 @@ impl Way {
     pub fn why(self) -> Option<Why> {
         match self {
             Way::Routers(why) => Some(why),
-            Way::Channel | Way::Stretch | Way::Single => None,
+            Way::Channel | Way::Stretch | Way::Single | Way::Line => None,
         }
     }
 }

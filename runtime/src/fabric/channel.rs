@@ -37,6 +37,8 @@ pub(crate) enum Outlet {
     Pipe(u32),
     /// Through routers, as soon as this pipe is empty.
     Closing(u32),
+    /// To the host as this sender of a line (`gather`), in the `flow` engine.
+    Gathered(u32),
 }
 
 /// A channel.
@@ -290,7 +292,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The neighbour in a direction, if it is in the region.
-    fn near(&self, plan: &Plan, pe: u32, port: u8) -> Result<u32, Why> {
+    pub(super) fn near(&self, plan: &Plan, pe: u32, port: u8) -> Result<u32, Why> {
         let (x, y) = self.place(pe);
         let next = plan.neighbour(x, y, Port::ALL[usize::from(port)]);
         let (x, y) = next.ok_or(Why::Outside)?;
@@ -315,6 +317,7 @@ impl<C: Code> Region<C> {
         }
         let route = match self.route(plan, (pe, RAMP), color) {
             Ok(route) => route,
+            Err(why) if self.flow => return self.gathered(plan, pe, color, why),
             Err(why) => return Outlet::Routers(why),
         };
         let clear = self.is_clear(plan, &route);

@@ -62,7 +62,9 @@ impl<C: Code> Region<C> {
                 }
                 is_used
             }
-            Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) => false,
+            Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) | Outlet::Gathered(_) => {
+                false
+            }
         }
     }
 

@@ -7,7 +7,9 @@
 pub(crate) mod channel;
 mod claims;
 pub(crate) mod control;
+pub(crate) mod deal;
 pub(crate) mod filter;
+pub(crate) mod gather;
 pub(crate) mod inlet;
 pub(crate) mod landing;
 pub(crate) mod pipe;

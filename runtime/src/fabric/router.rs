@@ -54,6 +54,10 @@ pub(crate) struct Router {
     pub(crate) shadows: Vec<Shadow>,
     /// Source queues of the host.
     pub(crate) sources: Vec<Source>,
+    /// Lines of the `flow` engine that end at its links (`gather`).
+    pub(crate) gathers: Vec<u32>,
+    /// A line waits for a place in its core (`deal`).
+    pub(crate) holds_up: bool,
     /// Lanes that hold words (bit set).
     waiting: u128,
     /// Of these, lanes whose heads wait for something that ends it with [`Region::unblock`].
@@ -128,8 +132,20 @@ pub(crate) struct Source {
     pub(crate) next: u64,
     /// The host wants to know when words enter.
     pub(crate) counted: bool,
-    /// The pipe by which they enter, in the `flow` engine.
+    /// How its words go on.
+    pub(crate) dealing: Dealing,
+    /// The pipe by which they enter if not by a line, in the `flow` engine.
     pub(crate) outlet: Outlet,
+}
+
+/// How words of the host go on behind their link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dealing {
+    /// Not looked at; only the `flow` engine does.
+    Unknown,
+    Routers,
+    /// By this line, if they can.
+    Line(u32),
 }
 
 /// A head word that could go.
@@ -188,6 +204,8 @@ impl Router {
             lanes: Vec::new(),
             shadows: Vec::new(),
             sources: Vec::new(),
+            gathers: Vec::new(),
+            holds_up: false,
             waiting: 0,
             blocked: 0,
         }
@@ -334,6 +352,20 @@ impl Router {
         ring.push(word);
         self.waiting |= 1 << lane;
         was_empty
+    }
+
+    /// Takes the words of a color out that stand at a port.
+    pub(super) fn take_all(&mut self, color: u8, port: u8) -> Vec<Slot> {
+        let lane = self.lane_of[usize::from(color)][usize::from(port)];
+        let Some(ring) = self.lanes.get_mut(usize::from(lane)).map(|lane| &mut lane.ring) else {
+            return Vec::new();
+        };
+        (0..ring.len()).map(|_| ring.pop(0)).collect()
+    }
+
+    /// All words are looked at again.
+    pub(super) fn unblock_all(&mut self) {
+        self.blocked = 0;
     }
 
     fn add_lane(&mut self, plan: &Plan, color: u8, port: u8, places: u32) -> u8 {

@@ -52,7 +52,11 @@ impl<C: Code> Region<C> {
         if let Some(output) = op.output {
             left = match core.outlets[usize::from(output.color)] {
                 Outlet::Pipe(id) => left.min(self.pipes[id as usize].room()),
-                Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) | Outlet::Closing(_) => 0,
+                Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Closing(_)
+                | Outlet::Gathered(_) => 0,
             };
         }
         if let [Some(first), Some(second)] = pipes {

@@ -277,9 +277,11 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
     ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
+            self.close_gather(at.pe, output.color);
             let outlet = &mut core.outlets[usize::from(output.color)];
             match *outlet {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
+                Outlet::Gathered(_) => {}
                 Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) => {
                     let old = std::mem::replace(outlet, Outlet::Routers(Why::Commands));
                     core.retry &= !(1 << output.color);

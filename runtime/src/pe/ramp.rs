@@ -52,6 +52,7 @@ impl<C: Code> Region<C> {
                 words.push(word.payload);
                 self.send_words(plan, id, (t - 1, t - 1), words);
             }
+            Outlet::Gathered(sender) => self.send_gathered(&plan.timing, sender, word, t),
             Outlet::Unknown | Outlet::Routers(_) | Outlet::Closing(_) => {
                 word.stamp = t + plan.timing.ramp_up;
                 let places = plan.timing.ramp_places;
@@ -138,6 +139,14 @@ impl<C: Code> Region<C> {
             }
             outlet = self.known_outlet(at.plan, core, at.pe, color, queue);
         }
+        if let Outlet::Gathered(sender) = outlet {
+            if let Some(free) = self.gathers_from(&at.plan.timing, sender) {
+                return Some((free, at.t));
+            }
+            // What went by the line is out of it.
+            outlet = Outlet::Routers(Why::Commands);
+            core.outlets[usize::from(color)] = outlet;
+        }
         // Its own router has been through the region's cycle, that at the end of a channel may not.
         let next = at.now + at.plan.timing.credit;
         Some(match outlet {
@@ -162,7 +171,7 @@ impl<C: Code> Region<C> {
                 self.pipes[id as usize].want();
                 (NEVER, at.t)
             }
-            Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) => {
+            Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) | Outlet::Gathered(_) => {
                 let router = self.routers[at.pe as usize].as_deref();
                 (router.map_or(0, |router| router.free_from(color, RAMP)), next)
             }
@@ -175,6 +184,7 @@ fn way(outlet: Outlet) -> Way {
     match outlet {
         Outlet::Channel(_) => Way::Channel,
         Outlet::Pipe(_) => Way::Single,
+        Outlet::Gathered(_) => Way::Line,
         Outlet::Routers(why) => Way::Routers(why),
         Outlet::Closing(_) => Way::Routers(Why::Commands),
         Outlet::Unknown => Way::Routers(Why::Behind),

@@ -20,7 +20,8 @@ use super::{account, doing, exact, report, step};
 use crate::account::Account;
 use crate::config::{Config, EngineKind, Limit, Limits};
 use crate::doing::Doing;
-use crate::fabric::router::Source;
+use crate::fabric::channel::Outlet;
+use crate::fabric::router::{Dealing, Source};
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::alone;
@@ -130,8 +131,9 @@ impl<C: Code> Engine<C> {
         let index = known.unwrap_or_else(|| {
             let (color, port) = (info.color.index(), info.port as u8);
             let words = VecDeque::new();
-            let outlet = crate::fabric::channel::Outlet::default();
-            let source = Source { link: link.0, color, port, words, next: 0, counted, outlet };
+            let (dealing, outlet) = (Dealing::Unknown, Outlet::Unknown);
+            let link = link.0;
+            let source = Source { link, color, port, words, next: 0, counted, dealing, outlet };
             router.sources.push(source);
             router.sources.len() - 1
         });
@@ -245,6 +247,7 @@ impl<C: Code> Engine<C> {
                     region.cut_all(&self.plan, &self.code, next(region), run.stop());
                     if quiet {
                         region.settle_pipes(&self.plan, &self.code);
+                        region.settle_lines(&self.plan);
                     }
                 }
                 quiet

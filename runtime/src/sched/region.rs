@@ -4,7 +4,7 @@
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
@@ -15,6 +15,8 @@ use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Channel;
+use crate::fabric::deal::line::Line;
+use crate::fabric::gather::Gathers;
 use crate::fabric::landing::Landing;
 use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::{NEVER, Slot};
@@ -76,6 +78,11 @@ pub(crate) struct Region<C: Code> {
     /// Links that several pipes may use, by four times the PE and the port, and what is on each.
     pub(crate) links: BTreeMap<u32, u32>,
     pub(crate) loads: Vec<Vec<Load>>,
+    /// Words on their way to the host, in the `flow` engine.
+    pub(crate) gathers: Gathers,
+    /// Likewise from the host, and those that wait for a place in the core of a PE.
+    pub(crate) lines: Vec<Option<Box<Line>>>,
+    pub(crate) held_up: BTreeSet<(u32, u32)>,
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
     pub(crate) unused: Vec<u32>,
@@ -205,6 +212,9 @@ impl<C: Code> Region<C> {
             pipes: Vec::new(),
             links: BTreeMap::new(),
             loads: Vec::new(),
+            gathers: Gathers::default(),
+            lines: Vec::new(),
+            held_up: BTreeSet::new(),
             buffers: Vec::new(),
             flow: false,
             unused: Vec::new(),
@@ -298,6 +308,7 @@ impl<C: Code> Region<C> {
             self.rooms.remove(index);
         }
         if let Some(words) = words {
+            self.gathers.bound(link);
             self.make_room(link, from, words);
         }
     }

@@ -87,6 +87,20 @@ pub(crate) fn deadlock<C: Code>(
             *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
         }
         // Under way when a run of the `flow` engine was ended.
+        for (source, color) in region.gathers.words() {
+            let Some(color) = Color::new(color) else { continue };
+            let number = region.number(plan, source);
+            let entry =
+                stuck.entry((color, StuckPlace::Router(Port::Ramp))).or_insert((0, 0, number));
+            *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
+        }
+        for line in region.lines.iter().flatten() {
+            let (pe, port, color) = line.entry();
+            let (Some(color), words @ 1..) = (Color::new(color), line.waiting()) else { continue };
+            let number = region.number(plan, pe);
+            let entry = stuck.entry((color, StuckPlace::Router(port))).or_insert((0, 0, number));
+            *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
+        }
         for pipe in region.pipes.iter().filter(|pipe| pipe.held() != 0) {
             let route = pipe.route();
             let Some(color) = Color::new(route.color) else { continue };

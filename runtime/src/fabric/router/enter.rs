@@ -1,11 +1,11 @@
 //! Words that enter a router from the host.
 
-use super::Router;
+use super::{Dealing, Router};
 use crate::fabric::ring::{NEVER, Slot};
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
-use crate::ways::{self, Why};
+use crate::ways::{Way, Why};
 
 impl<C: Code> Region<C> {
     /// Lets host words enter (spec/time.md, section 8).
@@ -15,7 +15,7 @@ impl<C: Code> Region<C> {
             let Some(&(cycle, word)) = source.words.front() else { continue };
             let (color, port) = (source.color, source.port);
             let from = cycle.max(source.next).max(router.free_from(color, port));
-            if self.flow
+            if source.dealing == Dealing::Routers
                 && cycle.max(source.next) <= t
                 && self.enter_pipe(plan, (router, pe), index, t)
             {
@@ -33,19 +33,32 @@ impl<C: Code> Region<C> {
             if router.push(plan, color, port, plan.timing.link_places, slot) {
                 self.wakes.router(pe, stamp);
             }
-            self.active_until = self.active_until.max(t + 1);
-            self.stats.entered += 1;
-            self.ways.count(color, ways::Way::Routers(Why::Host), 1);
             self.trespass(plan, pe, color);
-            let source = &mut router.sources[index];
-            if source.counted {
-                self.to_host.push((source.link, t, word));
-            }
-            source.words.pop_front();
-            source.next = t + 1;
-            if !source.words.is_empty() {
-                self.wakes.router(pe, t + 1);
-            }
+            self.entered(router, pe, index, t, Way::Routers(Why::Host));
+        }
+    }
+
+    /// Likewise, of a router that is not being visited.
+    pub(in crate::fabric) fn enters(&mut self, pe: u32, index: usize, t: u64, way: Way) {
+        if let Some(mut router) = self.routers[pe as usize].take() {
+            self.entered(&mut router, pe, index, t, way);
+            self.routers[pe as usize] = Some(router);
+        }
+    }
+
+    /// The first word of a source has entered in cycle `t`.
+    fn entered(&mut self, router: &mut Router, pe: u32, index: usize, t: u64, way: Way) {
+        let source = &mut router.sources[index];
+        source.next = t + 1;
+        let Some((_, word)) = source.words.pop_front() else { return };
+        self.active_until = self.active_until.max(t + 1);
+        self.stats.entered += 1;
+        self.ways.count(source.color, way, 1);
+        if source.counted {
+            self.to_host.push((source.link, t, word));
+        }
+        if !source.words.is_empty() {
+            self.wakes.router(pe, t + 1);
         }
     }
 }

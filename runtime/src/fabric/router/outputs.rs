@@ -12,7 +12,7 @@ use crate::sched::region::{Message, Region, Way};
 
 impl<C: Code> Region<C> {
     /// The input queue of a PE's core that takes a color in cycle `t`.
-    pub(super) fn queue_of(
+    pub(in crate::fabric) fn queue_of(
         &self,
         plan: &Plan,
         number: u32,
@@ -146,7 +146,7 @@ impl<C: Code> Region<C> {
                     .push(Slot { stamp: word.stamp, ..Slot::default() });
                 self.messages.push(Message::Word { region, pe, port: entry, word });
             }
-            Way::Host { link } => self.go_to_host(here, link, word),
+            Way::Host { link } => self.go_to_host(plan, here.pe, link, word),
             Way::Outside => {
                 self.stats.gone += 1;
                 if let Some(color) = Color::new(word.color) {
@@ -157,14 +157,15 @@ impl<C: Code> Region<C> {
         }
     }
 
-    fn go_to_host(&mut self, here: &Here<'_, C>, link: u32, word: Slot) {
+    /// A word leaves by a link of a router to the host, where its stamp is when it comes.
+    pub(in crate::fabric) fn go_to_host(&mut self, plan: &Plan, pe: u32, link: u32, word: Slot) {
         self.stats.delivered += 1;
         self.stats.to_host += 1;
         if !word.control {
             self.fill(link);
         }
         if word.origin != 0 {
-            self.rests(here.plan, here.pe, word.origin - 1);
+            self.rests(plan, pe, word.origin - 1);
         }
         let wavelet = Wavelet { payload: word.payload, control: word.control };
         self.to_host.push((link, word.stamp, wavelet));

@@ -1,0 +1,360 @@
+//! Gathered words: what many PEs send to the host over one link, in the `flow` engine.
+//!
+//! Where routers do no more than merge a color's words towards a link to the host, that link alone decides
+//! when words come: a tree of links that pass a word per cycle each keeps its last link busy in the
+//! same cycles as if all words queued there, each after the latency of its way. So a word that goes
+//! up the ramp gets the first cycle of the link that is free from when it could be there, and
+//! stands in its PE's router until it has to leave for that. Which of several words goes first may differ
+//! from R4, and words of other colors on the same links are not felt (spec/flow.md).
+//!
+//! Invariants: words of a PE keep their order; the host takes what comes over the link, so that
+//! nothing stays here for ever; control wavelets, and data that moves a switch, never enter.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use dflow_ir::mesh::Port;
+
+use super::channel::Outlet;
+use super::plan::RouterPlan;
+use super::ring::{NEVER, Slot};
+use super::router::RAMP;
+use crate::pe::code::Code;
+use crate::sched::plan::{Latencies, Plan};
+use crate::sched::region::Region;
+use crate::ways::Why;
+
+/// All of a region.
+#[derive(Debug, Default)]
+pub(crate) struct Gathers {
+    lines: Vec<Gather>,
+    senders: Vec<Sender>,
+    /// By sender: when its last words left its router, as many as the ramp has places.
+    left: Vec<u64>,
+    /// By color and PE: what is known of the way from there.
+    nodes: BTreeMap<u8, Box<[Node]>>,
+    /// Links of which the host has ever limited what it takes.
+    bounded: BTreeSet<u32>,
+}
+
+/// Words of a color on their way to one link.
+#[derive(Debug)]
+struct Gather {
+    /// The PE that is joined to the host, and the link.
+    root: u32,
+    link: u32,
+    /// Words by the cycle in which they leave by the link, from cycle `base` on.
+    cycles: VecDeque<Option<Gathered>>,
+    base: u64,
+    /// All cycles from `base` to this one are taken.
+    full: u64,
+    /// Cycle of the next look.
+    armed: u64,
+    held: u32,
+    /// No word enters any more.
+    closed: bool,
+    /// Cores that wait until it is closed and empty.
+    waiting: Vec<u32>,
+}
+
+/// A word, and where it comes from.
+#[derive(Clone, Copy, Debug)]
+struct Gathered {
+    word: Slot,
+    hops: u32,
+    source: u32,
+}
+
+/// A PE that sends a color to a link.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    line: u32,
+    hops: u32,
+    source: u32,
+    /// Place of the oldest of its entries in `left`.
+    oldest: u32,
+    /// The cycle after its last word's on the link.
+    after: u64,
+}
+
+/// What is known of the way from a router.
+#[derive(Clone, Copy, Debug, Default)]
+struct Node {
+    /// One more than the line, if it is known.
+    line: u32,
+    hops: u32,
+}
+
+impl Gather {
+    fn new(root: u32, link: u32) -> Gather {
+        let (cycles, waiting) = (VecDeque::new(), Vec::new());
+        let (base, full, held) = (0, 0, 0);
+        Gather { root, link, cycles, base, full, armed: NEVER, held, closed: false, waiting }
+    }
+
+    /// Gives a word the first free cycle of the link from `from` on, which is after cycle `now`.
+    fn place(&mut self, from: u64, now: u64, word: Gathered) -> u64 {
+        if self.held == 0 {
+            self.cycles.clear();
+            (self.base, self.full) = (now, now);
+        }
+        let mut at = from.max(self.full);
+        while self.cycles.get((at - self.base) as usize).is_some_and(Option::is_some) {
+            at += 1;
+        }
+        self.full += u64::from(at == self.full);
+        let index = (at - self.base) as usize;
+        if index >= self.cycles.len() {
+            self.cycles.resize(index + 1, None);
+        }
+        self.cycles[index] = Some(word);
+        self.held += 1;
+        at
+    }
+
+    /// The word that leaves in cycle `t`; those before have left.
+    fn leave(&mut self, t: u64) -> Option<Gathered> {
+        let mut word = None;
+        while self.base <= t {
+            word = self.cycles.pop_front().flatten();
+            self.base += 1;
+        }
+        self.full = self.full.max(self.base);
+        self.held -= u32::from(word.is_some());
+        word
+    }
+
+    /// When the next word leaves.
+    fn next(&self) -> u64 {
+        match self.cycles.iter().position(Option::is_some) {
+            Some(index) => self.base + index as u64,
+            None => NEVER,
+        }
+    }
+}
+
+impl Gathers {
+    /// The host limits what it takes over a link, now or later.
+    pub(crate) fn bound(&mut self, link: u32) {
+        self.bounded.insert(link);
+        self.lines.iter_mut().filter(|line| line.link == link).for_each(|line| line.closed = true);
+    }
+
+    /// Words that are under way: PE that has sent them, color.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (u32, u8)> {
+        let words = self.lines.iter().flat_map(|line| line.cycles.iter().flatten());
+        words.map(|it| (it.source, it.word.color))
+    }
+}
+
+impl RouterPlan {
+    /// The one port by which a color that comes from `from` leaves, to be merged with others.
+    fn merges(&self, color: u8, from: u8) -> Option<u8> {
+        let row = self.row(color).filter(|row| row.known && !self.swaps)?;
+        let plain = row.positions == 1 && !row.teardown && row.rx[0] >> from & 1 != 0;
+        let one = row.tx[0].count_ones() == 1 && row.tx[0] != 1 << RAMP;
+        (plain && one).then(|| row.tx[0].trailing_zeros() as u8)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// The way of a core's words to the host, if nothing but merging happens on it; `why` if not.
+    pub(super) fn gathered(&mut self, plan: &Plan, source: u32, color: u8, why: Why) -> Outlet {
+        let Some((line, hops)) = self.line_of(plan, source, color) else {
+            return Outlet::Routers(why);
+        };
+        if self.gathers.lines[line as usize].closed {
+            return Outlet::Routers(Why::Commands);
+        }
+        let Gathers { senders, left, .. } = &mut self.gathers;
+        let places = plan.timing.ramp_places as usize;
+        senders.push(Sender { line, hops, source, oldest: 0, after: 0 });
+        left.resize(senders.len() * places, 0);
+        self.bytes += (size_of::<Sender>() + places * size_of::<u64>()) as u64;
+        Outlet::Gathered(senders.len() as u32 - 1)
+    }
+
+    /// The line that a core's words go by, and their hops; the way is followed as far as it is not
+    /// known, and known from then on.
+    fn line_of(&mut self, plan: &Plan, source: u32, color: u8) -> Option<(u32, u32)> {
+        let (mut pe, mut from, mut way) = (source, RAMP, Vec::new());
+        let (line, mut hops) = loop {
+            let port = self.merges_at(plan, pe, color, from)?;
+            let known = self.gathers.nodes.get(&color).map(|nodes| nodes[pe as usize]);
+            if let Some(Node { line: 1.., .. }) = known {
+                break known.map(|node| (node.line - 1, node.hops))?;
+            }
+            way.push(pe);
+            let number = self.number(plan, pe);
+            if let Some(link) = plan.link(number, Port::ALL[usize::from(port)], color) {
+                let line = self.new_line(plan, pe, link)?;
+                way.pop();
+                self.note_node(color, pe, line, 0);
+                break (line, 0);
+            }
+            // A way that leads round has no end.
+            if way.len() > self.routers.len() {
+                return None;
+            }
+            (pe, from) = (self.near(plan, pe, port).ok()?, port ^ 1);
+        };
+        for pe in way.into_iter().rev() {
+            hops += 1;
+            self.note_node(color, pe, line, hops);
+        }
+        Some((line, hops))
+    }
+
+    fn note_node(&mut self, color: u8, pe: u32, line: u32, hops: u32) {
+        let count = self.routers.len();
+        let bytes = &mut self.bytes;
+        let nodes = self.gathers.nodes.entry(color).or_insert_with(|| {
+            *bytes += (count * size_of::<Node>()) as u64;
+            vec![Node::default(); count].into()
+        });
+        nodes[pe as usize] = Node { line: line + 1, hops };
+    }
+
+    /// The port by which a color leaves a router that only merges it.
+    fn merges_at(&self, plan: &Plan, pe: u32, color: u8, from: u8) -> Option<u8> {
+        let number = self.number(plan, pe);
+        let configures = plan.program(number).is_some_and(|program| program.configures);
+        let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));
+        let enters = |port: &Port| {
+            let link = plan.link(number, *port, color);
+            link.is_some_and(|link| plan.links[link as usize].to_mesh)
+        };
+        let fed = plan.has_links(number) && Port::ALL.iter().any(enters);
+        if configures || torn || fed {
+            return None;
+        }
+        self.table_at(plan, pe).merges(color, from)
+    }
+
+    /// A line to a link over which the host takes whatever comes.
+    fn new_line(&mut self, plan: &Plan, root: u32, link: u32) -> Option<u32> {
+        let stream = plan.rooms.get(link as usize).copied().flatten().is_some();
+        if stream || self.gathers.bounded.contains(&link) {
+            return None;
+        }
+        let line = self.gathers.lines.len() as u32;
+        self.gathers.lines.push(Gather::new(root, link));
+        self.router(plan, root).gathers.push(line);
+        self.bytes += size_of::<Gather>() as u64;
+        Some(line)
+    }
+
+    /// From which cycle the next word of a sender may go up the ramp; none if it has to go through
+    /// routers. `pe` is told when that may have changed.
+    pub(crate) fn gathers_from(&mut self, timing: &Latencies, sender: u32) -> Option<u64> {
+        let Gathers { lines, senders, left, .. } = &mut self.gathers;
+        let Sender { line, oldest, source, .. } = senders[sender as usize];
+        let line = &mut lines[line as usize];
+        if line.closed {
+            if line.held == 0 {
+                return None;
+            }
+            line.waiting.push(source);
+            return Some(NEVER);
+        }
+        let before = left[sender as usize * timing.ramp_places as usize + oldest as usize];
+        Some(if before == 0 { 0 } else { before + timing.credit })
+    }
+
+    /// A word of a sender goes up the ramp in cycle `t`.
+    pub(crate) fn send_gathered(&mut self, timing: &Latencies, sender: u32, word: Slot, t: u64) {
+        let Gathers { lines, senders, left, .. } = &mut self.gathers;
+        let places = timing.ramp_places;
+        let entry = sender as usize * places as usize;
+        let sender = &mut senders[sender as usize];
+        let line = &mut lines[sender.line as usize];
+        let latency = u64::from(sender.hops) * timing.hop;
+        let from = (t + timing.ramp_up + latency).max(sender.after);
+        let (hops, source) = (sender.hops, sender.source);
+        let at = line.place(from, t, Gathered { word, hops, source });
+        sender.after = at + 1;
+        left[entry + sender.oldest as usize] = at - latency;
+        sender.oldest = if sender.oldest + 1 == places { 0 } else { sender.oldest + 1 };
+        if at < line.armed {
+            line.armed = at;
+            self.wakes.router(line.root, at);
+        }
+    }
+
+    /// Words of a color that command routers are to come from a PE: nobody's go by the line any more
+    /// that passes it.
+    pub(crate) fn close_gather(&mut self, pe: u32, color: u8) {
+        let node = self.gathers.nodes.get(&color).map(|nodes| nodes[pe as usize]);
+        if let Some(line) = node.and_then(|node| node.line.checked_sub(1)) {
+            self.gathers.lines[line as usize].closed = true;
+        }
+    }
+
+    /// Words leave by the links of a router in cycle `t`.
+    pub(super) fn leave_gathers(&mut self, plan: &Plan, pe: u32, t: u64) {
+        let count = self.routers[pe as usize].as_deref().map_or(0, |it| it.gathers.len());
+        for at in 0..count {
+            let Some(router) = self.routers[pe as usize].as_deref() else { return };
+            let id = router.gathers[at] as usize;
+            let line = &mut self.gathers.lines[id];
+            if line.armed != t {
+                continue;
+            }
+            let left = line.leave(t);
+            line.armed = line.next();
+            if line.armed != NEVER {
+                self.wakes.router(pe, line.armed);
+            }
+            let (link, empty) = (line.link, line.held == 0);
+            if let Some(Gathered { word, hops, .. }) = left {
+                self.stats.hops += u64::from(hops);
+                self.active_until = self.active_until.max(t + 1);
+                self.go_to_host(plan, pe, link, Slot { stamp: t + plan.timing.hop, ..word });
+            }
+            if empty {
+                for core in std::mem::take(&mut self.gathers.lines[id].waiting) {
+                    self.wakes.core(core, t + 1);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(payload: u32) -> Gathered {
+        Gathered { word: Slot { payload, ..Slot::default() }, hops: 0, source: 0 }
+    }
+
+    /// Places words, and gives what leaves when.
+    fn leave(froms: &[u64]) -> Vec<(u64, u32)> {
+        let mut line = Gather::new(0, 0);
+        for (at, &from) in froms.iter().enumerate() {
+            line.place(from, 0, word(at as u32));
+        }
+        let mut left = Vec::new();
+        while line.next() != NEVER {
+            let t = line.next();
+            left.extend(line.leave(t).map(|it| (t, it.word.payload)));
+        }
+        assert_eq!(line.held, 0);
+        left
+    }
+
+    #[test]
+    fn the_link_is_busy_whenever_a_word_could_be_there() {
+        assert_eq!(leave(&[9, 3, 3, 4]), [(3, 1), (4, 2), (5, 3), (9, 0)]);
+        assert_eq!(leave(&[4, 3, 3, 3]), [(3, 1), (4, 0), (5, 2), (6, 3)]);
+    }
+
+    #[test]
+    fn the_busy_cycles_do_not_depend_on_who_asks_first() {
+        let froms = [5u64, 1, 2, 2, 2, 7, 8, 8, 20];
+        let cycles = |froms: &[u64]| leave(froms).into_iter().map(|(t, _)| t).collect::<Vec<_>>();
+        let forwards = cycles(&froms);
+        let backwards: Vec<u64> = froms.into_iter().rev().collect();
+        assert_eq!(forwards, cycles(&backwards));
+        assert_eq!(forwards, [1, 2, 3, 4, 5, 7, 8, 9, 20]);
+    }
+}

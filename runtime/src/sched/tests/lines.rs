@@ -1,0 +1,184 @@
+//! Lines of the `flow` engine, against `exact`: the same words, counters, ends and reports.
+
+use dflow_ir::inst::FlagOp;
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::wavelet::{Command, Control, ControlCommand};
+use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, Route, Switch, SwitchEntry, Wavelet};
+use dflow_ir::program::{HostLink, InitialFlag, QueueBinding, TaskBinding, TaskKind};
+use dflow_ir::target::TargetId;
+
+use super::script::{Act, Script, Spec, input, output, vector};
+use super::timing::set;
+use crate::account::Account;
+use crate::config::{EngineKind, Limits};
+use crate::exec::Stream;
+use crate::machine::{Goal, HostLinkInfo, LinkId};
+use crate::outcome::RunEnd;
+use crate::sched::engine::Engine;
+use crate::ways::Way;
+
+const WIDTH: u16 = 6;
+
+/// A row whose PEs take words of a color that is dealt as color 21 of memcpy is (0), or send to the
+/// host (1), after so many cycles.
+fn row(target: TargetId, delays: [u32; WIDTH as usize], words: u32, to_mesh: bool) -> Spec {
+    let color = Color::new(if to_mesh { 0 } else { 1 }).unwrap();
+    let mut spec = Spec::new(target, WIDTH, 1);
+    for (pe, delay) in delays.into_iter().enumerate() {
+        let last = pe + 1 == usize::from(WIDTH);
+        let config = if to_mesh { dealt(last) } else { merged(last) };
+        spec.routers[pe].colors.push((color, config, Loc::default()));
+        let (queue, number) = (2, color.index());
+        let binding = QueueBinding::new(to_mesh, queue, color, Loc::default());
+        spec.programs[pe].queues.push(binding);
+        let memory = Stream::Pointer { address: 0 };
+        let moves = match to_mesh {
+            true => vector(memory, input(queue, number), words),
+            false => vector(output(queue, number), Stream::Scalar(7), words),
+        };
+        let acts = vec![Act::Work(delay), Act::Yield, Act::Vector(Box::new(moves))];
+        let func = spec.func(pe, "main", &[], acts);
+        let task = TaskBinding { kind: TaskKind::Local, id: 9, func, loc: Loc::default() };
+        spec.programs[pe].tasks.push(task);
+        let flag = InitialFlag { op: FlagOp::Activate, id: 9, loc: Loc::default() };
+        spec.programs[pe].initial_flags.push(flag);
+    }
+    let port = Port::West;
+    spec.links.push(HostLinkInfo { at: Coord { x: 0, y: 0 }, port, color, to_mesh });
+    spec.programs[0].host_links.push(HostLink { port, color, to_mesh });
+    spec
+}
+
+fn dealt(last: bool) -> ColorConfig {
+    let onward = if last { vec![Port::Ramp] } else { vec![Port::Ramp, Port::East] };
+    let east = if last { Port::Ramp } else { Port::East };
+    let entry = |port| Some(SwitchEntry::Tx(set(&[port])));
+    let positions = [entry(Port::Ramp), entry(east), None];
+    ColorConfig {
+        route: Route { rx: set(&[Port::West]), tx: set(&onward) },
+        switch: Some(Switch { positions, ..Switch::default() }),
+        ..ColorConfig::default()
+    }
+}
+
+fn merged(last: bool) -> ColorConfig {
+    let from = if last { vec![Port::Ramp] } else { vec![Port::Ramp, Port::East] };
+    ColorConfig {
+        route: Route { rx: set(&from), tx: set(&[Port::West]) },
+        ..ColorConfig::default()
+    }
+}
+
+fn hidden(command: Command) -> Wavelet {
+    let payload = Control::new(None, &[ControlCommand { command, ce_ignore: true }]).0;
+    Wavelet { payload, control: true }
+}
+
+/// Blocks for all columns, one after the other, so many times.
+fn deal(words: u32, times: u32) -> Vec<Wavelet> {
+    let mut all = Vec::new();
+    for time in 0..times {
+        all.push(hidden(Command::Advance));
+        for column in 0..u32::from(WIDTH) {
+            all.extend((0..words).map(|word| Wavelet::data_word(time << 16 | column << 8 | word)));
+            let last = column + 1 == u32::from(WIDTH);
+            all.extend((!last).then(|| hidden(Command::Advance)));
+        }
+        all.push(hidden(Command::Reset));
+    }
+    all
+}
+
+/// How a run ends, what became of all words, what has been taken; and how many went by lines.
+fn outcome(spec: &Spec, kind: EngineKind, words: &[Wavelet]) -> (RunEnd, Account, Vec<u32>, u64) {
+    let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+    let mut goals = Vec::new();
+    if words.is_empty() {
+        goals.push(Goal::Words(LinkId(0), u64::from(WIDTH) * 20));
+    } else {
+        assert!(engine.send(LinkId(0), 0, words.iter().copied()));
+    }
+    let end = engine.run(&goals, &Limits { cycle: 9000, ..Limits::default() });
+    let cores = engine.regions.iter().flat_map(|region| &region.cores);
+    let taken = cores.flatten().map(|core| core.state.hash).collect();
+    let account = engine.account();
+    assert!(account.is_balanced(), "{account:?}");
+    let ways = engine.ways();
+    let lines = ways.rows().filter(|(_, way, _)| *way == Way::Line).map(|(.., words)| words);
+    (end, account, taken, lines.sum())
+}
+
+fn cycle(end: &RunEnd) -> u64 {
+    match end {
+        RunEnd::Reached { cycle } | RunEnd::Idle { cycle } => *cycle,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn dealt_words_come_as_they_do_through_routers() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for delays in [[0; 6], [0, 0, 400, 0, 0, 0], [300, 200, 100, 90, 500, 0], [50; 6]] {
+            for (words, times) in [(1, 3), (5, 1), (20, 2)] {
+                let spec = row(target, delays, words * times, true);
+                let sent = deal(words, times);
+                let exact = outcome(&spec, EngineKind::Exact, &sent);
+                let flow = outcome(&spec, EngineKind::Flow, &sent);
+                let place = format!("{target:?} {delays:?} {words} {times}");
+                let (here, there) = (cycle(&exact.0), cycle(&flow.0));
+                assert!(here.abs_diff(there) <= 4 + here / 50, "{place}: {here} {there}");
+                let told = |it: &Account| (it.entered, it.copies, it.hidden, it.taken);
+                assert_eq!(told(&exact.1), told(&flow.1), "{place}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                assert_eq!((exact.3, flow.3), (0, sent.len() as u64), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_that_a_core_does_not_take_hold_up_the_row_where_they_do_in_exact() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for times in 1..4 {
+            // A PE takes fewer words than it is sent.
+            let mut spec = row(target, [0; 6], 30 * times, true);
+            let short = vector(Stream::Pointer { address: 0 }, input(2, 0), 3);
+            spec.acts[3][0] = vec![Act::Vector(Box::new(short))];
+            let sent = deal(30, times);
+            let exact = outcome(&spec, EngineKind::Exact, &sent);
+            let flow = outcome(&spec, EngineKind::Flow, &sent);
+            assert!(matches!((&exact.0, &flow.0), (RunEnd::Idle { .. }, RunEnd::Idle { .. })));
+            assert_eq!((&exact.1.left, &exact.1.outside), (&flow.1.left, &flow.1.outside));
+            assert_eq!(exact.1.hidden, flow.1.hidden);
+            assert_eq!(exact.2, flow.2);
+            assert!(flow.3 > 0);
+        }
+    }
+}
+
+#[test]
+fn words_for_all_columns_go_through_routers_and_keep_their_order() {
+    let spec = row(TargetId::Wse2, [0, 250, 0, 40, 0, 700], 44, true);
+    let spread = |from: u32| (from..from + 12).map(Wavelet::data_word);
+    let mut sent: Vec<Wavelet> = spread(900).collect();
+    sent.extend(deal(20, 1));
+    sent.extend(spread(1900));
+    let exact = outcome(&spec, EngineKind::Exact, &sent);
+    let flow = outcome(&spec, EngineKind::Flow, &sent);
+    assert_eq!(exact.2, flow.2);
+    assert_eq!((exact.1.taken, exact.1.hidden), (flow.1.taken, flow.1.hidden));
+}
+
+#[test]
+fn gathered_words_keep_the_link_busy_in_the_same_cycles() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for delays in [[0; 6], [0, 0, 90, 0, 0, 0], [60, 50, 40, 30, 20, 10], [1, 7, 3, 9, 2, 60]] {
+            let spec = row(target, delays, 20, false);
+            let exact = outcome(&spec, EngineKind::Exact, &[]);
+            let flow = outcome(&spec, EngineKind::Flow, &[]);
+            assert_eq!(cycle(&exact.0), cycle(&flow.0), "{target:?} {delays:?}");
+            assert_eq!(exact.1.to_host, flow.1.to_host);
+            assert_eq!(flow.3, 120);
+        }
+    }
+}
