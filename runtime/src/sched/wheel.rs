@@ -25,6 +25,8 @@ pub(crate) struct Wakes {
 struct Look {
     own: u64,
     told: u64,
+    /// The cycle in which it was told last to look: it may be told the same at every visit until then.
+    last: u64,
 }
 
 #[derive(Debug)]
@@ -64,7 +66,7 @@ impl Wakes {
 
     /// Cores arrange looks of their own.
     pub(crate) fn with_looks(&mut self, count: u32) {
-        self.looks = vec![Look { own: u64::MAX, told: 0 }; count as usize];
+        self.looks = vec![Look { own: u64::MAX, told: 0, last: u64::MAX }; count as usize];
     }
 
     /// Whether only what was woken is looked at.
@@ -90,6 +92,9 @@ impl Wakes {
     pub(crate) fn core(&mut self, pe: u32, at: u64) {
         if let Some(look) = self.looks.get_mut(pe as usize) {
             look.told = look.told.max(at);
+            if std::mem::replace(&mut look.last, at) == at {
+                return;
+            }
         }
         match &mut self.wheel {
             Some(wheel) => wheel.wake(2 * pe + 1, at),
