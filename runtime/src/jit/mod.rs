@@ -105,12 +105,18 @@ impl CodeEngine for Jit {
 /// Arguments that fit on the native stack.
 const SMALL: usize = 16;
 
+#[inline]
 fn with_args(len: usize, body: impl FnOnce(&mut [u64])) {
-    if len <= SMALL {
-        body(&mut [0; SMALL]);
+    let (mut small, mut large);
+    // The body stands here once, so that it is not called.
+    let buffer: &mut [u64] = if len <= SMALL {
+        small = [0; SMALL];
+        &mut small
     } else {
-        body(&mut vec![0; len]);
-    }
+        large = vec![0; len];
+        &mut large
+    };
+    body(buffer);
 }
 
 fn builder() -> Result<JITBuilder, JitError> {

@@ -68,7 +68,7 @@ impl<C: Code> Region<C> {
     pub(super) fn stream(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         self.end_stretches(at, core)?;
         if !core.due.is_empty() {
-            core.complete(at.program, at.t)?;
+            core.complete(at.program, at.t, &mut self.spare)?;
         }
         if !core.later.is_empty() {
             self.apply_later(at, core)?;
@@ -142,13 +142,18 @@ impl<C: Code> Region<C> {
             self.active_until = self.active_until.max(last + 1);
             self.act_ahead(at, core, (now, last));
             core.main_from = last + 1;
-            if let Stop::Return | Stop::Yield | Stop::Clock(_) = core.segment.stop {
+            if let Stop::Return = core.segment.stop {
+                core.end_task();
+                self.count(core, MAIN, now, total.into());
+                return Ok(());
+            }
+            if let Stop::Yield | Stop::Clock(_) = core.segment.stop {
                 self.stop(&Visit { t: last, ..*at }, core)?;
                 self.count(core, MAIN, now, total.into());
                 continue;
             }
             let rest = match std::mem::replace(&mut core.segment.stop, Stop::Return) {
-                Stop::Vector(start) if self.begin_ahead(at, last, core, &start)? => None,
+                Stop::Vector(start) => self.begin_ahead(at, last, core, start)?.map(Stop::Vector),
                 stop => Some(stop),
             };
             if let Some(stop) = rest {
@@ -167,7 +172,7 @@ impl<C: Code> Region<C> {
             let act = core.segment.acts[index];
             let cycle = (now + u64::from(act.slot)).min(last);
             if let ActKind::Flag { op: FlagOp::Activate, id } = act.what
-                && core.flag(at.program, FlagOp::Activate, id, cycle).is_ok()
+                && core.activate(at.program, id)
             {
                 continue;
             }
@@ -204,29 +209,30 @@ impl<C: Code> Region<C> {
     }
 
     /// A vector operation is started in cycle `last`, if all is as is common; if not, nothing is
-    /// done.
+    /// done and it is given back.
     fn begin_ahead(
         &mut self,
         at: &Visit<'_, C>,
         last: u64,
         core: &mut Core<C>,
-        start: &SharedStart,
-    ) -> Result<bool, Fault> {
+        start: SharedStart,
+    ) -> Result<Option<SharedStart>, Fault> {
         let microthread = start.microthread;
         if start.asynchronous
             && (microthread >= at.program.microthreads || !core.threads.is_free(microthread))
         {
-            return Ok(false);
+            return Ok(Some(start));
         }
-        let code_op = at.code.begin(core.at, &mut core.state, start);
-        let Ok(op) = Op::new(at.program, &core.bound, start, core.task, code_op) else {
-            return Ok(false);
+        let code = |start| at.code.begin(core.at, &mut core.state, start);
+        let op = match Op::new(at.program, &core.bound, start, core.task, code) {
+            Ok(op) => op,
+            Err((_, start)) => return Ok(Some(start)),
         };
         let clash = op.input_mask() & core.owned_in | op.output_mask() & core.owned_out;
         if clash != 0 || !self.may_flow(at, core, &op) {
-            return Ok(false);
+            return Ok(Some(at.code.start(op.code)));
         }
-        let mut op = Box::new(op);
+        let mut op = self.boxed(op);
         let begin = last + u64::from(op.asynchronous);
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);
@@ -238,7 +244,7 @@ impl<C: Code> Region<C> {
         } else {
             self.start(&then, core, op)?;
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Begins stretches of all operations that can.

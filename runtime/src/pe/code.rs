@@ -43,7 +43,10 @@ pub(crate) trait Code: Sync {
     );
 
     /// Begins a vector operation.
-    fn begin(&self, pe: Pe, state: &mut Self::State, start: &SharedStart) -> Self::Op;
+    fn begin(&self, pe: Pe, state: &mut Self::State, start: SharedStart) -> Self::Op;
+
+    /// What an operation was begun with.
+    fn start(&self, op: Self::Op) -> SharedStart;
 
     /// Whether the operation's FIFOs allow another element.
     fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;

@@ -294,8 +294,21 @@ impl<C: Code> Core<C> {
         Ok(())
     }
 
-    /// R8 (a): what is due in cycle `t`.
-    pub(super) fn complete(&mut self, program: &PePlan, t: u64) -> Result<(), Fault> {
+    /// Activates a local task, if one is bound to the id.
+    #[inline]
+    pub(super) fn activate(&mut self, program: &PePlan, id: u16) -> bool {
+        let bound = program.local.get(usize::from(id)).is_some_and(|&task| task != NO_TASK);
+        self.activated |= u64::from(bound) << (id % 64);
+        bound
+    }
+
+    /// R8 (a): what is due in cycle `t`. Boxes of operations that are over go to the spare ones.
+    pub(super) fn complete(
+        &mut self,
+        program: &PePlan,
+        t: u64,
+        spare: &mut Vec<Box<Op<C::Op>>>,
+    ) -> Result<(), Fault> {
         if self.registers.torn(t) {
             self.acted.acted = true;
             // Nobody need listen.
@@ -312,9 +325,12 @@ impl<C: Code> Core<C> {
             {
                 self.owned_in &= !op.input_mask();
                 self.owned_out &= !op.output_mask();
+                spare.push(op);
             }
             let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
-            if let Some(id) = activate {
+            if let Some(id) = activate
+                && !self.activate(program, id.into())
+            {
                 self.flag(program, FlagOp::Activate, id.into(), t).map_err(fault)?;
             }
             match unblock {

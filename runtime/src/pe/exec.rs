@@ -66,9 +66,13 @@ impl Code for Programs {
         engine.run_with(program, state, self.slots(pe), entry, registers, out);
     }
 
-    fn begin(&self, pe: Pe, _: &mut PeState, start: &SharedStart) -> VectorState {
+    fn begin(&self, pe: Pe, _: &mut PeState, start: SharedStart) -> VectorState {
         let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
-        VectorState::new(self.program(pe), start.clone())
+        VectorState::new(self.program(pe), start)
+    }
+
+    fn start(&self, op: VectorState) -> SharedStart {
+        op.into_start()
     }
 
     fn fifo(&self, pe: Pe, state: &mut PeState, op: &VectorState) -> Fifo {

@@ -62,6 +62,9 @@ impl<O> Main<O> {
     /// A task that was picked; its word becomes its arguments.
     pub(crate) fn start(task: &TaskPlan, payload: u32, from: u64) -> Main<O> {
         let mut args = [0; 2];
+        if task.params.is_empty() {
+            return Main::Ready { from, next: Next::Start { args, count: 0 } };
+        }
         let halves = [u64::from(payload), u64::from(payload >> 16)];
         let both = task.params.len() == 2;
         for ((arg, &ty), &half) in args.iter_mut().zip(&task.params).zip(&halves) {
@@ -202,10 +205,7 @@ impl<C: Code> Region<C> {
         };
         core.main = Main::resume(t + 1, 0);
         match std::mem::replace(&mut core.segment.stop, Stop::Return) {
-            Stop::Return => {
-                core.main = Main::Idle;
-                core.task = NO_TASK;
-            }
+            Stop::Return => core.end_task(),
             Stop::Yield => {}
             Stop::Clock(op) => {
                 let value = core.clock.act(op, t);
@@ -227,7 +227,7 @@ impl<C: Code> Region<C> {
                 let loc = program.tasks[usize::from(task)].loc;
                 return fault(CodeTrapKind::Unreachable, loc);
             }
-            Stop::Vector(start) => return self.begin(at, core, &start),
+            Stop::Vector(start) => return self.begin(at, core, start),
         }
         Ok(())
     }
@@ -237,12 +237,14 @@ impl<C: Code> Region<C> {
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        start: &SharedStart,
+        start: SharedStart,
     ) -> Result<(), Fault> {
-        let (task, program) = (core.task, at.program);
-        let fault = |kind| Fault { kind: Box::new(kind), task, loc: start.loc, color: None };
-        let code_op = at.code.begin(core.at, &mut core.state, start);
-        let op = Box::new(Op::new(program, &core.bound, start, task, code_op).map_err(fault)?);
+        let (task, program, loc) = (core.task, at.program, start.loc);
+        let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
+        let code = |start| at.code.begin(core.at, &mut core.state, start);
+        let op =
+            Op::new(program, &core.bound, start, task, code).map_err(|(kind, _)| fault(kind))?;
+        let op = self.boxed(op);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
                 return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
@@ -336,7 +338,20 @@ impl<C: Code> Region<C> {
         core.owned_in &= !op.input_mask();
         core.owned_out &= !op.output_mask();
         core.main = Main::resume(t + 1, end.complete.into());
-        self.finish(plan, code, core, pe, t, &mut op, end.whole, None)
+        let done = self.finish(plan, code, core, pe, t, &mut op, end.whole, None);
+        self.spare.push(op);
+        done
+    }
+
+    /// An operation in a box: one that was used of late, which the host still has at hand.
+    pub(super) fn boxed(&mut self, op: Op<C::Op>) -> Box<Op<C::Op>> {
+        match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = op;
+                spare
+            }
+            None => Box::new(op),
+        }
     }
 
     /// A microthread's operation has ended in cycle `t`.
@@ -391,6 +406,13 @@ impl<C: Code> Region<C> {
 }
 
 impl<C: Code> Core<C> {
+    /// The task that ran has returned.
+    #[inline]
+    pub(super) fn end_task(&mut self) {
+        self.main = Main::Idle;
+        self.task = NO_TASK;
+    }
+
     /// An operation takes its queues.
     fn claim(&mut self, op: &Op<C::Op>) -> Result<(), Fault> {
         let clash = |queue: u8, input: bool, other: dflow_ir::loc::Loc| Fault {
@@ -432,6 +454,7 @@ impl<C: Code> Core<C> {
 }
 
 /// Runs code up to its next act; the result stands in the core's segment.
+#[inline]
 fn run_segment<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,

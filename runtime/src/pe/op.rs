@@ -8,7 +8,7 @@ use dflow_ir::mesh::Color;
 use super::bind::Bindings;
 use super::plan::PePlan;
 use super::stretch::Stretch;
-use crate::exec::{Stream, VectorStart};
+use crate::exec::{SharedStart, Stream};
 use crate::trap::TrapKind;
 
 /// A running operation.
@@ -98,14 +98,15 @@ pub(crate) struct Output {
 }
 
 impl<O> Op<O> {
-    /// Reads a start; the queues it names must exist and carry the color it names.
+    /// Reads a start, of which `begin` then makes what runs; the queues it names must exist and carry
+    /// the color it names. If they do not it is given back.
     pub(crate) fn new(
         plan: &PePlan,
         bound: &Bindings,
-        start: &VectorStart,
+        start: SharedStart,
         task: u16,
-        code: O,
-    ) -> Result<Op<O>, TrapKind> {
+        begin: impl FnOnce(SharedStart) -> O,
+    ) -> Result<Op<O>, (TrapKind, SharedStart)> {
         let (mut inputs, mut colors) = ([None; 3], [0; 3]);
         let (mut transforms, mut priority) = (false, start.priority);
         let slots = inputs.iter_mut().zip(&mut colors);
@@ -118,7 +119,7 @@ impl<O> Op<O> {
                 let known = known.and_then(|input| input.color);
                 let fits = |known: &Color| color == Dsd::COLOR_OF_QUEUE || known.index() == color;
                 let Some(known) = known.filter(fits) else {
-                    return Err(TrapKind::BadQueue { input: true, queue });
+                    return Err((TrapKind::BadQueue { input: true, queue }, start));
                 };
                 (*slot, *of) = (Some(index as u8), known.index());
             }
@@ -135,7 +136,7 @@ impl<O> Op<O> {
                     Some(known) => (known.index() == color).then_some(known),
                 });
                 let Some(color) = color else {
-                    return Err(TrapKind::BadQueue { input: false, queue });
+                    return Err((TrapKind::BadQueue { input: false, queue }, start));
                 };
                 Some(Output { queue, color: color.index(), control, advance, transform })
             }
@@ -154,7 +155,6 @@ impl<O> Op<O> {
         };
         let ends = Ends::new(&inputs, output);
         Ok(Op {
-            code,
             asynchronous: start.asynchronous,
             microthread: start.microthread,
             inputs,
@@ -175,6 +175,7 @@ impl<O> Op<O> {
             loc: start.loc,
             task,
             ended: false,
+            code: begin(start),
         })
     }
 

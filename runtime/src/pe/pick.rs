@@ -22,6 +22,18 @@ fn control_task(program: &PePlan, input: &InputPlan, word: &Slot) -> Option<u16>
     program.control.get(entry).copied().filter(|&task| task != NO_TASK)
 }
 
+impl<C: Code> Core<C> {
+    /// A local task is picked.
+    fn begin_local(&mut self, program: &PePlan, id: u8) {
+        self.picked = id;
+        self.activated &= !(1 << id);
+        self.task = program.local[usize::from(id)];
+        if usize::from(id) == TEARDOWN_TASK {
+            self.registers.begin_teardown();
+        }
+    }
+}
+
 impl<C: Code> Region<C> {
     /// R8 (b): control wavelets that no task hears.
     pub(super) fn drop_unheard(
@@ -58,13 +70,17 @@ impl<C: Code> Region<C> {
         if ready | heads == 0 {
             return None;
         }
-        let (program, t) = (at.program, at.t);
+        let program = at.program;
         let raised = ready & core.raised_tasks;
         let local = if raised != 0 { raised } else { ready };
         // Ids count from the one before that picked last, downwards and around.
         let last = core.picked;
         let turn = |id: u8| id.wrapping_sub(last) % 64;
         let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
+        if heads == 0 {
+            core.begin_local(program, first.wrapping_add(last) % 64);
+            return Some(self.begin_task(at, core, 0));
+        }
         // (raised, turn, is it local, queue): local tasks go first among equal ids.
         let mut best = (local != 0).then_some((raised != 0, first, true, 0));
         for queue in bits(heads) {
@@ -85,15 +101,11 @@ impl<C: Code> Region<C> {
         }
         let (_, turn, is_local, queue) = best?;
         let id = turn.wrapping_add(last) % 64;
-        core.picked = id;
         let mut word = Slot::default();
         if is_local {
-            core.activated &= !(1 << id);
-            core.task = program.local[usize::from(id)];
-            if usize::from(id) == TEARDOWN_TASK {
-                core.registers.begin_teardown();
-            }
+            core.begin_local(program, id);
         } else {
+            core.picked = id;
             word = self.take_input(at, core, queue);
             if !word.control {
                 self.rests(at.plan, at.pe, word.color);
@@ -104,13 +116,19 @@ impl<C: Code> Region<C> {
                 _ => core.next_in_turn(program, &input),
             };
         }
-        let from = t + at.plan.timing.task_start;
-        core.main = Main::start(&program.tasks[usize::from(core.task)], word.payload, from);
+        Some(self.begin_task(at, core, word.payload))
+    }
+
+    /// The core's task has been picked, with a word; from which cycle on it may have slots.
+    #[inline]
+    fn begin_task(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, payload: u32) -> u64 {
+        let from = at.t + at.plan.timing.task_start;
+        core.main = Main::start(&at.program.tasks[usize::from(core.task)], payload, from);
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(events) = &mut self.events {
-            events.push(Event::Task { cycle: t, pe: core.at.number, task: core.task });
+            events.push(Event::Task { cycle: at.t, pe: core.at.number, task: core.task });
         }
-        Some(from)
+        from
     }
 }

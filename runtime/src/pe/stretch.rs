@@ -369,6 +369,10 @@ impl<C: Code> Region<C> {
     pub(super) fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
         (core.unshared, core.delayed) = (false, false);
+        let steppers = core.threads.steppers();
+        if on.count_ones() == 1 && steppers == 0 {
+            return self.share_alone(core, on.trailing_zeros() as usize, t);
+        }
         let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
@@ -380,7 +384,6 @@ impl<C: Code> Region<C> {
                 count += 1;
             }
         }
-        let steppers = core.threads.steppers();
         let each = core.steps.demand(t, steppers);
         let all = count + steppers as usize;
         demands[count..all].fill(each);
@@ -392,6 +395,17 @@ impl<C: Code> Region<C> {
             used += op.stretch.used();
             self.set_end(t, &mut op.stretch, until);
         }
+        core.steps.share_with(used);
+    }
+
+    /// The only stretch of a core, beside which nobody takes slots, has all that it can use.
+    fn share_alone(&mut self, core: &mut Core<C>, id: usize, t: u64) {
+        core.steps.demand(t, 0);
+        let Some(op) = core.streamed(id) else { return };
+        op.stretch.settle(t);
+        let until = op.stretch.go(op.stretch.demand(), WHOLE);
+        let used = op.stretch.used();
+        self.set_end(t, &mut op.stretch, until);
         core.steps.share_with(used);
     }
 

@@ -162,7 +162,7 @@ impl<C: Code> Region<C> {
             self.end_stretches(at, core)?;
         }
         if !core.due.is_empty() || core.registers.tears() {
-            core.complete(at.program, at.t)?;
+            core.complete(at.program, at.t, &mut self.spare)?;
         }
         if !core.later.is_empty() {
             self.apply_later(at, core)?;

@@ -24,6 +24,7 @@ use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
+use crate::pe::op::Op;
 use crate::pe::stretch::Load;
 use crate::stats::Stats;
 use crate::trap::{Trap, TrapKind};
@@ -100,6 +101,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) landings: Vec<Landing>,
     /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
+    /// Boxes of operations that are over.
+    pub(crate) spare: Vec<Box<Op<C::Op>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
 }
@@ -225,6 +228,7 @@ impl<C: Code> Region<C> {
             late: Vec::new(),
             landings,
             incoming,
+            spare: Vec::new(),
             candidates: Vec::new(),
             visits: Vec::new(),
         }

@@ -85,6 +85,11 @@ impl VectorState {
         &self.start
     }
 
+    /// What was started, to start it again.
+    pub(crate) fn into_start(self) -> SharedStart {
+        self.start
+    }
+
     /// Input queues that each element takes a word from; the place is the index into
     /// [`VectorState::step`]'s inputs.
     pub fn inputs(&self) -> [Option<u8>; 2] {

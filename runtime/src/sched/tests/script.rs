@@ -135,6 +135,7 @@ pub(super) struct State {
 
 /// A running operation.
 pub(super) struct Op {
+    start: SharedStart,
     left: Option<u32>,
     relays: bool,
     sends: bool,
@@ -209,7 +210,7 @@ impl Code for Script {
         out.stop = Stop::Return;
     }
 
-    fn begin(&self, _: Pe, _: &mut State, start: &SharedStart) -> Op {
+    fn begin(&self, _: Pe, _: &mut State, start: SharedStart) -> Op {
         let is_input = |stream: &Stream| matches!(stream, Stream::Input { .. });
         Op {
             left: start.length,
@@ -217,7 +218,12 @@ impl Code for Script {
             sends: matches!(start.dest, Stream::Output { .. }),
             control: matches!(start.dest, Stream::Output { control: true, .. })
                 && !start.sources.iter().any(is_input),
+            start,
         }
+    }
+
+    fn start(&self, op: Op) -> SharedStart {
+        op.start
     }
 
     fn fifo(&self, _: Pe, _: &mut State, _: &Op) -> Fifo {
