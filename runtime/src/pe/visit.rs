@@ -248,6 +248,11 @@ impl<C: Code> Region<C> {
         }
         let mut counts = false;
         match &mut core.main {
+            // What it has left is due then.
+            Main::Counting { .. } if core.main_from > at.t => {
+                counts = true;
+                self.wakes.core(at.pe, core.main_from);
+            }
             Main::Counting { slot, next, asleep, .. } => {
                 counts = true;
                 *asleep = Some(at.t);
