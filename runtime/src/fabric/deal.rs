@@ -1,7 +1,7 @@
 //! Dealt words: what the host sends into the mesh for one PE after another, in the `flow` engine.
 //!
 //! Routers in a row whose switches decide who gets a word, and to which words come from one side only, are a
-//! *line* ([`line`]): what a word meets in each of them is decided by the words before it, so it is
+//! *line* ([`mod@line`]): what a word meets in each of them is decided by the words before it, so it is
 //! found out when the word enters ([`walk`]). A word that at most one core takes goes there at
 //! once, and is there when it would be; a word that a core has no place for holds up those behind it, and as many
 //! enter as the routers up to that core have places for ([`visit`]).
