@@ -130,7 +130,7 @@ impl Pipe {
         self.held < self.on_the_way || self.route.link.is_some()
     }
 
-    /// Whether it has words, or some of it stand in the input queue.
+    /// Whether it has words.
     pub(crate) fn is_used(&self) -> bool {
         self.held != 0
     }
