@@ -15,12 +15,10 @@ use super::ring::NEVER;
 use super::router::{RAMP, Router, Source};
 use crate::pe::code::Code;
 use crate::pe::core::bits;
+use crate::pe::flow::LONGEST;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::Way;
-
-/// Most words of a packet.
-const LONGEST: usize = 1 << 14;
 
 impl<C: Code> Region<C> {
     /// The next words of a source enter by a pipe, if there is one; false if they go through
@@ -70,7 +68,7 @@ impl<C: Code> Region<C> {
 
     /// As many words of a source as may enter now become a packet.
     fn enter_words(&mut self, plan: &Plan, source: &mut Source, id: u32, (pe, t): (u32, u64)) {
-        let most = (self.pipes[id as usize].room() as usize).min(LONGEST);
+        let most = self.pipes[id as usize].room().min(LONGEST) as usize;
         if most == 0 {
             return self.pipes[id as usize].want();
         }

@@ -17,7 +17,7 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 /// Most elements of a stretch.
-pub(super) const LONGEST: u32 = 1 << 14;
+pub(crate) const LONGEST: u32 = 1 << 14;
 
 impl<C: Code> Region<C> {
     /// The pipes that an operation's inputs come from, in their order; none if one comes

@@ -44,7 +44,7 @@ pub(crate) fn bands(threads: usize, columns: usize, rows: usize) -> usize {
 fn banded(plan: &Plan, threads: u32, whole: (u32, u32)) -> (u32, u32) {
     let work = work(plan);
     let (mut best, mut least) = (whole, work);
-    let mut count = threads.min(MAX_THREADS);
+    let mut count = threads.min(MAX_THREADS).min(whole.0.max(whole.1) / BAND);
     while count > 1 {
         let rows = (count <= whole.1 / BAND).then(|| (whole.0, whole.1.div_ceil(count)));
         let columns = (count <= whole.0 / BAND).then(|| (whole.0.div_ceil(count), whole.1));
