@@ -51,8 +51,6 @@ pub struct Header {
     pub half: Ty,
     /// Reads of what nothing has written are told.
     pub track: bool,
-    /// Percent by which the cycles of `flow` are known to be off, where that is more than others may be.
-    pub flow_off: Option<u64>,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
     /// The mistake that it shows, in half a sentence, for the index of mistakes.
@@ -77,7 +75,6 @@ pub fn parse(text: &str) -> Result<Header, String> {
         strict: false,
         half: Ty::F16,
         track: false,
-        flow_off: None,
         errors: Vec::new(),
         mistake: None,
     };
@@ -122,10 +119,6 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
                 .ok_or_else(|| format!("half `{value}` is no 16-bit float"))?;
         }
         "track" => header.track = is_yes(key, value)?,
-        "flow-off" => {
-            let percent = value.parse().map_err(|_| format!("flow-off `{value}` is no number"))?;
-            header.flow_off = Some(percent);
-        }
         "errors" => header.errors = words(value),
         "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),

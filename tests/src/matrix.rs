@@ -49,8 +49,6 @@ pub struct Given {
     pub strict: bool,
     /// Reads of what nothing has written are told.
     pub track: bool,
-    /// Percent by which the cycles of `flow` are known to be off, if more than others may be.
-    pub flow_off: Option<u64>,
 }
 
 impl Given {
@@ -69,7 +67,6 @@ impl Given {
             max_cycles: header.max_cycles,
             strict: header.strict,
             track: header.track,
-            flow_off: header.flow_off,
         })
     }
 }
@@ -126,8 +123,7 @@ fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Resu
     let record = run_once(image, program, given, &config);
     let name = image.files.first().map_or("", String::as_str);
     measure(name, exact.cycles, record.cycles);
-    let percent = given.flow_off.unwrap_or(PERCENT);
-    if is_far(record.cycles, exact.cycles, percent) {
+    if is_far(record.cycles, exact.cycles) {
         return Err(format!("`flow` takes {} cycles instead of {}", record.cycles, exact.cycles));
     }
     let notes = exact.notes.iter().zip(&record.notes).map(|(exact, flow)| near(flow, exact));
@@ -144,9 +140,9 @@ fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Resu
 const PERCENT: u64 = 5;
 const MARGIN: u64 = 12;
 
-fn is_far(cycles: u64, exact: u64, percent: u64) -> bool {
+fn is_far(cycles: u64, exact: u64) -> bool {
     let far = cycles.abs_diff(exact);
-    far > MARGIN && far * 100 > exact * percent
+    far > MARGIN && far * 100 > exact * PERCENT
 }
 
 /// A text of `flow` with the cycles that `exact` names in its place, where they are not far off.
@@ -163,7 +159,7 @@ fn near(flow: &str, exact: &str) -> String {
         };
         text.push_str(BEFORE);
         match (cycle(piece), given.next().and_then(cycle)) {
-            (Some((own, rest)), Some((theirs, _))) if !is_far(own, theirs, PERCENT) => {
+            (Some((own, rest)), Some((theirs, _))) if !is_far(own, theirs) => {
                 text.push_str(&format!("{theirs}{rest}"));
             }
             _ => text.push_str(piece),

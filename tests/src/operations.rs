@@ -69,7 +69,6 @@ fn check_form(row: &OpRow, form: Form, source: &str) -> Result<(), String> {
     let given = Given {
         strict: false,
         track: false,
-        flow_off: None,
         inputs: operands.iter().map(Operand::input).collect(),
         settings: Vec::new(),
         max_cycles: 1_000_000,

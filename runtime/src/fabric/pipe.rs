@@ -1,9 +1,10 @@
 //! Pipes: the channels of the `flow` engine, in which words move as packets.
 //!
-//! A packet is a stretch of words that one operation sends at an even pace: when the first and
-//! the last of them are at the last router, and the words. The times of the last packet may still
-//! change, while its operation sends it: what depends on them looks again. Contention for the
-//! ramps of the two PEs is not modelled word by word (spec/flow.md).
+//! A packet is a stretch of words that one operation sends: when the first and the last of them
+//! are at the last router, and the words. They are evenly spaced but for *bends*: words whose
+//! times are known because the operation's pace changed behind them, or it stood still. The times
+//! after the last bend may still change, while the operation sends: what depends on them looks
+//! again. Contention for the ramps of the two PEs is not modelled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
@@ -25,12 +26,45 @@ pub(crate) struct Span {
     last: u64,
 }
 
+/// A word whose time is known, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bend {
+    number: u64,
+    time: u64,
+}
+
+/// The time of a word between two others.
+fn between(from: Bend, to: Bend, number: u64) -> u64 {
+    let gaps = to.number.saturating_sub(from.number).max(1);
+    let at = number.saturating_sub(from.number).min(gaps);
+    from.time + to.time.saturating_sub(from.time) * at / gaps
+}
+
 impl Span {
     /// The time of a word.
     fn time(&self, number: u64) -> u64 {
-        let gaps = self.count.saturating_sub(1).max(1);
-        let at = number.saturating_sub(self.base).min(gaps);
-        self.first + (self.last - self.first) * at / gaps
+        between(self.begin(), self.last(), number)
+    }
+
+    fn begin(&self) -> Bend {
+        Bend { number: self.base, time: self.first }
+    }
+
+    fn last(&self) -> Bend {
+        Bend { number: self.base + self.count.saturating_sub(1), time: self.last }
+    }
+
+    /// Likewise, of one with bends; those of others may stand among them.
+    #[inline]
+    fn bent(&self, bends: &[Bend], number: u64) -> u64 {
+        if bends.is_empty() {
+            return self.time(number);
+        }
+        let after = bends.partition_point(|bend| bend.number < number);
+        let own = |bend: &&Bend| bend.number > self.base && bend.number + 1 < self.end();
+        let from = after.checked_sub(1).and_then(|before| bends.get(before)).filter(own);
+        let to = bends.get(after).filter(own);
+        between(from.copied().unwrap_or(self.begin()), to.copied().unwrap_or(self.last()), number)
     }
 
     /// Number of the word after the last.
@@ -66,6 +100,8 @@ pub(crate) struct Pipe {
     /// by when they are.
     sent: Span,
     taken: Span,
+    /// Bends of the packets and of the last words that were sent, by number.
+    bends: Vec<Bend>,
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
@@ -97,6 +133,7 @@ impl Pipe {
             credit: (hops + 1) * timing.credit,
             sent: Span::default(),
             taken: Span::default(),
+            bends: Vec::new(),
             held: 0,
             queued: 0,
             places: on_the_way + queues,
@@ -143,7 +180,7 @@ impl Pipe {
     /// When the first word is at the last router.
     pub(crate) fn arrival(&self) -> Option<u64> {
         let packet = self.packets.front()?;
-        Some(packet.span.time(packet.span.base + packet.taken as u64))
+        Some(packet.span.bent(&self.bends, packet.span.base + packet.taken as u64))
     }
 
     /// When the last word of the first packet is at the last router.
@@ -153,10 +190,11 @@ impl Pipe {
 
     /// The words of the first packet, and when they are at the last router.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.packets.front().into_iter().flat_map(|packet| {
-            let (span, from) = (packet.span, packet.taken);
+        self.packets.front().into_iter().flat_map(move |packet| {
+            let (span, from, bends) = (packet.span, packet.taken, &self.bends);
             let words = packet.words[from..].iter().enumerate();
-            words.map(move |(at, &word)| (span.time(span.base + (from + at) as u64), word))
+            let time = move |at| span.bent(bends, span.base + (from + at) as u64);
+            words.map(move |(at, &word)| (time(at), word))
         })
     }
 
@@ -170,6 +208,9 @@ impl Pipe {
             last: end + self.transit,
         };
         self.held += words.len() as u32;
+        if self.packets.is_empty() {
+            self.bends.clear();
+        }
         self.packets.push_back(Packet { span, words, taken: 0 });
         self.sent = span;
         span.end()
@@ -186,6 +227,27 @@ impl Pipe {
         }
     }
 
+    /// Of the words before `number`, which an operation sends, all but `left` have left it by cycle
+    /// `t`, and it does not go on as before: it stands still up to cycle `then`.
+    pub(crate) fn bend(&mut self, number: u64, left: u64, t: u64, then: u64) {
+        let last = number.saturating_sub(left + 1);
+        if self.sent.end() != number || last < self.sent.base || left == 0 {
+            return;
+        }
+        // What was believed of words that have not left.
+        while self.bends.last().is_some_and(|bend| bend.number > last) {
+            self.bends.pop();
+        }
+        let known = self.bends.last().map_or(self.sent.base, |bend| bend.number);
+        let stood = known == last || last == self.sent.base;
+        if !stood {
+            self.bends.push(Bend { number: last, time: t + self.transit });
+        }
+        if left > 1 && (stood || then > t) {
+            self.bends.push(Bend { number: last + 1, time: then + 1 + self.transit });
+        }
+    }
+
     /// Words of the first packet, at most so many.
     pub(crate) fn front(&self, most: usize) -> &[u32] {
         let Some(packet) = self.packets.front() else { return &[] };
@@ -195,7 +257,7 @@ impl Pipe {
 
     /// When the word before `number` is at the last router, as far as that may still change.
     pub(crate) fn late(&self, number: u64) -> Option<u64> {
-        (number > self.sent.base).then(|| self.sent.time(number - 1))
+        (number > self.sent.base).then(|| self.sent.bent(&self.bends, number - 1))
     }
 
     /// Lets go of `count` words that stand in front; the number of the word after them, when the
@@ -206,7 +268,7 @@ impl Pipe {
         let Some(packet) = self.packets.front_mut() else { return (self.taken.end(), 0, None) };
         packet.taken += count;
         let end = packet.span.base + packet.taken as u64;
-        let last = packet.span.time(end - 1);
+        let last = packet.span.bent(&self.bends, end - 1);
         let empty = packet.taken == packet.words.len();
         let packet = if empty { self.packets.pop_front() } else { None };
         let buffer = packet.map(|mut packet| {

@@ -37,7 +37,7 @@ impl<C: Code> Core<C> {
     pub(super) fn streams(&self) -> bool {
         let main = match &self.main {
             Main::Idle | Main::Ready { .. } => true,
-            Main::Vector(op) => op.flows,
+            Main::Vector(op) => op.flows && (op.stretch.is_on() || !self.crowds_out(op)),
             Main::Counting { .. } | Main::Launch(_) => false,
         };
         main && self.leaving | self.arrived & self.flowing_in | self.sight.controls == 0

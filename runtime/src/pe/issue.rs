@@ -260,6 +260,9 @@ impl<C: Code> Region<C> {
             }
             self.draw(at, core, &op);
         }
+        if self.flow {
+            self.delay(core, at.t, 1);
+        }
         if self.element(at, core, &mut op, ready)? {
             self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)
         } else {

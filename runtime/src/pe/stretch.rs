@@ -49,7 +49,7 @@ pub(crate) struct Stretch {
     /// When its last element issues.
     until: u64,
     /// In this cycle so many elements are left before the last, in parts, and issue at so much of
-    /// the slots.
+    /// the slots from then on.
     mark: u64,
     left: u64,
     rate: u64,
@@ -121,8 +121,10 @@ impl Stretch {
     /// It stands still for some of the cycles from `t` on in which the main thread uses all slots:
     /// those that slots which nobody else uses do not make up for.
     fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
+        // Its own element would have had that slot.
+        self.settle(t.saturating_sub(1));
         let made_up = self.until.saturating_sub(t) * spare / WHOLE;
-        self.left += cycles.saturating_sub(made_up) * self.rate * PARTS / WHOLE;
+        self.mark += cycles.saturating_sub(made_up);
     }
 }
 
@@ -172,6 +174,15 @@ impl<C: Code> Core<C> {
             0 => left,
             free => left.min(slots * rate / free),
         }
+    }
+
+    /// Whether the main thread's operation, which takes words, has slots before microthreads that are
+    /// in a stretch: it goes word by word then, since how fast its words come may depend on theirs.
+    pub(super) fn crowds_out(&self, op: &Op<C::Op>) -> bool {
+        let busy = self.threads.busy();
+        let after =
+            |id| self.threads.get(id as u8).is_some_and(|it| !self.is_before_main(it.priority));
+        busy != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(busy).any(after)
     }
 
     /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
@@ -285,6 +296,9 @@ impl<C: Code> Region<C> {
         if op.needs.inputs & core.arrived != 0 || op.needs.output & core.leaving != 0 {
             return None;
         }
+        if core.crowds_out(op) {
+            return None;
+        }
         let mut begin = op.from.max(at.t);
         if !core.is_before_main(op.priority) {
             begin = begin.max(core.main_from);
@@ -391,8 +405,12 @@ impl<C: Code> Region<C> {
         let mut used = 0;
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
+            let rate = op.stretch.rate;
             let until = op.stretch.go(asked[id], fair);
             used += op.stretch.used();
+            if op.stretch.rate != rate {
+                self.bend(&op.stretch, t);
+            }
             self.set_end(t, &mut op.stretch, until);
         }
         core.steps.share_with(used);
@@ -403,16 +421,28 @@ impl<C: Code> Region<C> {
         core.steps.demand(t, 0);
         let Some(op) = core.streamed(id) else { return };
         op.stretch.settle(t);
+        let rate = op.stretch.rate;
         let until = op.stretch.go(op.stretch.demand(), WHOLE);
         let used = op.stretch.used();
+        if op.stretch.rate != rate {
+            self.bend(&op.stretch, t);
+        }
         self.set_end(t, &mut op.stretch, until);
         core.steps.share_with(used);
+    }
+
+    /// The words that a stretch sends are spaced otherwise from cycle `t` on; what it has left goes on
+    /// from its mark.
+    fn bend(&mut self, stretch: &Stretch, t: u64) {
+        if let Some(words) = &stretch.output {
+            let left = stretch.left.div_ceil(PARTS);
+            self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
+        }
     }
 
     /// The end of a stretch is known anew in cycle `t`.
     fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
         let before = std::mem::replace(&mut stretch.until, until);
-        self.active_until = self.active_until.max(if until == WAITS { 0 } else { until + 1 });
         // What waits has taken its words all the same; until when is found out with its end.
         for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
             self.pipes[words.pipe as usize].redrain(words.end, until);
@@ -452,6 +482,7 @@ impl<C: Code> Region<C> {
             let Some(op) = core.streamed(id) else { continue };
             if op.stretch.left != 0 && !first.contains(&op.priority) {
                 op.stretch.delay(t, cycles, spare);
+                self.bend(&op.stretch, t.saturating_sub(1));
                 delayed = true;
             }
         }
@@ -477,6 +508,7 @@ impl<C: Code> Region<C> {
             let Some(op) = core.streamed(id) else { continue };
             if self.is_over(at, &mut op.stretch) {
                 op.stretch.is_on = false;
+                self.active_until = self.active_until.max(op.stretch.until + 1);
                 let inputs = op.needs.inputs;
                 core.busy_in &= !inputs;
                 over |= 1 << id;
