@@ -51,7 +51,11 @@ pub const LIBRARIES: &[Source] = &[
         "allreduce/plan.dfl",
         "reduce, broadcast, all-reduce: the layout's side"
     ),
-    source!("allreduce/ring", "allreduce/ring.dfl", "all-reduce over a row of PEs as a ring"),
+    source!(
+        "allreduce/ring",
+        "allreduce/ring.dfl",
+        "reduce, broadcast and all-reduce over a ring of PEs"
+    ),
     source!("allreduce/together", "allreduce/together.dfl", "a common start for measurements"),
     source!(
         "allreduce/tree",

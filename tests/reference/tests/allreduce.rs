@@ -11,15 +11,18 @@ mod host;
 fn every_algorithm_sums_on_both_targets() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
         for algorithm in
-            ["auto", "star", "chain", "tree", "two_phase", "generated", "snake", "relay"]
+            ["auto", "star", "chain", "tree", "two_phase", "generated", "snake", "relay", "ring"]
         {
             let params =
                 [("width", "11"), ("height", "6"), ("length", "9"), ("algorithm", algorithm)];
             let printed = run("allreduce", target, &params);
             assert!(printed.iter().any(|line| line.starts_with("equal to the host's")));
         }
-        let ring = [("width", "5"), ("height", "1"), ("length", "64"), ("algorithm", "ring")];
-        run("allreduce", target, &ring);
+        for (width, height) in [("5", "1"), ("1", "6"), ("2", "1"), ("3", "3"), ("4", "5")] {
+            let ring =
+                [("width", width), ("height", height), ("length", "64"), ("algorithm", "ring")];
+            run("allreduce", target, &ring);
+        }
     }
 }
 
@@ -27,9 +30,14 @@ fn every_algorithm_sums_on_both_targets() {
 fn integers_are_combined_one_by_one_and_in_pieces() {
     let types = [("i32", "sum"), ("u32", "max"), ("i16", "min")];
     for (kind, operation) in types {
-        for (length, algorithm) in
-            [("7", "chain"), ("13", "star"), ("77", "tree"), ("77", "two_phase"), ("32", "snake")]
-        {
+        for (length, algorithm) in [
+            ("7", "chain"),
+            ("13", "star"),
+            ("77", "tree"),
+            ("77", "two_phase"),
+            ("32", "snake"),
+            ("77", "ring"),
+        ] {
             let params = [
                 ("width", "7"),
                 ("height", "5"),
@@ -81,5 +89,6 @@ fn what_does_not_fit_is_refused_with_what_does() {
     assert!(refusal(&[("width", "751")]).contains("wse2 holds up to 750 x 994"));
     assert!(refusal(&[("algorithm", "best")]).contains("takes one of auto, star, chain"));
     assert!(refusal(&[("operation", "mean")]).contains("takes one of sum, min, max"));
-    assert!(refusal(&[("algorithm", "ring"), ("height", "2")]).contains("made of a row"));
+    let wide = [("algorithm", "ring"), ("width", "300"), ("height", "200")];
+    assert!(refusal(&wide).contains("a ring has at most 32,768 PEs"));
 }
