@@ -364,11 +364,19 @@ fn refused_lies(image: &Image, file: &[u32]) {
 fn bounds_that_are_none_are_refused() {
     let image = program(1, 1);
     let host = image.host.as_ref().expect("it has a host block");
-    for (name, value) in
-        [("abs", "-1"), ("abs", "nan"), ("rel", "-0.5"), ("rel", "inf"), ("ny", "7")]
-    {
+    // The range of a constant field is 0, and its bound then, whatever its share of the range is.
+    let constant = vec![7.25; 100];
+    for (name, value, field) in [
+        ("abs", "-1", mixed(100, 1)),
+        ("abs", "nan", mixed(100, 1)),
+        ("rel", "-0.5", mixed(100, 1)),
+        ("rel", "-0.5", constant.clone()),
+        ("rel", "inf", mixed(100, 1)),
+        ("rel", "inf", constant),
+        ("ny", "7", mixed(100, 1)),
+    ] {
         let mut files = Files {
-            inputs: vec![("field", bytes(&mixed(100, 1)))],
+            inputs: vec![("field", bytes(&field))],
             settings: vec![(name, value.into())],
             ..Files::default()
         };
