@@ -14,6 +14,7 @@
 
 use dflow_ir::mesh::Port;
 
+use super::link::Link;
 use super::plan::RouterPlan;
 use super::ring::{Ring, Slot};
 use super::router::RAMP;
@@ -58,6 +59,8 @@ pub(crate) struct Channel {
     wanted: bool,
     /// Links of its way that other colors may use, as four times the PE and the port.
     shared: Box<[u32]>,
+    /// What is put off while one of its ends at least is steady.
+    pub(crate) link: Option<Box<Link>>,
 }
 
 /// Departures that are remembered: the places of a link at most.
@@ -94,6 +97,7 @@ impl Channel {
             linked: 0,
             wanted: false,
             shared,
+            link: None,
         }
     }
 
@@ -161,6 +165,30 @@ impl Channel {
             self.linked = if before == 0 { 0 } else { before + timing.credit + timing.hop };
         }
         (word, wanted.then_some(t + self.credit))
+    }
+
+    /// Its words, first word first.
+    pub(super) fn words(&self) -> impl Iterator<Item = &Slot> {
+        self.ring.words()
+    }
+
+    /// When the last word left the last router, if as many as are remembered left one per cycle.
+    pub(super) fn landed_evenly(&self) -> Option<u64> {
+        let [last, ..] = self.gone;
+        let mut gone = (0..).zip(self.gone);
+        gone.all(|(ago, gone)| gone + ago == last).then_some(last)
+    }
+
+    /// Whether its words went up one per cycle up to cycle `up`, and left so up to cycle `left`.
+    pub(super) fn is_even(&self, up: u64, left: u64) -> bool {
+        self.ring.is_even(up + self.transit, left + self.credit)
+    }
+
+    /// All that happened in it happened so many cycles later, with other payloads.
+    pub(super) fn shift(&mut self, by: u64, payloads: &mut impl Iterator<Item = u32>) {
+        self.ring.shift(by, payloads);
+        self.gone = self.gone.map(|gone| gone + by);
+        self.linked += if self.linked == 0 { 0 } else { by };
     }
 
     /// When a word went up the ramp.
@@ -439,6 +467,7 @@ impl<C: Code> Region<C> {
                 }
             }
             let dest = self.channels[id as usize].route.dest;
+            self.leave_channel(plan, code, id, t);
             self.descend(plan, code, dest, t - 1);
             self.cut(plan, id, &nodes, t, true);
         }
@@ -465,6 +494,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn cut_all(&mut self, plan: &Plan, code: &C, next: u64, stop: u64) {
         if let Some(last) = next.min(stop).checked_sub(1) {
             self.now = last;
+            self.leave_all(plan, code, last + 1);
             for pe in 0..self.landings.len() as u32 {
                 self.descend(plan, code, pe, last);
             }

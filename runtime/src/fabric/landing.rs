@@ -64,6 +64,33 @@ impl Landing {
         }
     }
 
+    /// The channels.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = u32> {
+        self.ends.iter().map(|end| end.channel)
+    }
+
+    /// The channel that ends in a queue, if words come by no other; or that none come, without a queue.
+    pub(crate) fn sole(&self, queue: Option<u8>) -> Option<Option<u32>> {
+        let own = |end: &&End| queue.is_some() && end.queue == queue;
+        let mut ends = self.ends.iter();
+        let quiet = self.ends.iter().all(|end| own(&end) || end.arrival == NEVER);
+        let channel = ends.find(own).map(|end| end.channel);
+        (quiet && channel.is_some() == queue.is_some()).then_some(channel)
+    }
+
+    /// Whether all cycles before `t` have had their word, and no later one.
+    pub(crate) fn is_at(&self, t: u64) -> bool {
+        self.until == t
+    }
+
+    /// What happened to a channel happened so many cycles later.
+    pub(super) fn shift(&mut self, channel: u32, by: u64) {
+        self.until += by;
+        if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
+            end.arrival += by;
+        }
+    }
+
     /// The next arrival.
     fn next(&self) -> u64 {
         self.ends.iter().map(|end| end.arrival).min().unwrap_or(NEVER)
@@ -74,6 +101,19 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        if self.steady != 0 {
+            let core = self.cores[pe as usize].as_deref();
+            if core.is_some_and(Core::is_steady) {
+                return;
+            }
+            self.feed_links(plan, code, pe);
+        }
+        self.descend_now(plan, code, pe, t);
+    }
+
+    /// Likewise; no steady core has anything to do with it, or all that it does is done.
+    #[inline]
+    pub(crate) fn descend_now(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let Some(landing) = self.landings.get_mut(pe as usize) else { return };
         if landing.until > t {
             return;
@@ -156,6 +196,9 @@ impl<C: Code> Region<C> {
         let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
         let landing = &mut self.landings[dest as usize];
         landing.announce(id, arrival);
+        if self.steady != 0 {
+            self.disturbed.push(dest);
+        }
         // That cycle is not after the one in which the word is in view.
         if landing.awake && dest != source {
             return;
@@ -172,6 +215,10 @@ impl<C: Code> Region<C> {
     /// found out, and somebody looks from then on. Up to which cycle there will be none if there
     /// is none now.
     pub(crate) fn want(&mut self, plan: &Plan, code: &C, id: u32) -> u64 {
+        let dest = self.channels[id as usize].route().dest;
+        if self.steady != 0 {
+            self.advance(plan, code, dest, self.now);
+        }
         let channel = &self.channels[id as usize];
         let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
         // A queue that is full has no place before its core has taken a word.

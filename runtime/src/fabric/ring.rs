@@ -170,6 +170,38 @@ impl<const N: usize> Ring<N> {
         word
     }
 
+    /// Whether its words are stamped one cycle apart, the last with `word`, and its places too, the
+    /// last with `place`; there are some places, and no control wavelets.
+    pub(crate) fn is_even(&self, word: u64, place: u64) -> bool {
+        let (len, places) = (usize::from(self.len), usize::from(self.places));
+        if len == places || self.controls != 0 {
+            return false;
+        }
+        (0..places).all(|at| {
+            let stamp = self.slot((usize::from(self.head) + at) % places).stamp;
+            let (last, end) = if at < len { (word, len) } else { (place, places) };
+            stamp + (end - 1 - at) as u64 == last
+        })
+    }
+
+    /// All its stamps are so many cycles later, and its words carry other payloads.
+    pub(crate) fn shift(&mut self, by: u64, payloads: &mut impl Iterator<Item = u32>) {
+        let (len, places) = (usize::from(self.len), usize::from(self.places));
+        for at in 0..places {
+            let index = (usize::from(self.head) + at) % places;
+            let slot = self.slot_mut(index);
+            slot.stamp += by;
+            if at < len
+                && let Some(payload) = payloads.next()
+            {
+                slot.payload = payload;
+            }
+        }
+        for stamp in [&mut self.first, &mut self.free] {
+            *stamp += if *stamp == NEVER { 0 } else { by };
+        }
+    }
+
     fn tail(&self) -> usize {
         let at = usize::from(self.head) + usize::from(self.len);
         let places = usize::from(self.places);

@@ -54,6 +54,12 @@ pub(crate) trait Code: Sync {
     /// Whether its elements are only words, memory and scalars, one after the other.
     fn is_plain(&self, op: &Self::Op) -> bool;
 
+    /// Whether elements of plain operations cannot trap now.
+    fn is_calm(&self, state: &Self::State) -> bool {
+        let _ = state;
+        true
+    }
+
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;
 

@@ -16,6 +16,7 @@ use super::queues::Flushes;
 use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use super::share::Steps;
+use super::steady::Steady;
 use super::threads::Threads;
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
@@ -28,6 +29,9 @@ pub(crate) struct Core<C: Code> {
     pub(crate) until: u64,
     /// The last of these it has been through alone (`pe::alone`).
     pub(crate) alone: bool,
+    /// It does an element in every cycle, and nobody looks; visits in a row in which it did.
+    pub(super) steady: Option<Steady>,
+    pub(super) busy_visits: u8,
     pub(crate) at: Pe,
     pub(crate) state: C::State,
     pub(crate) inputs: Box<[Input]>,
@@ -119,6 +123,8 @@ pub(crate) struct Input {
     pub(crate) ring: Ring,
     /// Stamp of the last word that came.
     pub(crate) last: Option<u64>,
+    /// Words that have been taken from it.
+    pub(crate) taken: u32,
 }
 
 /// What an ended operation does.
@@ -175,11 +181,13 @@ impl<C: Code> Core<C> {
     pub(crate) fn new(program: &PePlan, at: Pe, code: &C) -> Core<C> {
         let input = |input: &super::plan::InputPlan| {
             let places = if input.color.is_some() { input.places } else { 0 };
-            Input { ring: Ring::new(places), last: None }
+            Input { ring: Ring::new(places), last: None, taken: 0 }
         };
         let mut core = Core {
             until: 0,
             alone: false,
+            steady: None,
+            busy_visits: 0,
             at,
             state: code.state(at),
             inputs: program.inputs.iter().map(input).collect(),
@@ -374,7 +382,8 @@ impl<C: Code> Core<C> {
     /// Takes the head of an input queue in cycle `t`, its place being free `credit` cycles later;
     /// also whether there was no place.
     pub(super) fn pop(&mut self, queue: usize, t: u64, credit: u64) -> (Slot, bool) {
-        let ring = &mut self.inputs[queue].ring;
+        let Input { ring, taken, .. } = &mut self.inputs[queue];
+        *taken = taken.wrapping_add(1);
         let was_full = ring.is_full();
         let word = ring.pop(t + credit);
         let bit = 1 << queue;

@@ -88,6 +88,10 @@ impl Code for Programs {
         op.is_plain()
     }
 
+    fn is_calm(&self, state: &PeState) -> bool {
+        state.unmasked == 0
+    }
+
     fn is_done(&self, op: &VectorState) -> bool {
         op.is_done()
     }

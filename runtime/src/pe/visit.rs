@@ -15,6 +15,7 @@ use super::code::Code;
 use super::core::{Acted, Core, Fault, bits};
 use super::main::Main;
 use super::plan::PePlan;
+use super::steady::BUSY;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::{Event, MAIN};
@@ -46,6 +47,11 @@ impl<C: Code> Region<C> {
             }
             return;
         }
+        if core.is_steady() {
+            self.unsteady(plan, code, pe, now);
+        } else if core.busy_visits >= BUSY && self.become_steady(plan, code, pe, now) {
+            return;
+        }
         self.descend(plan, code, pe, now);
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         let program = &plan.programs[usize::from(core.at.program)];
@@ -62,7 +68,11 @@ impl<C: Code> Region<C> {
         if self.flow {
             self.arrange_look(&mut core, pe, now);
         }
+        core.busy_visits = if core.acted.acted { core.busy_visits.saturating_add(1) } else { 0 };
         self.cores[pe as usize] = Some(core);
+        if self.steady != 0 {
+            self.watch_fed(pe);
+        }
     }
 
     /// The visit to a core whose operations flow, if they do.
@@ -218,9 +228,14 @@ impl<C: Code> Region<C> {
 
     /// Counts a slot of a thread.
     pub(crate) fn count(&mut self, core: &Core<C>, thread: u8, cycle: u64, count: u64) {
+        self.count_of(core.at.number, thread, cycle, count);
+    }
+
+    /// Counts slots of a thread of the PE of this number.
+    pub(super) fn count_of(&mut self, pe: u32, thread: u8, cycle: u64, count: u64) {
         self.stats.slots += count;
         if let Some(events) = &mut self.events {
-            events.push(Event::Slots { cycle, pe: core.at.number, thread, count });
+            events.push(Event::Slots { cycle, pe, thread, count });
         }
     }
 

@@ -31,10 +31,19 @@ pub(crate) enum Reached {
     Late,
     /// A router passed words over for which nothing had changed.
     PassedOver,
+    /// A core became steady, and one whose words a steady one sends.
+    Steady,
+    Joined,
+    /// Words of a steady sender went to a core that was not.
+    Fed,
+    /// A steady core took words whose sender was not steady any more.
+    Drained,
+    /// One that was steady was woken before its end.
+    Disturbed,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 13] = [
+pub(crate) const ALL: [Reached; 18] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Alone,
@@ -48,6 +57,11 @@ pub(crate) const ALL: [Reached; 13] = [
     Reached::Trespass,
     Reached::Late,
     Reached::PassedOver,
+    Reached::Steady,
+    Reached::Joined,
+    Reached::Fed,
+    Reached::Drained,
+    Reached::Disturbed,
 ];
 
 thread_local! {

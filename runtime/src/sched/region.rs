@@ -92,6 +92,14 @@ pub(crate) struct Region<C: Code> {
     /// Pipes that have been closed.
     pub(crate) closed: u32,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
+    /// Number of steady cores, and PEs at which something comes to pass that steady cores have no
+    /// part in: it ends with the cycle.
+    pub(crate) steady: u32,
+    pub(crate) disturbed: Vec<u32>,
+    /// Cores that are to be visited before the cycle is over.
+    pub(crate) woken: Vec<u32>,
+    /// A buffer for words of links.
+    pub(crate) moved: Vec<u32>,
     /// One more than the channel that has a link, by four times the PE and the port, if there are
     /// links that several colors may use.
     pub(crate) claims: Vec<u32>,
@@ -224,6 +232,10 @@ impl<C: Code> Region<C> {
             routed: 0,
             closed: 0,
             cuts: Vec::new(),
+            steady: 0,
+            disturbed: Vec::new(),
+            woken: Vec::new(),
+            moved: Vec::new(),
             claims: Vec::new(),
             late: Vec::new(),
             landings,

@@ -4,7 +4,7 @@
 //! has begun); one that is 64 or more ahead stands in the heap. Waking twice is waking once.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::pe::core::bits;
 
@@ -18,6 +18,8 @@ pub(crate) struct Wakes {
     pub(crate) latest: u64,
     /// By PE, where cores arrange looks of their own that they may put off.
     looks: Vec<Look>,
+    /// Cycles in which cores are looked at unless that is called off, with the PEs.
+    ends: BTreeSet<(u64, u32)>,
 }
 
 /// What a core waits for: a look that it has arranged, and up to when it was woken by what happened.
@@ -47,7 +49,7 @@ struct Wheel {
 impl Wakes {
     /// For an engine that looks at everything.
     pub(crate) fn always() -> Wakes {
-        Wakes { wheel: None, latest: 0, looks: Vec::new() }
+        Wakes { wheel: None, latest: 0, looks: Vec::new(), ends: BTreeSet::new() }
     }
 
     /// For `count` PEs.
@@ -61,6 +63,7 @@ impl Wakes {
             wheel: Some(Wheel { base: 0, any: 0, words, summary, bits, filled, heap }),
             latest: 0,
             looks: Vec::new(),
+            ends: BTreeSet::new(),
         }
     }
 
@@ -119,17 +122,31 @@ impl Wakes {
         self.looks.get(pe as usize).is_some_and(|look| look.told < t && t < look.own)
     }
 
+    /// Looks at a core in cycle `at`, unless that is called off.
+    pub(crate) fn end(&mut self, pe: u32, at: u64) {
+        self.ends.insert((at, pe));
+    }
+
+    /// Calls that off.
+    pub(crate) fn call_off(&mut self, pe: u32, at: u64) {
+        self.ends.remove(&(at, pe));
+    }
+
     /// The next cycle with a wake; the end of time without one.
     pub(crate) fn next(&self) -> u64 {
-        self.wheel.as_ref().map_or(u64::MAX, Wheel::next)
+        let next = self.wheel.as_ref().map_or(u64::MAX, Wheel::next);
+        self.ends.first().map_or(next, |&(end, _)| end.min(next))
     }
 
     /// Takes out the wakes of cycle `t`, which is [`Wakes::next`]: appends, in order of PEs,
     /// twice the PE for its router and one more for its core.
     pub(crate) fn take(&mut self, t: u64, visits: &mut Vec<u32>) {
-        if let Some(wheel) = &mut self.wheel {
-            wheel.take(t, visits);
+        let Some(wheel) = &mut self.wheel else { return };
+        while let Some(&(end, pe)) = self.ends.first().filter(|(end, _)| *end <= t) {
+            self.ends.pop_first();
+            wheel.wake(2 * pe + 1, end);
         }
+        wheel.take(t, visits);
     }
 }
 
@@ -184,6 +201,20 @@ impl Wheel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_called_off_does_not_come() {
+        let mut wakes = Wakes::wheel(8);
+        for (pe, at) in [(1, 70), (2, 5), (3, 70), (4, 300)] {
+            wakes.end(pe, at);
+        }
+        wakes.call_off(2, 5);
+        wakes.call_off(4, 300);
+        let mut visits = Vec::new();
+        assert_eq!(wakes.next(), 70);
+        wakes.take(70, &mut visits);
+        assert_eq!((visits, wakes.next()), (vec![3, 7], u64::MAX));
+    }
 
     #[test]
     fn wakes_come_out_in_order_and_once() {

@@ -236,8 +236,15 @@ impl<C: Code> Region<C> {
                 self.visit_core(plan, code, visit / 2, t);
             }
         }
+        // Their routers have been visited before, if at all.
+        while let Some(pe) = self.woken.pop() {
+            self.visit_core(plan, code, pe, t);
+        }
         if !self.cuts.is_empty() {
             self.cut_marked(plan, code, t + 1);
+        }
+        if !self.disturbed.is_empty() {
+            self.disturb(plan, code, t + 1);
         }
         let count = visits.len();
         visits.clear();

@@ -9,4 +9,5 @@ mod lines;
 mod machines;
 mod random;
 mod script;
+mod steady;
 mod timing;
