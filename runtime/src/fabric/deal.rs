@@ -5,13 +5,16 @@
 //! found out when the word enters ([`walk`]). A word that at most one core takes goes there at
 //! once, and is there when it would be; a word that a core has no place for holds up those behind it, and as many
 //! enter as the routers up to that core have places for ([`visit`]).
-//! Others go through routers, and so do those behind them until the routers are empty.
+//! Others go through routers, and so do those behind them until the routers are empty. Routers that hand each word to
+//! their core and on are a *fan* ([`mod@fan`]).
 //!
 //! Invariants: the positions of a line's switches are those behind its last word, as nobody but its words looks
 //! at them (colors and programs for which that is not so have no line); where they would be seen, the
 //! words are put into the routers where they are, and positions are what these have seen ([`cut`]).
 
 mod cut;
+pub(crate) mod fan;
 pub(crate) mod line;
+mod spread;
 mod visit;
 mod walk;

@@ -12,6 +12,7 @@ pub(crate) mod filter;
 pub(crate) mod gather;
 pub(crate) mod inlet;
 pub(crate) mod landing;
+pub(crate) mod leap;
 pub(crate) mod link;
 pub(crate) mod pipe;
 pub(crate) mod plan;

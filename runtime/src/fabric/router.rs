@@ -7,6 +7,7 @@ mod arrive;
 mod enter;
 mod fetch;
 mod grant;
+mod leaps;
 mod outputs;
 mod visit;
 
@@ -17,6 +18,7 @@ use dflow_ir::mesh::{Color, Port, Wavelet};
 use super::channel::Outlet;
 use super::control;
 use super::filter::FilterState;
+use super::leap::Place;
 use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
 use super::ring::{Ring, Slot};
@@ -93,6 +95,9 @@ pub(crate) struct Lane {
     outs: [u8; 4],
     /// The buffer behind the link that its words took last.
     next: Next,
+    /// Where it stands in a leap (`leap`), if that is known; and which leap ends here.
+    place: Place,
+    end: Place,
 }
 
 /// A neighbour's buffer behind an output.
@@ -146,6 +151,8 @@ pub(crate) enum Dealing {
     Routers,
     /// By this line, if they can.
     Line(u32),
+    /// By this fan.
+    Fan(u32),
 }
 
 /// A head word that could go.
@@ -346,7 +353,7 @@ impl Router {
 
     /// Appends a word to a lane; whether the lane was empty.
     #[inline]
-    fn add(&mut self, lane: u8, word: Slot) -> bool {
+    pub(super) fn add(&mut self, lane: u8, word: Slot) -> bool {
         let ring = &mut self.lanes[usize::from(lane)].ring;
         let was_empty = ring.is_empty();
         ring.push(word);
@@ -374,7 +381,19 @@ impl Router {
         let next = Next { port: NONE, color: NONE, lane: 0, pe: 0 };
         self.lane_of[usize::from(color)][usize::from(port)] = lane;
         let ring = Ring::new(places);
-        self.lanes.push(Lane { ring, color, index, port, rest: 0, is_plain, outs, next });
+        let (place, end) = (Place::NONE, Place::NONE);
+        self.lanes.push(Lane {
+            ring,
+            color,
+            index,
+            port,
+            rest: 0,
+            is_plain,
+            outs,
+            next,
+            place,
+            end,
+        });
         lane
     }
 
@@ -390,7 +409,7 @@ impl Router {
     }
 
     /// A place for a word of a color has come free behind a link.
-    fn unblock_color(&mut self, color: u8) {
+    pub(super) fn unblock_color(&mut self, color: u8) {
         if self.blocked == 0 {
             return;
         }

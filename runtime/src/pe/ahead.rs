@@ -32,6 +32,12 @@ pub(crate) struct LaterAct {
     act: SlotAct,
 }
 
+/// Whether a flag says no more than which task may come next.
+fn is_for_next(op: FlagOp) -> bool {
+    use FlagOp::{BlockChannel, BlockTask, UnblockChannel, UnblockTask};
+    matches!(op, BlockChannel | BlockTask | UnblockChannel | UnblockTask)
+}
+
 impl<C: Code> Core<C> {
     /// Whether nothing here happens slot by slot.
     pub(super) fn streams(&self) -> bool {
@@ -61,6 +67,27 @@ impl<C: Code> Core<C> {
         let heard = if program.hears { self.arrived & !self.owned_in } else { 0 };
         self.activated & !self.task_blocked | heard != 0
     }
+
+    /// Whether nothing but the main thread is at work, so that nobody minds when its flags change
+    /// before it is through.
+    fn is_quiet(&self) -> bool {
+        !self.threads.any() && self.due.is_empty() && self.later.is_empty()
+    }
+
+    /// Whether it is known which task comes next in cycle `t`, when the main thread is through: no
+    /// word can start one, or the next one that does is there.
+    fn knows_next(&self, program: &PePlan, t: u64) -> bool {
+        let mut heard = bits(program.heard);
+        match (heard.next(), heard.next()) {
+            _ if !self.is_quiet() => false,
+            _ if !program.hears => true,
+            (Some(queue), None) => {
+                let channel = self.input(program, queue).channel;
+                self.channel_blocked >> channel & 1 != 0 || self.inputs[queue].ring.first() <= t
+            }
+            _ => false,
+        }
+    }
 }
 
 impl<C: Code> Region<C> {
@@ -88,6 +115,12 @@ impl<C: Code> Region<C> {
         if !core.streams() && !matches!(core.main, Main::Counting { .. }) {
             self.wakes.core(at.pe, core.main_from.max(at.t + 1));
         }
+        // Words may have come before they can be seen.
+        for queue in bits(core.arrived & !core.sight.words) {
+            let first = core.inputs[queue].ring.first().max(at.t + 1);
+            let owned = core.owned_in >> queue & 1 != 0;
+            self.wakes.core(at.pe, if owned { first } else { first.max(core.main_from) });
+        }
         Ok(())
     }
 
@@ -102,10 +135,12 @@ impl<C: Code> Region<C> {
                 return Ok(ran);
             }
             let t = core.main_from.max(at.t);
-            let alone = !at.program.hears && !core.threads.any() && core.due.is_empty();
-            if t > at.t && !(alone && core.later.is_empty() && t < at.t + AHEAD) {
-                self.wakes.core(at.pe, t);
-                return Ok(ran);
+            if t > at.t {
+                if t >= at.t + AHEAD || !core.knows_next(at.program, t) {
+                    self.wakes.core(at.pe, t);
+                    return Ok(ran);
+                }
+                core.look(t);
             }
             if self.pick(&Visit { t, ..*at }, core).is_none() {
                 return Ok(ran);
@@ -166,14 +201,20 @@ impl<C: Code> Region<C> {
     }
 
     /// The acts of a segment in cycles `now` to `last`: activations commute with whatever may come
-    /// before them, others wait for their cycle.
+    /// before them, and so does what decides of the next task where nobody else asks; others wait
+    /// for their cycle.
     fn act_ahead(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, (now, last): (u64, u64)) {
         for index in 0..core.segment.acts.len() {
             let act = core.segment.acts[index];
             let cycle = (now + u64::from(act.slot)).min(last);
-            if let ActKind::Flag { op: FlagOp::Activate, id } = act.what
-                && core.activate(at.program, id)
-            {
+            let done = match act.what {
+                ActKind::Flag { op: FlagOp::Activate, id } => core.activate(at.program, id),
+                ActKind::Flag { op, id } if is_for_next(op) && core.is_quiet() => {
+                    core.flag(at.program, op, id, cycle).is_ok()
+                }
+                ActKind::Flag { .. } | ActKind::Write { .. } | ActKind::Odd(_) => false,
+            };
+            if done {
                 continue;
             }
             core.later.push_back(LaterAct { at: cycle, task: core.task, act });

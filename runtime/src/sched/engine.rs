@@ -248,6 +248,7 @@ impl<C: Code> Engine<C> {
                     if quiet {
                         region.settle_pipes(&self.plan, &self.code);
                         region.settle_lines(&self.plan);
+                        region.settle_leaps(&self.plan);
                     }
                 }
                 quiet

@@ -15,9 +15,11 @@ use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::channel::Channel;
+use crate::fabric::deal::fan::Fans;
 use crate::fabric::deal::line::Line;
 use crate::fabric::gather::Gathers;
 use crate::fabric::landing::Landing;
+use crate::fabric::leap::Leaps;
 use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
@@ -84,6 +86,10 @@ pub(crate) struct Region<C: Code> {
     /// Likewise from the host, and those that wait for a place in the core of a PE.
     pub(crate) lines: Vec<Option<Box<Line>>>,
     pub(crate) held_up: BTreeSet<(u32, u32)>,
+    /// Those for all PEs of a row.
+    pub(crate) fans: Fans,
+    /// Words that pass routers as those stand, likewise.
+    pub(crate) leaps: Leaps,
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
     pub(crate) unused: Vec<u32>,
@@ -226,6 +232,8 @@ impl<C: Code> Region<C> {
             gathers: Gathers::default(),
             lines: Vec::new(),
             held_up: BTreeSet::new(),
+            fans: Fans::default(),
+            leaps: Leaps::default(),
             buffers: Vec::new(),
             flow: false,
             unused: Vec::new(),

@@ -94,9 +94,8 @@ pub(crate) fn deadlock<C: Code>(
                 stuck.entry((color, StuckPlace::Router(Port::Ramp))).or_insert((0, 0, number));
             *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
         }
-        for line in region.lines.iter().flatten() {
-            let (pe, port, color) = line.entry();
-            let (Some(color), words @ 1..) = (Color::new(color), line.waiting()) else { continue };
+        for (pe, port, color, words) in region.under_way() {
+            let Some(color) = Color::new(color) else { continue };
             let number = region.number(plan, pe);
             let entry = stuck.entry((color, StuckPlace::Router(port))).or_insert((0, 0, number));
             *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));

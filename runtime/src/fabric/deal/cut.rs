@@ -16,6 +16,7 @@ impl<C: Code> Region<C> {
             }
             self.lines[id] = Some(line);
         }
+        self.settle_fans(plan);
     }
 
     /// Puts the words of a line into the routers where they are in cycle `t`; positions are what they were

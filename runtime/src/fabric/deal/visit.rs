@@ -2,6 +2,7 @@
 
 use dflow_ir::mesh::wavelet::Command;
 
+use super::fan::Fan;
 use super::line::{Dealt, Line, sooner};
 use super::walk::Fate;
 use crate::fabric::control;
@@ -14,7 +15,7 @@ use crate::sched::region::Region;
 use crate::ways::Way;
 
 /// How often it is looked whether routers behind which a line waits are empty.
-const RETRY: u64 = 32;
+pub(super) const RETRY: u64 = 32;
 
 impl<C: Code> Region<C> {
     /// What lines do in cycle `t` that begin at a router, or wait for a place in its core.
@@ -23,17 +24,24 @@ impl<C: Code> Region<C> {
         let sources = router.sources.len();
         if std::mem::take(&mut router.holds_up) {
             let all = (pe, 0)..=(pe, u32::MAX);
-            for (_, id) in self.held_up.range(all).copied().collect::<Vec<_>>() {
+            for (_, id) in self.held_up.range(all.clone()).copied().collect::<Vec<_>>() {
                 self.held_up.remove(&(pe, id));
                 self.with_line(id, |region, line| region.arrive(plan, code, (id, line), t));
             }
+            for (_, id) in self.fans.held_up.range(all).copied().collect::<Vec<_>>() {
+                self.fans.held_up.remove(&(pe, id));
+                self.with_fan(id, |region, fan| region.spread(plan, code, (id, fan), t));
+            }
         }
         for index in 0..sources {
-            let Some(id) = self.line_from(plan, pe, index) else { continue };
-            self.with_line(id, |region, line| {
-                region.arrive(plan, code, (id, line), t);
-                region.enter_line(plan, line, index, t);
-            });
+            match self.dealing_of(plan, pe, index) {
+                Dealing::Line(id) => self.with_line(id, |region, line| {
+                    region.arrive(plan, code, (id, line), t);
+                    region.enter_line(plan, line, index, t);
+                }),
+                Dealing::Fan(id) => self.visit_fan(plan, code, (id, index), t),
+                Dealing::Unknown | Dealing::Routers => {}
+            }
         }
     }
 
@@ -45,26 +53,30 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The line by which words of a source go, if they do.
-    fn line_from(&mut self, plan: &Plan, pe: u32, index: usize) -> Option<u32> {
-        let source = &self.routers[pe as usize].as_deref()?.sources[index];
-        match source.dealing {
-            Dealing::Line(id) => return Some(id),
-            Dealing::Routers => return None,
-            Dealing::Unknown => {}
+    /// How words of a source go on, which is found out if it is not known.
+    fn dealing_of(&mut self, plan: &Plan, pe: u32, index: usize) -> Dealing {
+        let Some(router) = self.routers[pe as usize].as_deref() else { return Dealing::Unknown };
+        let source = &router.sources[index];
+        if source.dealing != Dealing::Unknown {
+            return source.dealing;
         }
-        let line = self.new_deal(plan, pe, (source.color, source.port));
-        let dealing = match line {
-            Some(mut line) => {
-                line.passing = self.passing(plan, &line, 0);
-                self.bytes += size_of::<Line>() as u64;
-                self.lines.push(Some(Box::new(line)));
-                Dealing::Line(self.lines.len() as u32 - 1)
-            }
-            None => Dealing::Routers,
+        let way = (source.color, source.port);
+        let dealing = if let Some(mut line) = self.new_deal(plan, pe, way) {
+            line.passing = self.passing(plan, &line, 0);
+            self.bytes += size_of::<Line>() as u64;
+            self.lines.push(Some(Box::new(line)));
+            Dealing::Line(self.lines.len() as u32 - 1)
+        } else if let Some(fan) = self.new_fan(plan, pe, way) {
+            self.bytes += size_of::<Fan>() as u64;
+            self.fans.all.push(Some(Box::new(fan)));
+            Dealing::Fan(self.fans.all.len() as u32 - 1)
+        } else {
+            Dealing::Routers
         };
-        self.routers[pe as usize].as_deref_mut()?.sources[index].dealing = dealing;
-        if let Dealing::Line(id) = dealing { Some(id) } else { None }
+        if let Some(router) = self.routers[pe as usize].as_deref_mut() {
+            router.sources[index].dealing = dealing;
+        }
+        dealing
     }
 
     /// Words of a line that are where they go are taken, as far as there are places.
@@ -152,7 +164,7 @@ impl<C: Code> Region<C> {
             source.next = NEVER;
             return;
         }
-        if line.mixed && (word.control || t.is_multiple_of(RETRY)) && self.is_dry(line) {
+        if line.mixed && (word.control || t.is_multiple_of(RETRY)) && self.is_line_dry(line) {
             (line.mixed, line.followed) = (false, false);
             line.passing = self.passing(plan, line, 0);
         }
@@ -189,11 +201,15 @@ impl<C: Code> Region<C> {
         router.set_current(line.color, Current { position, torn: false });
     }
 
-    /// Whether no router of a line holds a word of it.
-    fn is_dry(&self, line: &Line) -> bool {
-        (0..line.nodes).all(|node| {
-            let router = self.routers[line.pe(node) as usize].as_deref();
-            !router.is_some_and(|router| router.holds(line.color, line.from))
+    fn is_line_dry(&self, line: &Line) -> bool {
+        self.is_dry((0..line.nodes).map(|node| line.pe(node)), (line.color, line.from))
+    }
+
+    /// Whether none of some routers holds a word of a color that has come by a port.
+    pub(super) fn is_dry(&self, pes: impl Iterator<Item = u32>, (color, from): (u8, u8)) -> bool {
+        pes.into_iter().all(|pe| {
+            let router = self.routers[pe as usize].as_deref();
+            !router.is_some_and(|router| router.holds(color, from))
         })
     }
 }

@@ -48,7 +48,7 @@ impl<C: Code> Region<C> {
     }
 
     /// How a router deals a color, if it does no more.
-    fn dealing<'a>(
+    pub(super) fn dealing<'a>(
         &'a self,
         plan: &'a Plan,
         pe: u32,

@@ -50,6 +50,10 @@ impl<C: Code> Region<C> {
         }
         word.advance &= word.control;
         word.color = granted.color;
+        let place = router.lanes[usize::from(granted.lane)].place;
+        if place.is_any() {
+            self.look_for_stop(here.plan, router, place);
+        }
         if granted.hidden && granted.outs == 0 && !word.advance {
             self.unheard(here, router, word.color);
         }
@@ -106,6 +110,9 @@ impl<C: Code> Region<C> {
             self.wakes.router(here.pe, lane.ring.first().max(here.t + 1));
         }
         self.credit(here, router, (color, port), was_full, free);
+        if self.flow {
+            self.left_leap(here.plan, router, (index, free), here.t);
+        }
         word
     }
 

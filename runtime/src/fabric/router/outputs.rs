@@ -3,7 +3,7 @@
 use dflow_ir::mesh::{Color, Port, Wavelet};
 
 use super::visit::Here;
-use super::{Candidate, Next, RAMP, Router};
+use super::{Candidate, Lane, Next, RAMP, Router};
 use crate::exec::odd::Odd;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::pe::code::Code;
@@ -39,14 +39,18 @@ impl<C: Code> Region<C> {
         while outs != 0 {
             let port = outs.trailing_zeros() as u8;
             outs &= outs - 1;
-            let next = router.lanes[usize::from(word.lane)].next;
+            let Lane { next, place, .. } = router.lanes[usize::from(word.lane)];
             let one = if port == RAMP {
                 self.free_in_core(here, router.number, word.color)
+            } else if place.is_any()
+                && let Some(free) = self.free_to_leap(here, router, word.lane)
+            {
+                free
             } else if (next.port, next.color) == (port, word.color) {
                 let neighbour = self.routers[next.pe as usize].as_deref();
                 neighbour.map_or(0, |it| it.lanes[usize::from(next.lane)].ring.free_from())
             } else {
-                self.free_behind(here, router, port, word.color)
+                self.free_behind(here, router, word, port)
             };
             free = free.max(one);
         }
@@ -61,8 +65,31 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// From which cycle there is a place behind a link.
-    fn free_behind(&mut self, here: &Here<'_, C>, router: &mut Router, port: u8, color: u8) -> u64 {
+    /// From which cycle the head of a lane that stands in a leap has a place, if it leaps.
+    fn free_to_leap(&mut self, here: &Here<'_, C>, router: &Router, lane: u8) -> Option<u64> {
+        let Lane { place, ring, .. } = &router.lanes[usize::from(lane)];
+        let control = ring.head().is_some_and(|head| head.control);
+        self.free_in_leap(here.plan, (here.pe, *place), control, here.t)
+    }
+
+    /// From which cycle there is a place behind a link that has not been looked up.
+    fn free_behind(
+        &mut self,
+        here: &Here<'_, C>,
+        router: &mut Router,
+        word: &Candidate,
+        port: u8,
+    ) -> u64 {
+        let Candidate { color, lane, .. } = *word;
+        if self.flow && !router.lanes[usize::from(lane)].place.is_any() {
+            let place = self.place_in_leap(here.plan, here.pe, color, port);
+            router.lanes[usize::from(lane)].place = place;
+            if place.is_any()
+                && let Some(free) = self.free_to_leap(here, router, lane)
+            {
+                return free;
+            }
+        }
         match router.way(here.plan, self.id, port, color) {
             Way::Near { pe, port } => {
                 let neighbour = self.routers[pe as usize].as_deref();
@@ -87,7 +114,10 @@ impl<C: Code> Region<C> {
         while outs != 0 {
             let port = outs.trailing_zeros() as u8;
             outs &= outs - 1;
-            let next = router.lanes[usize::from(lane)].next;
+            let Lane { next, place, .. } = router.lanes[usize::from(lane)];
+            if place.is_any() && self.leaps(here.plan, place, word, here.t) {
+                continue;
+            }
             if port == RAMP {
                 self.go_down(here, router, word);
             } else if (next.port, next.color) == (port, word.color)

@@ -182,3 +182,67 @@ fn gathered_words_keep_the_link_busy_in_the_same_cycles() {
         }
     }
 }
+
+/// A row whose PEs take words of a color that all of them get, after so many cycles.
+fn fanned(target: TargetId, delays: [u32; WIDTH as usize], words: [u32; WIDTH as usize]) -> Spec {
+    let mut spec = row(target, delays, 1, true);
+    let color = Color::new(0).unwrap();
+    for (pe, words) in words.into_iter().enumerate() {
+        let last = pe + 1 == usize::from(WIDTH);
+        let ColorConfig { route, .. } = dealt(last);
+        let config = ColorConfig { route, ..ColorConfig::default() };
+        spec.routers[pe].colors = vec![(color, config, Loc::default())];
+        let moves = vector(Stream::Pointer { address: 0 }, input(2, 0), words);
+        let delay = delays[pe];
+        let moves = Act::Vector(Box::new(moves));
+        spec.acts[pe][0] = vec![Act::Work(delay), Act::Yield, moves];
+    }
+    spec
+}
+
+#[test]
+fn words_for_all_cores_come_as_they_do_through_routers() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for delays in
+            [[0; 6], [0, 0, 400, 0, 0, 0], [300, 200, 100, 90, 500, 0], [9, 50, 2, 7, 3, 1]]
+        {
+            for words in [1, 7, 90] {
+                let spec = fanned(target, delays, [words; 6]);
+                let sent: Vec<Wavelet> = (0..words).map(Wavelet::data_word).collect();
+                let exact = outcome(&spec, EngineKind::Exact, &sent);
+                let flow = outcome(&spec, EngineKind::Flow, &sent);
+                let (here, there) = (cycle(&exact.0), cycle(&flow.0));
+                let place = format!("{target:?} {delays:?} {words}: {here} {there}");
+                assert!(here.abs_diff(there) <= 4 + here / 50, "{place}");
+                let told = |it: &Account| (it.entered, it.copies, it.taken);
+                assert_eq!(told(&exact.1), told(&flow.1), "{place}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                assert_eq!(flow.3, u64::from(words), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_for_all_that_one_core_does_not_take_hold_up_the_row_where_they_do_in_exact() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for delays in [[0; 6], [0, 40, 0, 200, 0, 0]] {
+            for takes in [[30, 30, 30, 3, 30, 30], [30, 2, 30, 9, 30, 1], [0; 6], [30; 6]] {
+                let spec = fanned(target, delays, takes);
+                let mut sent: Vec<Wavelet> = (0..30).map(Wavelet::data_word).collect();
+                sent.push(hidden(Command::Nop));
+                let exact = outcome(&spec, EngineKind::Exact, &sent);
+                let flow = outcome(&spec, EngineKind::Flow, &sent);
+                let place = format!("{target:?} {delays:?} {takes:?}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                assert_eq!(exact.1.left, flow.1.left, "{place}");
+                assert_eq!(exact.1.outside, flow.1.outside, "{place}");
+                assert_eq!(
+                    (exact.1.copies, exact.1.taken),
+                    (flow.1.copies, flow.1.taken),
+                    "{place}"
+                );
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod broken;
 mod chain;
 mod generate;
 mod ir;
+mod leaps;
 mod lines;
 mod machines;
 mod random;

@@ -1,0 +1,121 @@
+//! Leaps of the `flow` engine, against `exact`: the same words in the same order, counters, ends and reports.
+
+use dflow_ir::inst::FlagOp;
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, ColorConfig, Port, Route, Switch, SwitchEntry};
+use dflow_ir::program::{InitialFlag, QueueBinding, TaskBinding, TaskKind};
+use dflow_ir::target::TargetId;
+
+use super::script::{Act, Script, Spec, input, output, vector};
+use super::timing::set;
+use crate::account::Account;
+use crate::config::{EngineKind, Limits};
+use crate::exec::Stream;
+use crate::outcome::RunEnd;
+use crate::sched::engine::Engine;
+
+const WIDTH: u16 = 70;
+
+/// A row whose PEs send so many words to the first one (or, `turned`, to the last one), which takes `taken` of
+/// them: a router turns into a way through behind the last word of its PE.
+fn row(target: TargetId, delay: impl Fn(u32) -> u32, words: u32, taken: u32, turned: bool) -> Spec {
+    let color = Color::new(3).unwrap();
+    let mut spec = Spec::new(target, WIDTH, 1);
+    let (onward, behind) = if turned { (Port::East, Port::West) } else { (Port::West, Port::East) };
+    for pe in 0..usize::from(WIDTH) {
+        let far = if turned { WIDTH as usize - 1 - pe } else { pe } as u32;
+        let is_root = far == 0;
+        let is_last = far + 1 == u32::from(WIDTH);
+        let route = match is_root {
+            true => Route { rx: set(&[behind]), tx: set(&[Port::Ramp]) },
+            false => Route { rx: set(&[Port::Ramp]), tx: set(&[onward]) },
+        };
+        let through = [Some(SwitchEntry::Rx(set(&[behind]))), None, None];
+        let switch = Switch { positions: through, ..Switch::default() };
+        let switch = (!is_root && !is_last).then_some(switch);
+        let config = ColorConfig { route, switch, ..ColorConfig::default() };
+        spec.routers[pe].colors.push((color, config, Loc::default()));
+        spec.programs[pe].queues.push(QueueBinding::new(is_root, 2, color, Loc::default()));
+        let mut moves = match is_root {
+            true => vector(Stream::Pointer { address: 0 }, input(2, 3), taken),
+            false => vector(output(2, 3), Stream::Scalar(0), words),
+        };
+        if let Stream::Output { advance_switch, .. } = &mut moves.dest {
+            *advance_switch = !is_last;
+        }
+        // Words tell who sent them.
+        let first = vector(Stream::Pointer { address: 0 }, Stream::Scalar(0), 100 * far + 1);
+        let acts = [Act::Vector(Box::new(first)), Act::Work(delay(far)), Act::Yield];
+        let acts = acts.into_iter().chain([Act::Vector(Box::new(moves))]).collect();
+        let func = spec.func(pe, "main", &[], acts);
+        let task = TaskBinding { kind: TaskKind::Local, id: 9, func, loc: Loc::default() };
+        spec.programs[pe].tasks.push(task);
+        let flag = InitialFlag { op: FlagOp::Activate, id: 9, loc: Loc::default() };
+        spec.programs[pe].initial_flags.push(flag);
+    }
+    spec
+}
+
+/// How a run ends, what became of all words, and what the cores have read.
+fn outcome(spec: &Spec, kind: EngineKind) -> (RunEnd, Account, Vec<u32>) {
+    let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+    let end = engine.run(&[], &Limits { cycle: 100_000, ..Limits::default() });
+    let cores = engine.regions.iter().flat_map(|region| &region.cores);
+    let taken = cores.flatten().map(|core| core.state.hash).collect();
+    let account = engine.account();
+    assert!(account.is_balanced(), "{account:?}");
+    (end, account, taken)
+}
+
+fn cycle(end: &RunEnd) -> u64 {
+    match end {
+        RunEnd::Idle { cycle } => *cycle,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Delays by the distance from the root, so that PEs are ready at once, in turn, in reverse, or mixed.
+fn delays() -> [fn(u32) -> u32; 4] {
+    [
+        |far| 9000 - 100 * far,
+        |far| 9000 - 90 * far,
+        |far| 9000 - 110 * far,
+        |far| 9000 - 100 * far + far * 37 % 50,
+    ]
+}
+
+#[test]
+fn words_that_leap_come_as_they_do_from_router_to_router() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (delay, turned) in delays().into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            for words in [1, 2, 30] {
+                let spec = row(target, delay, words, words * u32::from(WIDTH - 1), turned);
+                let exact = outcome(&spec, EngineKind::Exact);
+                let flow = outcome(&spec, EngineKind::Flow);
+                let (here, there) = (cycle(&exact.0), cycle(&flow.0));
+                let place = format!("{target:?} {turned} {words}: {here} {there}");
+                assert!(here.abs_diff(there) <= 4 + here / 100, "{place}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                let told = |it: &Account| (it.sent, it.copies, it.taken);
+                assert_eq!(told(&exact.1), told(&flow.1), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_that_the_root_does_not_take_stand_where_they_do_in_exact() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (delay, turned) in delays().into_iter().flat_map(|it| [(it, false), (it, true)]) {
+            for (words, taken) in [(1, 20), (2, 9), (30, 100), (30, 1)] {
+                let spec = row(target, delay, words, taken, turned);
+                let exact = outcome(&spec, EngineKind::Exact);
+                let flow = outcome(&spec, EngineKind::Flow);
+                let place = format!("{target:?} {turned} {words} {taken}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                assert_eq!(exact.1.left, flow.1.left, "{place}");
+                assert_eq!(exact.1.sent, flow.1.sent, "{place}");
+            }
+        }
+    }
+}
