@@ -300,6 +300,10 @@ impl<C: Code> Region<C> {
                 continue;
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
+            if !core.is_before_main(op.priority) && self.keeps_slots(at, core, op.from) {
+                core.threads.put(op);
+                continue;
+            }
             let result = self.stretch(at, core, &mut op);
             let is_first = core.is_before_main(op.priority);
             core.threads.put(op);

@@ -26,6 +26,8 @@ pub(crate) struct Op<O> {
     pub(crate) ends: Ends,
     /// It goes by stretches (`flow`) from this cycle on, and may be in one.
     pub(crate) flows: bool,
+    /// It goes word by word all the same, as long as microthreads want slots that it comes before.
+    pub(crate) by_words: bool,
     pub(crate) from: u64,
     pub(crate) stretch: Stretch,
     pub(crate) feeds: Feeds,
@@ -163,6 +165,7 @@ impl<O> Op<O> {
             needs,
             ends,
             flows: false,
+            by_words: false,
             from: 0,
             stretch: Stretch::default(),
             feeds: Feeds::default(),

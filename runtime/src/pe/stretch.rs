@@ -177,12 +177,13 @@ impl<C: Code> Core<C> {
     }
 
     /// Whether the main thread's operation, which takes words, has slots before microthreads that are
-    /// in a stretch: it goes word by word then, since how fast its words come may depend on theirs.
+    /// in a stretch, or wait to begin one when it has words: it goes word by word then, since how fast
+    /// its words come may depend on theirs.
     pub(super) fn crowds_out(&self, op: &Op<C::Op>) -> bool {
-        let busy = self.threads.busy();
+        let others = if op.by_words { self.threads.idle() } else { 0 } | self.threads.busy();
         let after =
             |id| self.threads.get(id as u8).is_some_and(|it| !self.is_before_main(it.priority));
-        busy != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(busy).any(after)
+        others != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(others).any(after)
     }
 
     /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
@@ -262,6 +263,25 @@ impl<C: Code> Region<C> {
         self.ways.stretches.stretches += 1;
         self.ways.stretches.elements += count as u64;
         Ok(true)
+    }
+
+    /// Whether the main thread's operation has words when a microthread after it would begin a stretch:
+    /// it goes on word by word, and that one has to wait for a slot.
+    pub(super) fn keeps_slots(&self, at: &Visit<'_, C>, core: &mut Core<C>, from: u64) -> bool {
+        let main_from = core.main_from;
+        let Main::Vector(op) = &mut core.main else { return false };
+        if op.asynchronous || op.needs.inputs == 0 || !op.flows || op.stretch.is_on() {
+            return false;
+        }
+        let begin = from.max(at.t).max(main_from);
+        let seen = |id: u32| {
+            let arrival = self.pipes[id as usize].arrival();
+            arrival.is_some_and(|arrival| arrival + at.plan.timing.ramp_down <= begin)
+        };
+        let pipes = self.pipes_of(at.pe, op);
+        let has = pipes.is_some_and(|pipes| pipes.into_iter().flatten().all(seen));
+        op.by_words |= has;
+        has
     }
 
     /// Whether an operation finds no word, or no place: then no stretch of it can begin.
