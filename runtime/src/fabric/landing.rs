@@ -21,6 +21,8 @@ pub(crate) struct Landing {
     until: u64,
     /// Its core has a wake for the cycle that it does next.
     pub(crate) awake: bool,
+    /// Number of links among the channels (`fabric::link`).
+    pub(crate) links: u8,
     ends: Vec<End>,
 }
 
@@ -101,14 +103,18 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        if self.steady != 0 {
-            let core = self.cores[pe as usize].as_deref();
-            if core.is_some_and(Core::is_steady) {
+        if self.steady != 0 && self.has_links(pe) {
+            if self.cores[pe as usize].as_deref().is_some_and(Core::is_steady) {
                 return;
             }
             self.feed_links(plan, code, pe);
         }
         self.descend_now(plan, code, pe, t);
+    }
+
+    /// Whether links end at a PE.
+    pub(crate) fn has_links(&self, pe: u32) -> bool {
+        self.landings.get(pe as usize).is_some_and(|landing| landing.links != 0)
     }
 
     /// Likewise; no steady core has anything to do with it, or all that it does is done.

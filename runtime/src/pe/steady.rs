@@ -307,7 +307,9 @@ impl<C: Code> Region<C> {
             return;
         };
         if !(sends && takes) {
-            self.channels[id as usize].link = None;
+            let channel = &mut self.channels[id as usize];
+            channel.link = None;
+            self.landings[channel.route().dest as usize].links -= 1;
             return;
         }
         let under_way = self.settle_link(id, t);
@@ -336,6 +338,7 @@ impl<C: Code> Region<C> {
         let dest = self.cores[route.dest as usize].as_deref();
         let taken = dest.map_or((now, 0), |dest| dest.taken(route.queue));
         self.channels[id as usize].link = Some(Box::new(Link::new(output, now, taken)));
+        self.landings[route.dest as usize].links += 1;
     }
 
     /// A core whose words a steady one may send has been visited.

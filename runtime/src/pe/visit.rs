@@ -70,7 +70,7 @@ impl<C: Code> Region<C> {
         }
         core.busy_visits = if core.acted.acted { core.busy_visits.saturating_add(1) } else { 0 };
         self.cores[pe as usize] = Some(core);
-        if self.steady != 0 {
+        if self.steady != 0 && self.has_links(pe) {
             self.watch_fed(pe);
         }
     }
