@@ -188,6 +188,7 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
     let ran = sema.run_body(module, body, BodyKind::Layout);
     report_params(sema, module);
     ran?;
+    warn_unused_comptime(sema, source);
     sema.cx.sink.ok()?;
     bind_exports(sema)?;
     let host = match &file.host {
@@ -206,6 +207,19 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
     let mut plan = layout.plan;
     plan.exports = layout.exports.into_values().flatten().collect();
     Ok(Elaborated { plan, programs: layout.programs, host, tests })
+}
+
+/// Top-level comptime blocks belong to the code of PEs: those of a file that no PE runs, and no code imports, do nothing.
+fn warn_unused_comptime(sema: &mut Sema<'_, '_>, root: SourceIdx) {
+    if sema.modules.iter().skip(1).any(|module| module.source == root && module.scope == 0) {
+        return;
+    }
+    for body in &sema.files.get(root).scopes[0].comptime {
+        let message = "a comptime block that is never run: no PE runs the code of this file";
+        let help = "checks of a layout stand in its layout block, what is to be done on PEs in the code that they run";
+        let diagnostic = Diagnostic::new(codes::UNUSED_COMPTIME, message, body.block.span);
+        sema.cx.emit(diagnostic.label("not run").help(help));
+    }
 }
 
 /// Values of the layout's params that can be given as text, for reports; those never asked for are left out.
