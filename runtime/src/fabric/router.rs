@@ -382,6 +382,8 @@ impl Router {
         self.lane_of[usize::from(color)][usize::from(port)] = lane;
         let ring = Ring::new(places);
         let (place, end) = (Place::NONE, Place::NONE);
+        // Most routers have two or three.
+        self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             ring,
             color,

@@ -66,6 +66,8 @@ impl<C: Code> Engine<C> {
             region.flow = config.engine == EngineKind::Flow;
             if region.flow {
                 region.wakes.with_looks(region.cores.len() as u32);
+                // No channel ends anywhere.
+                region.landings = Vec::new();
             }
             if config.engine == EngineKind::Exact {
                 region.ahead = plan.timing.ahead();
