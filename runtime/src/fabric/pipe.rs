@@ -303,7 +303,12 @@ impl Pipe {
         if before < self.taken.end() {
             return Some(self.taken.time(before) + self.credit);
         }
-        (before < self.sent.end() - u64::from(self.held)).then_some(0)
+        (before < self.gone()).then_some(0)
+    }
+
+    /// Words that have left it and the input queue.
+    fn gone(&self) -> u64 {
+        self.sent.end().saturating_sub(u64::from(self.held + self.queued))
     }
 
     /// The source waits for places: from how many cycles on it may use one that becomes free.
@@ -319,8 +324,14 @@ impl Pipe {
         self.open = open;
     }
 
-    /// A word has left the input queue.
-    pub(crate) fn leave_queue(&mut self) {
+    /// A word has left the input queue in cycle `t`, at a visit in cycle `now`.
+    pub(crate) fn leave_queue(&mut self, t: u64, now: u64) {
+        let number = self.gone();
+        if self.taken.end() == number && self.taken.last >= now && self.taken.count != 0 {
+            (self.taken.count, self.taken.last) = (self.taken.count + 1, t.max(self.taken.last));
+        } else {
+            self.taken = Span { base: number, count: 1, first: t, last: t };
+        }
         self.queued = self.queued.saturating_sub(1);
         self.open = self.open.saturating_sub(1);
     }

@@ -62,12 +62,6 @@ impl<C: Code> Core<C> {
         }
     }
 
-    /// Whether a task could be picked.
-    fn may_pick(&self, program: &PePlan) -> bool {
-        let heard = if program.hears { self.arrived & !self.owned_in } else { 0 };
-        self.activated & !self.task_blocked | heard != 0
-    }
-
     /// Whether nothing but the main thread is at work, so that nobody minds when its flags change
     /// before it is through.
     fn is_quiet(&self) -> bool {
@@ -76,7 +70,7 @@ impl<C: Code> Core<C> {
 
     /// Whether it is known which task comes next in cycle `t`, when the main thread is through: no
     /// word can start one, or the next one that does is there.
-    fn knows_next(&self, program: &PePlan, t: u64) -> bool {
+    pub(super) fn knows_next(&self, program: &PePlan, t: u64) -> bool {
         let mut heard = bits(program.heard);
         match (heard.next(), heard.next()) {
             _ if !self.is_quiet() => false,
@@ -131,18 +125,23 @@ impl<C: Code> Region<C> {
         loop {
             ran |= matches!(core.main, Main::Ready { .. });
             self.run_ahead(at, core)?;
-            if !matches!(core.main, Main::Idle) || !core.may_pick(at.program) {
+            if !matches!(core.main, Main::Idle) {
                 return Ok(ran);
             }
-            let t = core.main_from.max(at.t);
-            if t > at.t {
-                if t >= at.t + AHEAD || !core.knows_next(at.program, t) {
-                    self.wakes.core(at.pe, t);
-                    return Ok(ran);
-                }
+            let t = self.next_task(at, core);
+            if t == NEVER {
+                return Ok(ran);
+            }
+            if t > at.t && !self.may_go_on(at, core, t, AHEAD) {
+                self.wakes.core(at.pe, t);
+                return Ok(ran);
+            }
+            let then = Visit { t, ..*at };
+            if at.program.hears {
+                self.draw_heard(&then, core);
                 core.look(t);
             }
-            if self.pick(&Visit { t, ..*at }, core).is_none() {
+            if self.pick(&then, core).is_none() {
                 return Ok(ran);
             }
         }

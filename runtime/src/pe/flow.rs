@@ -35,7 +35,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The pipe that holds words for a queue.
-    fn pipe_of(&self, pe: u32, queue: u8) -> Option<u32> {
+    pub(super) fn pipe_of(&self, pe: u32, queue: u8) -> Option<u32> {
         let incoming = &self.incoming.as_ref()?[pe as usize];
         incoming.iter().find(|inflow| inflow.queue == Some(queue)).map(|inflow| inflow.pipe)
     }
@@ -79,19 +79,7 @@ impl<C: Code> Region<C> {
     /// have stayed in their pipes come down first, as far as they would stand in the queues by now.
     pub(super) fn draw(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) {
         for queue in op.inputs.into_iter().flatten() {
-            let Some(id) = self.pipe_of(at.pe, queue) else { continue };
-            let queue = usize::from(queue);
-            while !core.inputs[queue].ring.is_full()
-                && let Some(arrival) = self.pipes[id as usize].arrival()
-                && arrival + at.plan.timing.ramp_down <= at.t
-            {
-                let word = self.leave_pipe(id, at.t.max(self.now));
-                let free = core.inputs[queue].ring.free_from();
-                let stamp = (arrival + at.plan.timing.ramp_down).max(free + 1);
-                let word = Slot { stamp, ..word };
-                core.take_in(queue, word);
-                self.delivered(core.at.number, queue, word);
-            }
+            self.draw_queue(at, core, queue.into());
         }
     }
 
@@ -109,7 +97,7 @@ impl<C: Code> Region<C> {
     /// A word has left an input queue.
     pub(super) fn left_queue(&mut self, pe: u32, queue: usize, t: u64) {
         let Some(id) = self.pipe_of(pe, queue as u8) else { return };
-        self.pipes[id as usize].leave_queue();
+        self.pipes[id as usize].leave_queue(t, self.now);
         self.wake_sender(id, t);
     }
 
@@ -136,16 +124,18 @@ impl<C: Code> Region<C> {
             self.wakes.router(route.dest, arrival);
         }
         // Its own core is out on a visit.
-        if to_itself || self.takes(route.dest, route.queue) {
+        if to_itself || self.takes(plan, route.dest, route.queue) {
             self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
         }
         end
     }
 
-    /// Whether an operation of a PE waits for words from a pipe to a queue, to take them by stretches.
-    fn takes(&self, pe: u32, queue: Option<u8>) -> bool {
+    /// Whether an operation of a PE waits for words from a pipe to a queue, to take them by stretches, or
+    /// they start data tasks.
+    fn takes(&self, plan: &Plan, pe: u32, queue: Option<u8>) -> bool {
         let core = self.cores[pe as usize].as_deref();
-        let waits = |core: &Core<C>| core.flowing_in & !core.busy_in;
+        let pulls = |core: &Core<C>| plan.programs[usize::from(core.at.program)].pulls;
+        let waits = |core: &Core<C>| core.flowing_in & !core.busy_in | pulls(core) & !core.owned_in;
         core.zip(queue).is_some_and(|(core, queue)| waits(core) >> queue & 1 != 0)
     }
 
@@ -153,13 +143,15 @@ impl<C: Code> Region<C> {
     /// sees whether they stand in the queue.
     pub(crate) fn stays(&self, plan: &Plan, pe: u32, number: u32, queue: Option<u8>) -> bool {
         let Some(queue) = queue else { return false };
-        let quiet =
-            plan.program(number as usize).is_some_and(|program| program.quiet >> queue & 1 != 0);
+        let Some(program) = plan.program(number as usize) else { return false };
         match self.cores[pe as usize].as_deref() {
-            None => quiet,
+            // A core that a word makes is made by its router.
+            None => program.quiet >> queue & 1 != 0,
             Some(core) if !core.bound.are_planned() || core.is_flushing() => false,
-            Some(core) if core.flowing_in >> queue & 1 != 0 => true,
-            Some(core) => quiet && core.owned_in >> queue & 1 == 0,
+            Some(core) => {
+                let stay = (program.quiet | program.pulls) & !core.owned_in;
+                (core.flowing_in | stay) >> queue & 1 != 0
+            }
         }
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod code;
 pub(crate) mod core;
 pub(crate) mod exec;
 pub(crate) mod flow;
+pub(crate) mod heard;
 pub(crate) mod issue;
 pub(crate) mod main;
 pub(crate) mod op;

@@ -38,8 +38,11 @@ pub(crate) struct PePlan {
     /// Input queues, as bits, of which nothing but operations on them can tell how many words are
     /// in them.
     pub(crate) quiet: u64,
-    /// Whether words start tasks.
+    /// Likewise of those that have data tasks.
+    pub(crate) pulls: u64,
+    /// Whether words start tasks, and whether none but data tasks.
     pub(crate) hears: bool,
+    pub(crate) hears_data_only: bool,
     /// Task by local id.
     pub(crate) local: [u16; IDS],
     /// Task by control id.
@@ -177,7 +180,9 @@ impl PePlan {
             initial: Vec::new(),
             starts: false,
             quiet: 0,
+            pulls: 0,
             hears: program.tasks.iter().any(|binding| binding.kind != TaskKind::Local),
+            hears_data_only: program.tasks.iter().all(|binding| binding.kind != TaskKind::Control),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
             configures: configures(program),
             microthreads: target.microthreads.min(8),
@@ -196,6 +201,7 @@ impl PePlan {
         let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
         plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         if !asks(program) {
+            plan.pulls = plan.heard;
             let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
             let numbered = plan.inputs.iter().enumerate().filter(quiet);
             plan.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);

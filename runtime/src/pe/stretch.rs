@@ -29,7 +29,7 @@ const PARTS: u64 = 1 << 8;
 /// Takers of words are told of stretches that end so many cycles sooner than they were told.
 const SOONER: u64 = 4;
 /// Stretches may begin so many cycles ahead.
-const SOON: u64 = 16;
+pub(super) const SOON: u64 = 16;
 /// A stretch waits for somebody to take its words.
 const WAITS: u64 = u64::MAX >> 1;
 
@@ -550,7 +550,7 @@ impl<C: Code> Region<C> {
     }
 
     /// After a visit in cycle `t`: when the core looks at its stretches again.
-    pub(super) fn arrange_look(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+    pub(super) fn arrange_look(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, t: u64) {
         if core.unshared || core.delayed {
             self.share(core, t);
         }
@@ -565,7 +565,10 @@ impl<C: Code> Region<C> {
         if on != 0 && core.threads.steppers() != 0 && core.steps.are_busy() {
             look = look.min(t + WINDOW);
         }
-        self.wakes.look(pe, look.max(t + 1));
+        if at.program.pulls != 0 && matches!(core.main, Main::Idle) {
+            look = look.min(self.next_seen(at, core, t));
+        }
+        self.wakes.look(at.pe, look.max(t + 1));
     }
 
     /// Words that stretches take come later, or sooner, than was known; whether any do.

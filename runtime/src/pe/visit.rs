@@ -66,7 +66,7 @@ impl<C: Code> Region<C> {
         }
         self.cycles(&mut at, &mut core);
         if self.flow {
-            self.arrange_look(&mut core, pe, now);
+            self.arrange_look(&at, &mut core, now);
         }
         core.busy_visits = if core.acted.acted { core.busy_visits.saturating_add(1) } else { 0 };
         self.cores[pe as usize] = Some(core);
@@ -78,6 +78,7 @@ impl<C: Code> Region<C> {
     /// The visit to a core whose operations flow, if they do.
     fn visit_streaming(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
         (core.sight.words, core.sight.controls) = (0, 0);
+        self.draw_heard(at, core);
         core.look(at.t);
         if !core.streams() {
             return false;
@@ -86,7 +87,7 @@ impl<C: Code> Region<C> {
         if let Err(fault) = self.stream(at, core) {
             self.fault(at, core, fault);
         }
-        self.arrange_look(core, at.pe, at.t);
+        self.arrange_look(at, core, at.t);
         true
     }
 
@@ -160,6 +161,7 @@ impl<C: Code> Region<C> {
         if self.flow {
             core.sight.words = 0;
             core.sight.controls = 0;
+            self.draw_heard(at, core);
         }
         core.look(at.t);
         if self.flow {

@@ -1,0 +1,122 @@
+//! Words that start data tasks, in the `flow` engine: they stay in their pipe until the core takes
+//! them, as it can see how many there are only by the tasks that they start.
+//!
+//! A core that does nothing but tasks runs on from one to the next as long as it knows the next word
+//! of each queue, and little further, as a word that is not known yet could be first.
+//!
+//! Invariant: a word stands in its queue from the cycle on in which it can be seen there.
+
+use super::code::Code;
+use super::core::{Core, bits};
+use super::op::Op;
+use super::stretch::SOON;
+use super::visit::Visit;
+use crate::fabric::ring::{NEVER, Slot};
+use crate::sched::region::Region;
+
+impl<C: Code> Region<C> {
+    /// The first word of each queue that starts data tasks comes down if it would stand there by the
+    /// visit's cycle; those behind it can as well be in the pipe.
+    pub(super) fn draw_heard(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+        for queue in bits(self.pulled(at, core) & !core.arrived) {
+            let Some(id) = self.pipe_of(at.pe, queue as u8) else { continue };
+            let Some(arrival) = self.pipes[id as usize].arrival() else { continue };
+            if arrival + at.plan.timing.ramp_down <= at.t {
+                self.draw_one(at, core, (queue, id), arrival);
+            }
+        }
+    }
+
+    /// Words that have stayed in the pipe to a queue come down as far as they would stand in it by now.
+    pub(super) fn draw_queue(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, queue: usize) {
+        let Some(id) = self.pipe_of(at.pe, queue as u8) else { return };
+        while !core.inputs[queue].ring.is_full()
+            && let Some(arrival) = self.pipes[id as usize].arrival()
+            && arrival + at.plan.timing.ramp_down <= at.t
+        {
+            self.draw_one(at, core, (queue, id), arrival);
+        }
+    }
+
+    /// The first word of a pipe, which has arrived at the last router, comes down.
+    fn draw_one(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        (queue, id): (usize, u32),
+        arrival: u64,
+    ) {
+        let word = self.leave_pipe(id, at.t.max(self.now));
+        let free = core.inputs[queue].ring.free_from();
+        let stamp = (arrival + at.plan.timing.ramp_down).max(free + 1);
+        let word = Slot { stamp, ..word };
+        core.take_in(queue, word);
+        self.delivered(core.at.number, queue, word);
+    }
+
+    /// Queues whose words the core takes out of their pipes to start data tasks, as bits.
+    fn pulled(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
+        if at.program.pulls == 0 || !core.bound.are_planned() || core.is_flushing() {
+            return 0;
+        }
+        at.program.pulls & !core.owned_in
+    }
+
+    /// From which cycle on a core whose main thread is idle may pick a task, as far as is known;
+    /// [`NEVER`] if nothing is there that it could pick.
+    pub(super) fn next_task(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
+        let from = core.main_from.max(at.t);
+        if core.activated & !core.task_blocked != 0 {
+            return from;
+        }
+        if !at.program.hears {
+            return NEVER;
+        }
+        let heads = bits(core.arrived & !core.owned_in);
+        let first = heads.map(|queue| core.inputs[queue].ring.first()).min();
+        first.unwrap_or(NEVER).min(self.next_heard(at, core)).max(from)
+    }
+
+    /// When the next word that starts a data task can be seen, of those that stand in their pipes.
+    fn next_heard(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
+        let mut next = NEVER;
+        for queue in bits(self.pulled(at, core) & !core.arrived) {
+            let Some(id) = self.pipe_of(at.pe, queue as u8) else { continue };
+            if let Some(arrival) = self.pipes[id as usize].arrival() {
+                next = next.min(arrival + at.plan.timing.ramp_down);
+            }
+        }
+        next
+    }
+
+    /// When the next word that starts a data task comes in view after cycle `t`.
+    pub(super) fn next_seen(&self, at: &Visit<'_, C>, core: &Core<C>, t: u64) -> u64 {
+        let heads = bits(self.pulled(at, core) & core.arrived);
+        let heads = heads.map(|queue| core.inputs[queue].ring.first());
+        let next = heads.chain([self.next_heard(at, core)]).filter(|&next| next > t);
+        next.min().unwrap_or(NEVER)
+    }
+
+    /// Whether the main thread may begin a task in a cycle to come, at most `ahead` from now: nothing
+    /// else can say what the next one is.
+    pub(super) fn may_go_on(&self, at: &Visit<'_, C>, core: &Core<C>, t: u64, ahead: u64) -> bool {
+        let known = |queue: usize| {
+            let pipe = self.pipe_of(at.pe, queue as u8);
+            core.arrived >> queue & 1 != 0
+                || pipe.is_some_and(|id| self.pipes[id as usize].arrival().is_some())
+        };
+        let program = at.program;
+        let mute = |op: &Op<C::Op>| op.activate.is_none() && op.unblock.is_none();
+        let still = core.due.is_empty() && core.later.is_empty() && core.threads.iter().all(mute);
+        let far = if core.knows_next(program, t) {
+            ahead
+        } else if program.pulls == 0 || !still {
+            0
+        } else if program.hears_data_only && !core.threads.any() && bits(program.pulls).all(known) {
+            ahead
+        } else {
+            SOON
+        };
+        t < at.t + far
+    }
+}
