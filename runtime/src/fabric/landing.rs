@@ -117,7 +117,8 @@ impl<C: Code> Region<C> {
         self.landings.get(pe as usize).is_some_and(|landing| landing.links != 0)
     }
 
-    /// Likewise; no steady core has anything to do with it, or all that it does is done.
+    /// Words of channels go down the ramp of a PE in all cycles up to `t`; no steady core has anything
+    /// to do with it, or all that it does is done.
     #[inline]
     pub(crate) fn descend_now(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let Some(landing) = self.landings.get_mut(pe as usize) else { return };

@@ -39,7 +39,8 @@ pub(crate) struct Link {
     trace: Option<Vec<u32>>,
 }
 
-/// A row of words that grows at one end and is taken from the other.
+/// A row of words that grows at one end and is taken from the other; what was taken goes when it is
+/// empty, or with the link (a few thousand words at most).
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     words: Vec<u32>,

@@ -54,7 +54,7 @@ impl Span {
         Bend { number: self.base + self.count.saturating_sub(1), time: self.last }
     }
 
-    /// Likewise, of one with bends; those of others may stand among them.
+    /// The time of a word of one with bends; those of others may stand among them.
     #[inline]
     fn bent(&self, bends: &[Bend], number: u64) -> u64 {
         if bends.is_empty() {
@@ -208,9 +208,10 @@ impl Pipe {
             last: end + self.transit,
         };
         self.held += words.len() as u32;
-        if self.packets.is_empty() {
-            self.bends.clear();
-        }
+        // Those of packets that have been taken whole say nothing any more.
+        let first = self.packets.front().map_or(span.base, |packet| packet.span.base);
+        let past = self.bends.partition_point(|bend| bend.number < first);
+        self.bends.drain(..past);
         self.packets.push_back(Packet { span, words, taken: 0 });
         self.sent = span;
         span.end()

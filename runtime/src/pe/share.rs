@@ -4,6 +4,12 @@
 //! cycle. So they are asked for what they used of the last cycles, and the slots of stretches are
 //! kept from them.
 
+use super::code::Code;
+use super::core::{Core, bits};
+use super::stretch::{PARTS, SOONER, Stretch, WAITS, Words};
+use super::threads::COUNT;
+use crate::sched::region::Region;
+
 /// All slots of a core, or all cycles of a link.
 pub(super) const WHOLE: u64 = 1 << 16;
 /// Cycles over which slots of operations that go element by element are counted.
@@ -78,6 +84,118 @@ impl Steps {
     /// Stretches use so much of the slots.
     pub(super) fn share_with(&mut self, used: u64) {
         self.used = used.min(WHOLE);
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
+    pub(super) fn share(&mut self, core: &mut Core<C>, t: u64) {
+        let on = core.stretches();
+        (core.unshared, core.delayed) = (false, false);
+        let steppers = core.threads.steppers();
+        if on.count_ones() == 1 && steppers == 0 {
+            return self.share_alone(core, on.trailing_zeros() as usize, t);
+        }
+        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            op.stretch.settle(t);
+            let demand = op.stretch.demand();
+            asked[id] = demand;
+            if demand != 0 {
+                demands[count] = demand;
+                count += 1;
+            }
+        }
+        let each = core.steps.demand(t, steppers);
+        let all = count + steppers as usize;
+        demands[count..all].fill(each);
+        let fair = if all == 1 { WHOLE } else { fair(&mut demands[..all]) };
+        let mut used = 0;
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            let rate = op.stretch.rate;
+            let until = op.stretch.go(asked[id], fair);
+            used += op.stretch.used();
+            if op.stretch.rate != rate {
+                self.bend(&op.stretch, t);
+            }
+            self.set_end(t, &mut op.stretch, until);
+        }
+        core.steps.share_with(used);
+    }
+
+    /// The only stretch of a core, beside which nobody takes slots, has all that it can use.
+    fn share_alone(&mut self, core: &mut Core<C>, id: usize, t: u64) {
+        core.steps.demand(t, 0);
+        let Some(op) = core.streamed(id) else { return };
+        op.stretch.settle(t);
+        let rate = op.stretch.rate;
+        let until = op.stretch.go(op.stretch.demand(), WHOLE);
+        let used = op.stretch.used();
+        if op.stretch.rate != rate {
+            self.bend(&op.stretch, t);
+        }
+        self.set_end(t, &mut op.stretch, until);
+        core.steps.share_with(used);
+    }
+
+    /// The words that a stretch sends are spaced otherwise from cycle `t` on; what it has left goes on
+    /// from its mark.
+    fn bend(&mut self, stretch: &Stretch, t: u64) {
+        if let Some(words) = &stretch.output {
+            let left = stretch.left.div_ceil(PARTS);
+            self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
+        }
+    }
+
+    /// The end of a stretch is known anew in cycle `t`.
+    pub(super) fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
+        let before = std::mem::replace(&mut stretch.until, until);
+        // What waits has taken its words all the same; until when is found out with its end.
+        for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
+            self.pipes[words.pipe as usize].redrain(words.end, until);
+        }
+        if let Some(Words { pipe: id, end, .. }) = stretch.output
+            && until != WAITS
+            && until != before
+        {
+            if stretch.left != 0 {
+                self.load(id, until, stretch.rate);
+            }
+            let pipe = &mut self.pipes[id as usize];
+            pipe.retime(end, until);
+            if until + SOONER < before {
+                self.wakes.core(pipe.route().dest, t + 1);
+            }
+        }
+    }
+
+    /// The main thread uses all slots of some cycles from `t` on.
+    pub(super) fn delay(&mut self, core: &mut Core<C>, t: u64, cycles: u64) {
+        let on = core.stretches();
+        if on == 0 {
+            return;
+        }
+        if core.unshared {
+            self.share(core, t);
+        }
+        let mut used = 0;
+        for id in bits(on) {
+            used += core.streamed(id).map_or(0, |op| op.stretch.used());
+        }
+        let spare = WHOLE.saturating_sub(used);
+        let first = core.before_main();
+        let mut delayed = false;
+        for id in bits(on) {
+            let Some(op) = core.streamed(id) else { continue };
+            if op.stretch.left != 0 && !first.contains(&op.priority) {
+                op.stretch.delay(t, cycles, spare);
+                self.bend(&op.stretch, t.saturating_sub(1));
+                delayed = true;
+            }
+        }
+        core.delayed |= delayed && used != 0;
     }
 }
 

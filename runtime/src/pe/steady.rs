@@ -11,8 +11,8 @@
 //! as long as words are under way. Nothing runs ahead: all is as of the region's cycle.
 //!
 //! Invariants: a steady core has been through the cycles before `done`; its queues, and those at the
-//! other ends of its links, are as `fabric::link` says; its sender is steady, or will be told of no
-//! word beyond those under way before `end`; its receiver is steady, or does an element in
+//! other ends of its links, are as `fabric::link` says; its sender is steady, or `end` is
+//! not after the last of the words under way; its receiver is steady, or does an element in
 //! every cycle and is looked at after each visit ([`Region::watch_fed`]). A word that goes up a ramp, and a
 //! place that becomes free, are seen elsewhere in the next cycle at the earliest, so it is soon enough when
 //! the cycle is over.
@@ -29,7 +29,8 @@ use crate::sched::region::Region;
 
 /// Visits in a row in which a core did something in every cycle, before it is worth a look.
 pub(super) const BUSY: u8 = 3;
-/// Fewest elements that are put off, and most.
+/// Fewest elements that are put off, and most: that also bounds how many cores in a row
+/// [`Region::advance`] calls itself for.
 const LEAST: u64 = 16;
 const MOST: u64 = 1 << 12;
 
@@ -214,9 +215,9 @@ impl<C: Code> Region<C> {
         };
         if let Some(op) = op {
             let inputs = [&words[..], &[]];
-            let _whole =
+            let block =
                 code.block(core.at, &mut core.state, &mut op.code, inputs, count as u32, &mut sent);
-            debug_assert_eq!(u64::from(_whole.done), count);
+            debug_assert!(block.trap.is_none() && u64::from(block.done) == count);
         }
         core.steady = Some(Steady { done: t, ..steady });
         core.until = t;

@@ -15,7 +15,7 @@ use super::core::{Core, Fault, bits};
 use super::flow::LONGEST;
 use super::main::{End, Main};
 use super::op::Op;
-use super::share::{WHOLE, WINDOW, fair};
+use super::share::{WHOLE, WINDOW};
 use super::threads::COUNT;
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
@@ -25,20 +25,20 @@ use crate::trap::TrapKind;
 use crate::ways::Way;
 
 /// Parts of an element.
-const PARTS: u64 = 1 << 8;
+pub(super) const PARTS: u64 = 1 << 8;
 /// Takers of words are told of stretches that end so many cycles sooner than they were told.
-const SOONER: u64 = 4;
+pub(super) const SOONER: u64 = 4;
 /// Stretches may begin so many cycles ahead.
 pub(super) const SOON: u64 = 16;
 /// A stretch waits for somebody to take its words.
-const WAITS: u64 = u64::MAX >> 1;
+pub(super) const WAITS: u64 = u64::MAX >> 1;
 
 /// Words of a stretch in a pipe: the pipe, the number of the word after the last, and from when
 /// on that one is there.
 #[derive(Clone, Copy, Debug)]
-struct Words {
-    pipe: u32,
-    end: u64,
+pub(super) struct Words {
+    pub(super) pipe: u32,
+    pub(super) end: u64,
     at: u64,
 }
 
@@ -47,19 +47,19 @@ struct Words {
 pub(crate) struct Stretch {
     is_on: bool,
     /// When its last element issues.
-    until: u64,
+    pub(super) until: u64,
     /// In this cycle so many elements are left before the last, in parts, and issue at so much of
     /// the slots from then on.
-    mark: u64,
-    left: u64,
-    rate: u64,
+    pub(super) mark: u64,
+    pub(super) left: u64,
+    pub(super) rate: u64,
     /// It does not end before, whatever its share.
     floor: u64,
     /// The operation goes on after it; cycles that its end takes if not.
     goes_on: bool,
     tail: u64,
-    inputs: [Option<Words>; 2],
-    output: Option<Words>,
+    pub(super) inputs: [Option<Words>; 2],
+    pub(super) output: Option<Words>,
 }
 
 impl Stretch {
@@ -86,14 +86,14 @@ impl Stretch {
     }
 
     /// What has been done until cycle `t`.
-    fn settle(&mut self, t: u64) {
+    pub(super) fn settle(&mut self, t: u64) {
         let passed = t.saturating_sub(self.mark);
         self.left = self.left.saturating_sub(passed * self.rate * PARTS / WHOLE);
         self.mark = self.mark.max(t);
     }
 
     /// What it can use of the slots from its mark on.
-    fn demand(&self) -> u64 {
+    pub(super) fn demand(&self) -> u64 {
         match self.bound().saturating_sub(self.mark) {
             0 if self.left == 0 => 0,
             0 => WHOLE,
@@ -102,12 +102,12 @@ impl Stretch {
     }
 
     /// What it uses of the slots.
-    fn used(&self) -> u64 {
+    pub(super) fn used(&self) -> u64 {
         if self.left == 0 { 0 } else { self.rate }
     }
 
     /// It has a fair share from its mark on, of which it can use so much; the cycle in which it ends.
-    fn go(&mut self, demand: u64, fair: u64) -> u64 {
+    pub(super) fn go(&mut self, demand: u64, fair: u64) -> u64 {
         let most = if self.left == 0 { WHOLE } else { demand };
         self.rate = most.min(fair).max(1);
         if self.left == 0 {
@@ -120,7 +120,7 @@ impl Stretch {
 
     /// It stands still for some of the cycles from `t` on in which the main thread uses all slots:
     /// those that slots which nobody else uses do not make up for.
-    fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
+    pub(super) fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
         // Its own element would have had that slot.
         self.settle(t.saturating_sub(1));
         let made_up = self.until.saturating_sub(t) * spare / WHOLE;
@@ -141,7 +141,7 @@ struct Reach {
 
 impl<C: Code> Core<C> {
     /// An operation in a stretch, by its microthread or that of the main thread.
-    fn streamed(&mut self, id: usize) -> Option<&mut Op<C::Op>> {
+    pub(super) fn streamed(&mut self, id: usize) -> Option<&mut Op<C::Op>> {
         if id < COUNT {
             return self.threads.get_mut(id as u8);
         }
@@ -187,7 +187,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
-    fn stretches(&self) -> u64 {
+    pub(super) fn stretches(&self) -> u64 {
         let main = matches!(&self.main, Main::Vector(op) if op.stretch.is_on);
         self.threads.busy() | u64::from(main) << COUNT
     }
@@ -391,122 +391,12 @@ impl<C: Code> Region<C> {
     }
 
     /// Words of a pipe are on its links until a cycle, at a rate.
-    fn load(&mut self, id: u32, until: u64, rate: u64) {
+    pub(super) fn load(&mut self, id: u32, until: u64, rate: u64) {
         for &link in self.pipes[id as usize].shared() {
             let users = &mut self.loads[link as usize];
             users.retain(|user| user.pipe != id);
             users.push(Load { pipe: id, until, rate });
         }
-    }
-
-    /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
-    pub(super) fn share(&mut self, core: &mut Core<C>, t: u64) {
-        let on = core.stretches();
-        (core.unshared, core.delayed) = (false, false);
-        let steppers = core.threads.steppers();
-        if on.count_ones() == 1 && steppers == 0 {
-            return self.share_alone(core, on.trailing_zeros() as usize, t);
-        }
-        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
-        for id in bits(on) {
-            let Some(op) = core.streamed(id) else { continue };
-            op.stretch.settle(t);
-            let demand = op.stretch.demand();
-            asked[id] = demand;
-            if demand != 0 {
-                demands[count] = demand;
-                count += 1;
-            }
-        }
-        let each = core.steps.demand(t, steppers);
-        let all = count + steppers as usize;
-        demands[count..all].fill(each);
-        let fair = if all == 1 { WHOLE } else { fair(&mut demands[..all]) };
-        let mut used = 0;
-        for id in bits(on) {
-            let Some(op) = core.streamed(id) else { continue };
-            let rate = op.stretch.rate;
-            let until = op.stretch.go(asked[id], fair);
-            used += op.stretch.used();
-            if op.stretch.rate != rate {
-                self.bend(&op.stretch, t);
-            }
-            self.set_end(t, &mut op.stretch, until);
-        }
-        core.steps.share_with(used);
-    }
-
-    /// The only stretch of a core, beside which nobody takes slots, has all that it can use.
-    fn share_alone(&mut self, core: &mut Core<C>, id: usize, t: u64) {
-        core.steps.demand(t, 0);
-        let Some(op) = core.streamed(id) else { return };
-        op.stretch.settle(t);
-        let rate = op.stretch.rate;
-        let until = op.stretch.go(op.stretch.demand(), WHOLE);
-        let used = op.stretch.used();
-        if op.stretch.rate != rate {
-            self.bend(&op.stretch, t);
-        }
-        self.set_end(t, &mut op.stretch, until);
-        core.steps.share_with(used);
-    }
-
-    /// The words that a stretch sends are spaced otherwise from cycle `t` on; what it has left goes on
-    /// from its mark.
-    fn bend(&mut self, stretch: &Stretch, t: u64) {
-        if let Some(words) = &stretch.output {
-            let left = stretch.left.div_ceil(PARTS);
-            self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
-        }
-    }
-
-    /// The end of a stretch is known anew in cycle `t`.
-    fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
-        let before = std::mem::replace(&mut stretch.until, until);
-        // What waits has taken its words all the same; until when is found out with its end.
-        for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
-            self.pipes[words.pipe as usize].redrain(words.end, until);
-        }
-        if let Some(Words { pipe: id, end, .. }) = stretch.output
-            && until != WAITS
-            && until != before
-        {
-            if stretch.left != 0 {
-                self.load(id, until, stretch.rate);
-            }
-            let pipe = &mut self.pipes[id as usize];
-            pipe.retime(end, until);
-            if until + SOONER < before {
-                self.wakes.core(pipe.route().dest, t + 1);
-            }
-        }
-    }
-
-    /// The main thread uses all slots of some cycles from `t` on.
-    pub(super) fn delay(&mut self, core: &mut Core<C>, t: u64, cycles: u64) {
-        let on = core.stretches();
-        if on == 0 {
-            return;
-        }
-        if core.unshared {
-            self.share(core, t);
-        }
-        let mut used = 0;
-        for id in bits(on) {
-            used += core.streamed(id).map_or(0, |op| op.stretch.used());
-        }
-        let spare = WHOLE.saturating_sub(used);
-        let first = core.before_main();
-        let mut delayed = false;
-        for id in bits(on) {
-            let Some(op) = core.streamed(id) else { continue };
-            if op.stretch.left != 0 && !first.contains(&op.priority) {
-                op.stretch.delay(t, cycles, spare);
-                self.bend(&op.stretch, t.saturating_sub(1));
-                delayed = true;
-            }
-        }
-        core.delayed |= delayed && used != 0;
     }
 
     /// Looks at stretches: ends those that are over, and operations with them.

@@ -65,6 +65,10 @@ impl<C: Code> Region<C> {
                 break;
             }
             walked.push(root);
+            // Its way is known to end in no leap.
+            if self.leaps.nodes.get(&color).is_some_and(|known| known[root as usize] == NO_LEAP) {
+                return None;
+            }
         }
         if self.is_odd(plan, root, color) {
             return None;

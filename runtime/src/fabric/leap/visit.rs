@@ -117,15 +117,21 @@ impl<C: Code> Region<C> {
         leap.set_stop(place.node, router.stops(plan, leap.color, leap.port));
     }
 
-    /// Puts the words of all leaps into routers, as none of them moves any more.
+    /// Puts the words of all leaps into routers, as none of them moves any more; not behind others that
+    /// stand there, which came after them.
     pub(crate) fn settle_leaps(&mut self, plan: &Plan) {
         let places = plan.timing.link_places;
         for id in 0..self.leaps.all.len() {
-            let mut node = 1;
+            let (mut node, mut filled) = (1, 0);
             while let Some(&word) = self.leaps.all[id].queue.front() {
                 let Leap { color, port, nodes, .. } = self.leaps.all[id];
                 let pe = self.leaps.all[id].pe(node);
-                let free = self.router(plan, pe).free_from(color, port);
+                let router = self.router(plan, pe);
+                let free = router.free_from(color, port);
+                if filled != node && router.holds(color, port) {
+                    break;
+                }
+                filled = node;
                 if free == NEVER {
                     if node == nodes {
                         break;

@@ -230,7 +230,7 @@ fn agree(seed: u64) {
         let on = format!("seed {seed}, {shape:?}");
         let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
         assert_eq!(first, None, "{on}");
-        // A run that is over just before it is stopped ends in one of two ways, steady or not.
+        // A run that is over just before it is stopped may be stopped in one engine and over in the other.
         let stopped = stops.len() - 1;
         if step.ends[..stopped] == exact.ends[..stopped] {
             assert_eq!(step.ends.last(), exact.ends.last(), "{on}");
