@@ -2,9 +2,9 @@
 //! them, as it can see how many there are only by the tasks that they start.
 //!
 //! A core that does nothing but tasks runs on from one to the next as long as it knows the next word
-//! of each queue, and little further, as a word that is not known yet could be first.
+//! of each queue, and [`SOON`] cycles further at most, as a word that is not known yet could be first.
 //!
-//! Invariant: a word stands in its queue from the cycle on in which it can be seen there.
+//! Invariant: when a task is picked the first word of each queue stands there, if it can be seen.
 
 use super::code::Code;
 use super::core::{Core, bits};
