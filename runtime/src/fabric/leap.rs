@@ -10,7 +10,7 @@
 //!
 //! Invariants: a router behind which a word of the leap stands is a stop, and so is one that is shut; words
 //! come into the root's buffer from its leap alone, in their order; when nothing moves any more the words
-//! of a leap are put into the routers where they are.
+//! of a leap are put into the routers where they are, but not behind others that came after them.
 
 use std::collections::{BTreeMap, VecDeque};
 

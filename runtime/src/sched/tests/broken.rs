@@ -1,8 +1,6 @@
 //! Faults of our own: a run ends for all threads, says what happened, and is not resumed.
 
 use dflow_ir::inst::FlagOp;
-use dflow_ir::loc::Loc;
-use dflow_ir::program::{InitialFlag, TaskBinding, TaskKind};
 use dflow_ir::target::TargetId;
 
 use super::script::{Act, Spec};
@@ -20,11 +18,7 @@ fn spec(bad: usize) -> Spec {
         }
         let again = Act::Flag(FlagOp::Activate, 9);
         acts.push(again);
-        let func = spec.func(pe, "main", &[], acts);
-        let task = TaskBinding { kind: TaskKind::Local, id: 9, func, loc: Loc::default() };
-        spec.programs[pe].tasks.push(task);
-        let flag = InitialFlag { op: FlagOp::Activate, id: 9, loc: Loc::default() };
-        spec.programs[pe].initial_flags.push(flag);
+        spec.begins(pe, acts);
     }
     spec
 }

@@ -1,9 +1,8 @@
 //! Leaps of the `flow` engine, against `exact`: the same words in the same order, counters, ends and reports.
 
-use dflow_ir::inst::FlagOp;
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, ColorConfig, Port, Route, Switch, SwitchEntry};
-use dflow_ir::program::{InitialFlag, QueueBinding, TaskBinding, TaskKind};
+use dflow_ir::program::QueueBinding;
 use dflow_ir::target::TargetId;
 
 use super::script::{Act, Script, Spec, input, output, vector};
@@ -47,11 +46,7 @@ fn row(target: TargetId, delay: impl Fn(u32) -> u32, words: u32, taken: u32, tur
         let first = vector(Stream::Pointer { address: 0 }, Stream::Scalar(0), 100 * far + 1);
         let acts = [Act::Vector(Box::new(first)), Act::Work(delay(far)), Act::Yield];
         let acts = acts.into_iter().chain([Act::Vector(Box::new(moves))]).collect();
-        let func = spec.func(pe, "main", &[], acts);
-        let task = TaskBinding { kind: TaskKind::Local, id: 9, func, loc: Loc::default() };
-        spec.programs[pe].tasks.push(task);
-        let flag = InitialFlag { op: FlagOp::Activate, id: 9, loc: Loc::default() };
-        spec.programs[pe].initial_flags.push(flag);
+        spec.begins(pe, acts);
     }
     spec
 }

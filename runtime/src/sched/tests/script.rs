@@ -7,7 +7,7 @@ use dflow_ir::image::RouterConfig;
 use dflow_ir::inst::{FlagOp, OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Coord;
-use dflow_ir::program::{FuncId, Profile, Program};
+use dflow_ir::program::{FuncId, InitialFlag, Profile, Program, TaskBinding, TaskKind};
 use dflow_ir::target::{Target, TargetId};
 
 use crate::config::{Config, EngineKind};
@@ -83,6 +83,15 @@ impl Spec {
         let func: Func = builder.finish();
         self.acts[pe].push(acts);
         self.programs[pe].funcs.push(func)
+    }
+
+    /// A PE does this from the start on: its local task 9.
+    pub(super) fn begins(&mut self, pe: usize, acts: Vec<Act>) {
+        let func = self.func(pe, "main", &[], acts);
+        let (id, loc) = (9, Loc::default());
+        let program = &mut self.programs[pe];
+        program.tasks.push(TaskBinding { kind: TaskKind::Local, id, func, loc });
+        program.initial_flags.push(InitialFlag { op: FlagOp::Activate, id, loc });
     }
 
     /// The machine.
