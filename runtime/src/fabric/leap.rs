@@ -31,6 +31,14 @@ pub(crate) struct Leaps {
     nodes: BTreeMap<u8, Box<[u32]>>,
 }
 
+#[cfg(test)]
+impl Leaps {
+    /// How many have been found.
+    pub(crate) fn count(&self) -> usize {
+        self.all.len()
+    }
+}
+
 /// Routers in a row, and words on their way to the one that ends it.
 #[derive(Debug)]
 struct Leap {

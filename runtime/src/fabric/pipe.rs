@@ -1,10 +1,10 @@
 //! Pipes: the channels of the `flow` engine, in which words move as packets.
 //!
-//! A packet is a stretch of words that one operation sends: when the first and the last of them
-//! are at the last router, and the words. They are evenly spaced but for *bends*: words whose
-//! times are known because the operation's pace changed behind them, or it stood still. The times
-//! after the last bend may still change, while the operation sends: what depends on them looks
-//! again. Contention for the ramps of the two PEs is not modelled word by word (spec/flow.md).
+//! A packet is a stretch of words that one operation sends, or several short ones that follow one
+//! another at once: when the first and the last of them are at the last router, and the words.
+//! They are evenly spaced but for *bends*: words whose times are known because the operation's
+//! pace changed behind them, or it stood still. The times after the last bend may still change,
+//! while the operation sends: what depends on them looks again. Contention for the ramps of the two PEs is not modelled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 use super::channel::Route;
 use super::router::RAMP;
 use crate::sched::plan::Latencies;
+
+/// Longest packet to which words are added.
+const JOINED: usize = 64;
 
 /// Words that follow one another at an even pace: their numbers, and two times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,6 +34,13 @@ pub(crate) struct Span {
 struct Bend {
     number: u64,
     time: u64,
+}
+
+impl Bend {
+    /// Whether words come one per cycle from here to another.
+    fn leads_to(self, other: Bend) -> bool {
+        other.time.checked_sub(self.time) == other.number.checked_sub(self.number)
+    }
 }
 
 /// The time of a word between two others.
@@ -73,7 +83,7 @@ impl Span {
     }
 }
 
-/// Words of one stretch that have not all been taken.
+/// Words of one stretch, or of short ones in a row, that have not all been taken.
 #[derive(Clone, Debug)]
 struct Packet {
     span: Span,
@@ -212,9 +222,47 @@ impl Pipe {
         let first = self.packets.front().map_or(span.base, |packet| packet.span.base);
         let past = self.bends.partition_point(|bend| bend.number < first);
         self.bends.drain(..past);
-        self.packets.push_back(Packet { span, words, taken: 0 });
         self.sent = span;
+        if let Some(words) = self.join(span, words) {
+            self.packets.push_back(Packet { span, words, taken: 0 });
+        }
         span.end()
+    }
+
+    /// Words that follow the last packet at once become part of it, if both are short: whoever takes
+    /// them takes all at once. Gives them back if not.
+    fn join(&mut self, span: Span, words: Vec<u32>) -> Option<Vec<u32>> {
+        let to_host = self.route.link.is_some();
+        let fits = |back: &Packet| {
+            back.span.last + 1 == span.first && back.words.len() + words.len() <= JOINED
+        };
+        let Some(back) = self.packets.back_mut().filter(|back| !to_host && fits(back)) else {
+            return Some(words);
+        };
+        let (base, last) = (back.span.base, back.span.last());
+        back.words.extend_from_slice(&words);
+        back.span.count += span.count;
+        back.span.last = span.last;
+        self.keep_bend(base, last);
+        self.keep_bend(base, span.begin());
+        None
+    }
+
+    /// Notes a bend behind those of a packet that begins with word `base`, of which one says nothing
+    /// that lies between two others on a line of a word per cycle.
+    fn keep_bend(&mut self, base: u64, bend: Bend) {
+        let last = self.bends.last().map_or(base, |last| last.number.max(base));
+        if bend.number <= last {
+            return;
+        }
+        if let [.., one, two] = self.bends[..]
+            && one.number > base
+            && one.leads_to(two)
+            && two.leads_to(bend)
+        {
+            self.bends.pop();
+        }
+        self.bends.push(bend);
     }
 
     /// The stretch that ended before word `number` ends in cycle `end`.
@@ -358,3 +406,6 @@ impl Pipe {
         self.held
     }
 }
+
+#[cfg(test)]
+mod tests;

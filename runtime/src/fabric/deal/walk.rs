@@ -30,17 +30,18 @@ impl<C: Code> Region<C> {
     /// The line behind a link into the mesh, if routers there do no more than their switches say.
     pub(super) fn new_deal(&self, plan: &Plan, root: u32, (color, from): (u8, u8)) -> Option<Line> {
         let onward = from ^ 1;
-        let (mut pe, mut nodes) = (root, 1);
+        let (mut pe, mut nodes, mut switched) = (root, 1, false);
         loop {
             let row = self.dealing(plan, pe, (color, from), pe == root)?;
-            // What only hands on is a pipe.
-            if row.positions == 1 {
-                return None;
-            }
+            switched |= row.positions > 1;
             if !row.tx.iter().any(|tx| tx >> onward & 1 != 0) {
                 break;
             }
             (pe, nodes) = (self.near(plan, pe, onward).ok()?, nodes + 1);
+        }
+        // What has no switches is a pipe.
+        if !switched {
+            return None;
         }
         // Rows are visited from this side.
         let step = self.near(plan, root, onward).ok()?.checked_sub(root)?;

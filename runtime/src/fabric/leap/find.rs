@@ -70,6 +70,7 @@ impl<C: Code> Region<C> {
                 return None;
             }
         }
+        // Words may leave for the host from there.
         if self.is_odd(plan, root, color) {
             return None;
         }
@@ -126,6 +127,7 @@ impl<C: Code> Region<C> {
         let Some(row) = self.table_at(plan, pe).row(color) else { return false };
         let positions = ..usize::from(row.positions);
         !self.is_odd(plan, pe, color)
+            && !self.is_linked(plan, pe, color)
             && row.rx[positions].iter().all(|&rx| rx == 1 << from || rx == 1 << RAMP)
             && row.tx[positions].iter().all(|&tx| tx == 1 << (from ^ 1))
     }
@@ -133,7 +135,6 @@ impl<C: Code> Region<C> {
     /// Whether more than switches has a say in what a router does with a color.
     fn is_odd(&self, plan: &Plan, pe: u32, color: u8) -> bool {
         let number = self.number(plan, pe);
-        let linked = |port: &Port| plan.link(number, *port, color).is_some();
         let configures = plan.program(number).is_none_or(|program| program.configures);
         let table = self.table_at(plan, pe);
         let plain = table.row(color).is_some_and(|row| row.known && !row.teardown);
@@ -141,7 +142,13 @@ impl<C: Code> Region<C> {
             || !plain
             || table.swaps
             || table.row(color).is_some_and(|row| row.filter.is_some())
-            || plan.has_links(number) && Port::ALL.iter().any(linked)
+    }
+
+    /// Whether a router has a link of the host for a color.
+    fn is_linked(&self, plan: &Plan, pe: u32, color: u8) -> bool {
+        let number = self.number(plan, pe);
+        let linked = |port: &Port| plan.link(number, *port, color).is_some();
+        plan.has_links(number) && Port::ALL.iter().any(linked)
     }
 
     /// Whether words of a color that come from one side stop at a router.

@@ -1,8 +1,8 @@
 //! Leaps of the `flow` engine, against `exact`: the same words in the same order, counters, ends and reports.
 
 use dflow_ir::loc::Loc;
-use dflow_ir::mesh::{Color, ColorConfig, Port, Route, Switch, SwitchEntry};
-use dflow_ir::program::QueueBinding;
+use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, Route, Switch, SwitchEntry};
+use dflow_ir::program::{HostLink, QueueBinding};
 use dflow_ir::target::TargetId;
 
 use super::script::{Act, Script, Spec, input, output, vector};
@@ -10,6 +10,7 @@ use super::timing::set;
 use crate::account::Account;
 use crate::config::{EngineKind, Limits};
 use crate::exec::Stream;
+use crate::machine::{HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 use crate::sched::engine::Engine;
 
@@ -48,6 +49,28 @@ fn row(target: TargetId, delay: impl Fn(u32) -> u32, words: u32, taken: u32, tur
         let acts = acts.into_iter().chain([Act::Vector(Box::new(moves))]).collect();
         spec.begins(pe, acts);
     }
+    spec
+}
+
+/// A row whose PEs send so many words each to the host, by the first one, after words of its own.
+fn to_host(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Spec {
+    let mut spec = row(target, delay, words, 0, false);
+    let (color, port) = (Color::new(3).unwrap(), Port::West);
+    let through = [Some(SwitchEntry::Rx(set(&[Port::East]))), None, None];
+    spec.routers[0].colors[0].1 = ColorConfig {
+        route: Route { rx: set(&[Port::Ramp]), tx: set(&[port]) },
+        switch: Some(Switch { positions: through, ..Switch::default() }),
+        ..ColorConfig::default()
+    };
+    spec.programs[0].queues = vec![QueueBinding::new(false, 2, color, Loc::default())];
+    let mut moves = vector(output(2, 3), Stream::Scalar(0), words);
+    if let Stream::Output { advance_switch, .. } = &mut moves.dest {
+        *advance_switch = true;
+    }
+    spec.acts[0][0] = vec![Act::Vector(Box::new(moves))];
+    let at = Coord { x: 0, y: 0 };
+    spec.links.push(HostLinkInfo { at, port, color, to_mesh: false });
+    spec.programs[0].host_links.push(HostLink { port, color, to_mesh: false });
     spec
 }
 
@@ -94,6 +117,31 @@ fn words_that_leap_come_as_they_do_from_router_to_router() {
                 let told = |it: &Account| (it.sent, it.copies, it.taken);
                 assert_eq!(told(&exact.1), told(&flow.1), "{place}");
             }
+        }
+    }
+}
+
+#[test]
+fn words_that_leap_to_the_host_come_as_they_do_from_router_to_router() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (delay, words) in delays().into_iter().flat_map(|it| [(it, 1), (it, 25)]) {
+            let run = |kind| {
+                let mut engine: Engine<Script> = to_host(target, delay, words).engine(kind, 1, 0);
+                let end = engine.run(&[], &Limits { cycle: 100_000, ..Limits::default() });
+                let account = engine.account();
+                assert!(account.is_balanced(), "{account:?}");
+                let words: Vec<(u64, u32)> = engine
+                    .received(LinkId(0))
+                    .into_iter()
+                    .map(|(cycle, word)| (cycle, word.payload))
+                    .collect();
+                let leaps = engine.regions.iter().map(|region| region.leaps.count());
+                assert_eq!(leaps.sum::<usize>(), usize::from(kind == EngineKind::Flow));
+                (cycle(&end), engine.stats().hops, words)
+            };
+            let (exact, flow) = (run(EngineKind::Exact), run(EngineKind::Flow));
+            assert_eq!(exact.2.len() as u32, words * u32::from(WIDTH));
+            assert_eq!(exact, flow, "{target:?} {words}");
         }
     }
 }

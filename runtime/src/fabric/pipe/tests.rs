@@ -1,0 +1,61 @@
+use super::{JOINED, Pipe};
+use crate::fabric::channel::Route;
+use crate::fabric::router::RAMP;
+use crate::sched::plan::Latencies;
+use dflow_ir::target::{Target, TargetId};
+
+/// A pipe of a hop, to a core or to the host; and the cycles that its words are on their way.
+fn pipe(link: Option<u32>) -> (Pipe, u64) {
+    let timing = Latencies::new(&Target::get(TargetId::Wse2).timing);
+    let (entry, hops) = (RAMP, 1);
+    let route = Route {
+        source: 0,
+        entry,
+        dest: 1,
+        link,
+        number: 1,
+        color: 0,
+        port: 0,
+        hops,
+        queue: Some(2),
+    };
+    let way = 1 + timing.ramp_up + timing.hop;
+    (Pipe::new(&timing, route, 8, Box::default()), way)
+}
+
+fn times(pipe: &Pipe) -> Vec<u64> {
+    pipe.arrivals().map(|(time, _)| time).collect()
+}
+
+#[test]
+fn short_stretches_in_a_row_are_one_packet_and_keep_their_times() {
+    let (mut pipe, way) = pipe(None);
+    for (start, end, count) in [(0, 3, 4), (4, 4, 1), (5, 9, 3), (10, 10, 1), (11, 11, 1)] {
+        pipe.push((start, end), vec![7; count]);
+    }
+    let sent: Vec<u64> = [0, 1, 2, 3, 4, 5, 7, 9, 10, 11].iter().map(|t| t + way).collect();
+    assert_eq!(times(&pipe), sent);
+    // Some are taken; the last stretch grows, and ends later than was known.
+    pipe.take(6);
+    pipe.push((12, 14), vec![7; 3]);
+    pipe.retime(13, 16);
+    let rest: Vec<u64> = [7, 9, 10, 11, 12, 14, 16].iter().map(|t| t + way).collect();
+    assert_eq!(times(&pipe), rest);
+    assert_eq!((pipe.front(99).len(), pipe.held()), (7, 7));
+}
+
+#[test]
+fn what_leaves_later_or_is_long_or_for_the_host_is_a_packet_of_its_own() {
+    let (mut near, _) = pipe(None);
+    near.push((0, 0), vec![1]);
+    near.push((2, 2), vec![2]);
+    assert_eq!(near.front(99), [1]);
+    let (mut long, _) = pipe(None);
+    long.push((0, 0), vec![1]);
+    long.push((1, JOINED as u64), vec![2; JOINED]);
+    assert_eq!(long.front(99), [1]);
+    let (mut host, _) = pipe(Some(0));
+    host.push((0, 0), vec![1]);
+    host.push((1, 1), vec![2]);
+    assert_eq!(host.front(99), [1]);
+}
