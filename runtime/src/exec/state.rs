@@ -127,6 +127,14 @@ impl PeState {
         self.dsrs.get(register(at)).copied().unwrap_or_default()
     }
 
+    /// The descriptor in a register that holds nothing else of consequence to an operation on memory.
+    pub(crate) fn plain_descriptor(&self, at: DsrRef) -> Option<Dsd> {
+        let dsr = self.dsrs.get(register(at))?;
+        let moves = dsr.save_address || dsr.single_step || dsr.moved != 0;
+        let plain = !moves && dsr.index.is_none() && dsr.xdsr.is_none();
+        plain.then_some(dsr.dsd)
+    }
+
     /// Loads a register; it takes its extended register from whoever had it.
     pub(crate) fn load_dsr(&mut self, at: DsrRef, dsr: Dsr) {
         if let Some(owner) = dsr.xdsr.and_then(|number| self.xdsrs.get_mut(usize::from(number))) {

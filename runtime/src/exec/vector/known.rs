@@ -3,10 +3,11 @@
 //! A program issues the same instruction with the same descriptors again and again, on many PEs.
 //! What follows from these alone (the length, the slots, that all operands stay in their
 //! variables, that elements may be done in chunks) is kept per thread, so that no lock is needed;
-//! scalars of what is done at once are read anew.
+//! scalars of what is done at once are read anew, and so are registers that hold no more than a
+//! descriptor.
 //!
 //! Invariants: an entry equals what [`Quick::new`] and the questions after it would give, or
-//! [`resolve`](super::resolve); registers and FIFOs, which a PE's state says, have none.
+//! [`resolve`](super::resolve); other registers and FIFOs, which a PE's state says, have none.
 
 use std::cell::RefCell;
 
@@ -61,10 +62,14 @@ pub(crate) fn run(
     let address = std::ptr::from_ref(inst).addr();
     let place = place(address, args.dest);
     KNOWN.with_borrow_mut(|entries| {
-        if let Some(Some(entry)) = entries.get(place)
-            && (entry.program, entry.inst) == (program.id(), address)
-            && entry.quick.is_for(args)
-        {
+        let same = |entry: &&Entry| (entry.program, entry.inst) == (program.id(), address);
+        let entry = entries.get(place).and_then(Option::as_ref).filter(same);
+        let (mut args, held) = (args, &mut VectorArgs::default());
+        if entry.is_none_or(|entry| entry.quick.has_registers()) {
+            *held = with_registers(state, inst, args)?;
+            args = held;
+        }
+        if let Some(entry) = entry.filter(|entry| entry.quick.is_for(args)) {
             return Some(entry.quick.run(args, state));
         }
         // What is odd is not kept: it is to be told each time.
@@ -73,6 +78,18 @@ pub(crate) fn run(
         let entry = Entry { program: program.id(), inst: address, quick };
         Some(entries[place].insert(entry).quick.run(args, state))
     })
+}
+
+/// The arguments with descriptors in place of the registers that hold them; none if one says more.
+fn with_registers(state: &PeState, inst: &VectorInst, args: &VectorArgs) -> Option<VectorArgs> {
+    let mut held = *args;
+    let values = std::iter::once(&mut held.dest).chain(&mut held.sources);
+    for (operand, value) in std::iter::once(&inst.dest).chain(&inst.sources).zip(values) {
+        if let Operand::Dsr(at) = *operand {
+            *value = state.plain_descriptor(at)?.0;
+        }
+    }
+    Some(held)
 }
 
 /// The place of the entry of an operation that others can see.

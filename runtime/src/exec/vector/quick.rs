@@ -1,5 +1,5 @@
 //! The common vector operation without detours: synchronous, over scalars and descriptors of
-//! memory in one dimension.
+//! memory in one dimension, which may stand in registers.
 //!
 //! Invariant: the same as [`resolve`](super::resolve) and [`whole`](super::whole) give; what is
 //! not common is left to them. Short operations are bound by what surrounds their elements.
@@ -32,6 +32,8 @@ pub(super) struct Quick {
     op: u8,
     dest: Plain,
     sources: [Plain; 3],
+    /// Some of its descriptors are those of registers.
+    has_registers: bool,
     length: u32,
     /// Issue slots of its elements.
     slots: Slots,
@@ -40,7 +42,7 @@ pub(super) struct Quick {
 }
 
 impl Quick {
-    /// The operation, if it is a common one.
+    /// The operation, if it is a common one; in the arguments are the descriptors that registers hold.
     #[inline]
     pub(super) fn new(inst: &VectorInst, args: &VectorArgs) -> Option<Quick> {
         let row = inst.op.row();
@@ -63,15 +65,22 @@ impl Quick {
         }
         let dest = plain(inst.dest, args.dest, &mut length)?;
         let (slots, chunks_in) = (Slots::default(), None);
+        let held = |operand: &Operand| matches!(operand, Operand::Dsr(_));
         Some(Quick {
             row,
             op: inst.op.0,
             dest,
             sources,
+            has_registers: held(&inst.dest) || inst.sources.iter().any(held),
             length: length.elements(),
             slots,
             chunks_in,
         })
+    }
+
+    /// Whether some of its descriptors are those of registers.
+    pub(super) fn has_registers(&self) -> bool {
+        self.has_registers
     }
 
     /// It, with what follows from its descriptors; none if there is something odd about it.
@@ -219,7 +228,7 @@ impl Quick {
 #[inline]
 fn plain(operand: Operand, value: u64, length: &mut Length) -> Option<Plain> {
     match operand {
-        Operand::Memory(_) => {
+        Operand::Memory(_) | Operand::Dsr(_) => {
             let dsd = Dsd(value);
             if dsd.kind() != DsdKind::Mem1d || dsd.extent() == INFINITE {
                 return None;
@@ -228,7 +237,7 @@ fn plain(operand: Operand, value: u64, length: &mut Length) -> Option<Plain> {
             Some(Plain::Memory(dsd))
         }
         Operand::Scalar(_) | Operand::Pointer(_) => Some(Plain::Value),
-        Operand::Fabric(_) | Operand::Dsr(_) | Operand::Fifo(_) => None,
+        Operand::Fabric(_) | Operand::Fifo(_) => None,
     }
 }
 
