@@ -84,10 +84,15 @@ impl PeState {
     }
 
     /// Writes the initial memory and registers, once. `slots` are this PE's slot values.
+    #[inline]
     pub fn prepare(&mut self, program: &LoadedProgram, slots: &[u64]) {
-        if self.ready {
-            return;
+        if !self.ready {
+            self.make_ready(program, slots);
         }
+    }
+
+    #[cold]
+    fn make_ready(&mut self, program: &LoadedProgram, slots: &[u64]) {
         self.ready = true;
         self.memory.start(program.image(), program.slab_bytes());
         if let Some(unwritten) = program.unwritten() {

@@ -249,17 +249,18 @@ pub(super) fn pause(parts: &mut Parts<'_>, func: u32, frame: u64) -> u32 {
     stop(parts, func, frame, Stop::Yield)
 }
 
+/// `what` is the operation's code, and the id in its low half.
 pub(super) fn flag(
     parts: &mut Parts<'_>,
-    op: u32,
-    id: u32,
+    what: u32,
     slot: u32,
-    func: u32,
-    inst: u32,
+    file: u32,
+    line: u32,
+    column: u32,
 ) -> u32 {
-    let loc = inst_of(parts, func, inst).1;
-    let what = ActKind::Flag { op: FLAG_OPS[op as usize], id: id as u16 };
-    parts.out.acts.push(SlotAct { slot, what, loc });
+    let Some(&op) = FLAG_OPS.get(what as usize >> 16) else { return TRAPPED };
+    let what = ActKind::Flag { op, id: what as u16 };
+    parts.out.acts.push(SlotAct { slot, what, loc: Loc { file, line, column } });
     DONE
 }
 

@@ -49,8 +49,22 @@ fn guard<R: Passed>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -
     })
 }
 
+/// Likewise, of what neither panics nor moves what the context points at.
+fn note<R>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -> R) -> R {
+    body(&mut context.parts())
+}
+
+macro_rules! around {
+    () => {
+        super::guard
+    };
+    ($around:ident) => {
+        super::$around
+    };
+}
+
 macro_rules! helpers {
-    ($($(#[$doc:meta])* $variant:ident = $name:ident($($arg:ident: $ty:ident),*) -> $ret:ident;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $name:ident($($arg:ident: $ty:ident),*) -> $ret:ident $(in $around:ident)?;)*) => {
         /// A function that generated code may call.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Helper {
@@ -91,13 +105,13 @@ macro_rules! helpers {
         }
 
         mod shims {
-            use super::{PeContext, bodies, guard};
+            use super::{PeContext, bodies};
             $(
                 pub(super) extern "C" fn $name(context: *mut PeContext $(, $arg: $ty)*) -> $ret {
                     // SAFETY: generated code passes on the context pointer that it was entered
                     // with, which `code.rs` made from a live, unshared `&mut PeContext`.
                     let context = unsafe { &mut *context };
-                    guard(context, |parts| bodies::$name(parts $(, $arg)*))
+                    around!($($around)?)(context, |parts| bodies::$name(parts $(, $arg)*))
                 }
             )*
         }
@@ -126,7 +140,7 @@ helpers! {
     /// Stops at a back edge.
     Yield = pause(func: u32, frame: u64) -> u32;
     /// Records a flag operation at an issue slot.
-    Flag = flag(op: u32, id: u32, slot: u32, func: u32, inst: u32) -> u32;
+    Flag = flag(what: u32, slot: u32, file: u32, line: u32, column: u32) -> u32 in note;
     /// Sets which exceptions stop the PE.
     Unmask = unmask(bits: u32) -> u32;
     /// Looks whether a scalar instruction raises one of them.

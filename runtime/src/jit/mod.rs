@@ -103,7 +103,7 @@ impl CodeEngine for Jit {
 }
 
 /// Arguments that fit on the native stack.
-const SMALL: usize = 16;
+const SMALL: usize = 8;
 
 #[inline]
 fn with_args(len: usize, body: impl FnOnce(&mut [u64])) {

@@ -2,13 +2,13 @@
 //!
 //! Once a segment of code has run, nothing from outside has a say in its slots, nor in which task
 //! comes next if words start none. So a core without operations and queues in use does them all in
-//! one visit, up to the slot in which the next segment begins: code may look at registers, which
-//! the region's routers change.
+//! one visit, segment after segment; up to the slot in which one begins that may look at registers
+//! (`pe::looks`), which the region's routers change.
 //!
 //! Invariants: while a core is alone no operation has a queue and no channel is blocked or unblocked,
 //! so all that can become of a word is that nobody hears it and it is dropped: that is done in the
-//! word's cycle, when the core is ahead of it already. Nobody asks about the core before the run's end, and
-//! whatever ends a run is known [`SLACK`] cycles before.
+//! word's cycle, when the core is ahead of it already, and so it is noted when a color enters teardown.
+//! Nobody asks about the core before the run's end, and whatever ends a run is known [`SLACK`] cycles before.
 
 use dflow_ir::inst::FlagOp;
 
@@ -26,13 +26,14 @@ use crate::sched::run::SLACK;
 
 /// Cycles that a core alone may be ahead of its region; `threads` may be apart by two each.
 pub(crate) fn reach(threads: usize) -> u64 {
-    (SLACK / 2).saturating_sub(2 * threads as u64)
+    SLACK.saturating_sub(2 * threads as u64)
 }
 
 /// Whether an act is the core's own business, and changes nothing about its queues and channels.
+#[inline]
 fn is_own(program: &PePlan, act: &SlotAct) -> bool {
     match act.what {
-        ActKind::Odd(_) => true,
+        ActKind::Odd(_) | ActKind::Flag { op: FlagOp::Activate, .. } => true,
         ActKind::Write { .. } => false,
         ActKind::Flag { op: FlagOp::BlockTask | FlagOp::UnblockTask, id } => {
             program.data.checked_shr(id.into()).is_some_and(|ids| ids & 1 == 0)
@@ -53,6 +54,7 @@ fn is_own(program: &PePlan, act: &SlotAct) -> bool {
 
 impl PePlan {
     /// Whether nothing but local tasks that tasks activate can start.
+    #[inline]
     fn starts_itself(&self) -> bool {
         !self.hears && self.local[TEARDOWN_TASK] == NO_TASK
     }
@@ -112,19 +114,27 @@ impl<C: Code> Region<C> {
                     at.t += 1;
                 }
                 Main::Idle if at.program.starts_itself() => {
-                    if self.pick(at, core).is_none() {
+                    if self.pick_local(at, core).is_none() {
                         break;
                     }
                     at.t += 1;
                 }
-                &mut Main::Ready { from, next } if from <= at.t && at.t == at.now => {
+                &mut Main::Ready { from, next } => {
+                    let begin = from.max(at.t);
+                    let looks = at.program.tasks[usize::from(core.task)].looks;
+                    if begin >= end || looks && begin != at.now {
+                        break;
+                    }
+                    at.t = begin;
                     let total = self.segment(at, core, next);
-                    let first = core.segment.acts.first().map_or(u32::MAX, |act| act.slot);
-                    let next = first.min(total - 1);
-                    core.main = Main::Counting { slot: 0, total, next, flag: 0, asleep: None };
-                    continue;
+                    if !self.whole_segment(at, core, total, end)? {
+                        let first = core.segment.acts.first().map_or(u32::MAX, |act| act.slot);
+                        let next = first.min(total - 1);
+                        core.main = Main::Counting { slot: 0, total, next, flag: 0, asleep: None };
+                        continue;
+                    }
                 }
-                Main::Idle | Main::Ready { .. } | Main::Vector(_) | Main::Launch(_) => break,
+                Main::Idle | Main::Vector(_) | Main::Launch(_) => break,
             }
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Alone);
@@ -133,18 +143,61 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// Drops control wavelets that nobody hears and that come to a core that has been through
-    /// cycle `t` alone.
-    pub(super) fn drop_behind(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+    /// All slots of the segment that begins in the visit's cycle, if they are its core's own and
+    /// none is in cycle `end` or later; whether they are.
+    fn whole_segment(
+        &mut self,
+        at: &mut Visit<'_, C>,
+        core: &mut Core<C>,
+        total: u32,
+        end: u64,
+    ) -> Result<bool, Fault> {
+        let (begin, over) = (at.t, at.t + u64::from(total));
+        if over > end || !core.slot_is_own(at.program, (total - 1, total, 0)) {
+            return Ok(false);
+        }
+        core.acted.acted = true;
+        let mut done = Ok(());
+        for index in 0..core.segment.acts.len() {
+            let act = core.segment.acts[index];
+            if let ActKind::Flag { op: FlagOp::Activate, id } = act.what
+                && core.activate(at.program, id)
+            {
+                continue;
+            }
+            at.t = (begin + u64::from(act.slot)).min(over - 1);
+            done = self.slot_act(at, core, core.task, act);
+            if done.is_err() {
+                break;
+            }
+        }
+        if done.is_ok() {
+            at.t = over - 1;
+            match core.segment.stop {
+                Stop::Return => core.end_task(),
+                _ => done = self.stop(at, core),
+            }
+        }
+        self.count(core, MAIN, begin, at.t + 1 - begin);
+        done?;
+        at.t = over;
+        Ok(true)
+    }
+
+    /// What comes to a core that has been through cycle `t` alone: control wavelets that nobody
+    /// hears are dropped, and it knows of colors in teardown.
+    pub(super) fn comes_behind(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
-        if core.alone && core.is_marked() {
+        if core.alone && (core.is_marked() || core.registers.tears()) {
             #[cfg(test)]
-            crate::sched::reached::note(crate::sched::reached::Reached::DroppedBehind);
+            crate::sched::reached::note(crate::sched::reached::Reached::Behind);
             let program = &plan.programs[usize::from(core.at.program)];
             let at = Visit { plan, program, code, pe, t, now: t };
-            core.look(t);
             let acted = std::mem::take(&mut core.acted);
-            // It fails in strict runs only, in which no core is alone.
+            // No operation of it is to be completed, so that cannot fail.
+            let _known = core.complete(program, t, &mut self.spare);
+            core.look(t);
+            // This fails in strict runs only, in which no core is alone.
             let _done = self.drop_unheard(&at, &mut core);
             if core.acted.acted {
                 self.active_until = self.active_until.max(t + 1);

@@ -31,6 +31,9 @@ impl Programs {
 
     fn slots(&self, pe: Pe) -> &[u64] {
         let count = self.program(pe).program().slots.len();
+        if count == 0 {
+            return &[];
+        }
         let start = self.rank[pe.number as usize] as usize * count;
         self.slots[usize::from(pe.program)].get(start..start + count).unwrap_or_default()
     }

@@ -60,6 +60,7 @@ pub(crate) enum Next {
 
 impl<O> Main<O> {
     /// A task that was picked; its word becomes its arguments.
+    #[inline]
     pub(crate) fn start(task: &TaskPlan, payload: u32, from: u64) -> Main<O> {
         let mut args = [0; 2];
         if task.params.is_empty() {
@@ -137,10 +138,11 @@ impl<C: Code> Region<C> {
     }
 
     /// Runs code up to its next act; the slots that it takes.
+    #[inline]
     pub(super) fn segment(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, next: Next) -> u32 {
         run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
         let total = core.segment.cycles.max(1);
-        if self.flow {
+        if self.flow && core.stretches() != 0 {
             self.delay(core, at.t, total.into());
         }
         self.stats.assumed += u64::from(core.segment.assumed);

@@ -14,6 +14,7 @@ pub(crate) mod exec;
 pub(crate) mod flow;
 pub(crate) mod heard;
 pub(crate) mod issue;
+mod looks;
 pub(crate) mod main;
 pub(crate) mod op;
 pub(crate) mod pick;

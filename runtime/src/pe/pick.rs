@@ -23,7 +23,19 @@ fn control_task(program: &PePlan, input: &InputPlan, word: &Slot) -> Option<u16>
 }
 
 impl<C: Code> Core<C> {
+    /// The local task that goes first: whether it is raised, and its turn. Ids count from the one
+    /// before that picked last, downwards and around.
+    #[inline]
+    fn first_local(&self) -> Option<(bool, u8)> {
+        let ready = self.activated & !self.task_blocked;
+        let raised = ready & self.raised_tasks;
+        let local = if raised != 0 { raised } else { ready };
+        let turned = local.rotate_right(self.picked.into());
+        (local != 0).then(|| (raised != 0, 63 - turned.leading_zeros() as u8))
+    }
+
     /// A local task is picked.
+    #[inline]
     fn begin_local(&mut self, program: &PePlan, id: u8) {
         self.picked = id;
         self.activated &= !(1 << id);
@@ -62,27 +74,28 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
+    /// R8 (c) where no word starts a task.
+    #[inline]
+    pub(super) fn pick_local(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Option<u64> {
+        let (_, turn) = core.first_local()?;
+        core.begin_local(at.program, turn.wrapping_add(core.picked) % 64);
+        Some(self.begin_task(at, core, 0))
+    }
+
     /// R8 (c): from which cycle on the task that is picked may have slots.
+    #[inline]
     pub(super) fn pick(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Option<u64> {
-        let ready = core.activated & !core.task_blocked;
         // Data words of queues that an operation reads start nothing.
         let heads = core.sight.words & (!core.owned_in | core.sight.controls);
-        if ready | heads == 0 {
-            return None;
-        }
-        let program = at.program;
-        let raised = ready & core.raised_tasks;
-        let local = if raised != 0 { raised } else { ready };
-        // Ids count from the one before that picked last, downwards and around.
-        let last = core.picked;
+        if heads == 0 { self.pick_local(at, core) } else { self.pick_any(at, core, heads) }
+    }
+
+    /// R8 (c) with words at the heads of these queues.
+    fn pick_any(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, heads: u64) -> Option<u64> {
+        let (program, last) = (at.program, core.picked);
         let turn = |id: u8| id.wrapping_sub(last) % 64;
-        let first = 63 - local.rotate_right(last.into()).leading_zeros().min(63) as u8;
-        if heads == 0 {
-            core.begin_local(program, first.wrapping_add(last) % 64);
-            return Some(self.begin_task(at, core, 0));
-        }
         // (raised, turn, is it local, queue): local tasks go first among equal ids.
-        let mut best = (local != 0).then_some((raised != 0, first, true, 0));
+        let mut best = core.first_local().map(|(raised, turn)| (raised, turn, true, 0));
         for queue in bits(heads) {
             let Some(head) = core.inputs[queue].ring.head() else { continue };
             let input = core.input(program, queue);

@@ -8,6 +8,7 @@ use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 
 use super::super::sched::plan::Latencies;
+use super::looks::looks;
 use crate::load::LoadError;
 
 /// "No task" in the tables.
@@ -121,6 +122,8 @@ pub(crate) struct TaskPlan {
     pub(crate) func: FuncId,
     pub(crate) name: String,
     pub(crate) params: Vec<Ty>,
+    /// Whether its code may look at registers in the middle of a segment.
+    pub(crate) looks: bool,
     pub(crate) loc: Loc,
 }
 
@@ -282,6 +285,7 @@ impl PePlan {
     }
 
     fn bind_tasks(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
+        let looks = looks(program);
         for binding in &program.tasks {
             let number = self.tasks.len() as u16;
             let func = &program.funcs[binding.func];
@@ -289,6 +293,7 @@ impl PePlan {
                 func: binding.func,
                 name: func.name.clone(),
                 params: func.signature().params,
+                looks: looks[binding.func],
                 loc: binding.loc,
             });
             let id = usize::from(binding.id);

@@ -11,8 +11,8 @@ pub(crate) enum Reached {
     Unknown,
     /// Cycles that a core did many ahead of its region.
     Alone,
-    /// A control wavelet came to such a core and was dropped in a cycle that it had been through.
-    DroppedBehind,
+    /// A control wavelet or a teardown came to such a core in a cycle that it had been through.
+    Behind,
     /// A calm cycle.
     Calm,
     /// A core that counts was not woken by words.
@@ -47,7 +47,7 @@ pub(crate) const ALL: [Reached; 18] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Alone,
-    Reached::DroppedBehind,
+    Reached::Behind,
     Reached::Calm,
     Reached::Deaf,
     Reached::Past,

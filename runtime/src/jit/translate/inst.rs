@@ -4,6 +4,7 @@ use cranelift_codegen::ir::{InstBuilder, types};
 use dflow_ir::dsd::Dsd;
 use dflow_ir::func::{Inst, Local};
 use dflow_ir::inst::{FlagOp, InstData};
+use dflow_ir::loc::Loc;
 
 use super::data::{EXTENT, STRIDE};
 use super::{Translator, clif, field};
@@ -119,12 +120,15 @@ impl Translator<'_> {
                 let code = FLAG_OPS.iter().position(|known| known == op).unwrap_or(0);
                 let id = self.raw(*id);
                 let id = self.b.ins().ireduce(types::I32, id);
+                let id = self.b.ins().band_imm_u(id, 0xffff);
+                let what = self.b.ins().bor_imm_u(id, (code as i64) << 16);
                 let now = self.cycles_now();
                 let now = self.b.ins().ireduce(types::I32, now);
                 let slot = self.b.ins().iadd_imm_s(now, -i64::from(cost.all));
-                let code = self.int(code as u32);
-                let [func, at] = self.place(inst);
-                self.call_helper(Helper::Flag, &[code, id, slot, func, at]);
+                let Loc { file, line, column } = func.locs[inst];
+                let place = [self.int(file), self.int(line), self.int(column)];
+                let args = [what, slot, place[0], place[1], place[2]];
+                self.call_helper(Helper::Flag, &args);
             }
             InstData::Random { dst } => {
                 let value = self.call_helper(Helper::Random, &[]);

@@ -234,7 +234,10 @@ impl Build<'_> {
             None => (color_word(0)?, color_word(4)?, false),
         };
         Some(match self.rng.below(4) {
-            0 => Act::Read(if bits & 1 == 0 { route } else { switch }),
+            0 => {
+                let address = if bits & 1 == 0 { route } else { switch };
+                if bits & 2 == 0 { Act::Read(address) } else { Act::Look(address) }
+            }
             // No further position, so that no word leaves the tree.
             1 if is_two => Act::Write(switch, bits & 0x7000 | 0x0555),
             1 | 2 if !is_two => Act::Write(switch, bits & 0x1f),

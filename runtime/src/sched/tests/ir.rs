@@ -94,6 +94,12 @@ fn body(spec: &Spec, old: &Func, acts: &[Act]) -> Func {
                 let addr = buffer(&mut b);
                 b.inst(InstData::Store { addr, offset: 996, src: dst });
             }
+            Act::Look(address) => {
+                let (addr, dst) = (b.constant(Ty::I16, (2 * *address).into()), b.local(Ty::I16));
+                b.inst(InstData::Load { dst, addr, offset: 0 });
+                let addr = buffer(&mut b);
+                b.inst(InstData::Store { addr, offset: 992, src: dst });
+            }
             Act::Panic => panic!("no IR panics"),
             Act::Yield => {
                 let dst = b.local(Ty::I64);

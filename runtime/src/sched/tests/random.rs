@@ -126,6 +126,18 @@ fn a_wavelet_waits_until_its_channel_is_unblocked() {
     agree(3233, Style { words: 12, wild: 3, plain: false });
 }
 
+/// A color enters teardown at a core that is ahead alone.
+#[test]
+fn a_core_ahead_knows_of_teardown_in_time() {
+    agree(3062, Style { words: 12, wild: 3, plain: false });
+}
+
+/// A task looks at a register that changes before it begins, at a core that could be ahead alone.
+#[test]
+fn code_that_looks_at_registers_begins_in_its_cycle() {
+    agree(481, Style { words: 12, wild: 3, plain: false });
+}
+
 /// Words that a color's one sender has sent, times the cores that it reaches.
 fn expected(machine: &Machine, events: &[Event]) -> u64 {
     let reached = |of: u8| {

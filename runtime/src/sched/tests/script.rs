@@ -4,11 +4,12 @@ use cranelift_entity::EntityRef;
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::func::Func;
 use dflow_ir::image::RouterConfig;
-use dflow_ir::inst::{FlagOp, OnControl, Priority, Unblock};
+use dflow_ir::inst::{FlagOp, InstData, OnControl, Priority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Coord;
 use dflow_ir::program::{FuncId, InitialFlag, Profile, Program, TaskBinding, TaskKind};
 use dflow_ir::target::{Target, TargetId};
+use dflow_ir::ty::Ty;
 
 use crate::config::{Config, EngineKind};
 use crate::exec::odd::Odd;
@@ -41,6 +42,8 @@ pub(super) enum Act {
     Write(u16, u16),
     /// Reads one.
     Read(u16),
+    /// Reads one in the middle of a segment; how long that takes depends on it.
+    Look(u16),
 }
 
 /// A machine under test.
@@ -71,15 +74,13 @@ impl Spec {
     }
 
     /// Adds a function to a PE.
-    pub(super) fn func(
-        &mut self,
-        pe: usize,
-        name: &str,
-        params: &[dflow_ir::ty::Ty],
-        acts: Vec<Act>,
-    ) -> FuncId {
-        let builder =
+    pub(super) fn func(&mut self, pe: usize, name: &str, params: &[Ty], acts: Vec<Act>) -> FuncId {
+        let mut builder =
             dflow_ir::builder::FuncBuilder::new(name.into(), params, None, Loc::default());
+        if acts.iter().any(|act| matches!(act, Act::Look(_))) {
+            let (addr, dst) = (builder.constant(Ty::I16, 0), builder.local(Ty::I16));
+            builder.inst(InstData::Load { dst, addr, offset: 0 });
+        }
         let func: Func = builder.finish();
         self.acts[pe].push(acts);
         self.programs[pe].funcs.push(func)
@@ -168,7 +169,7 @@ impl Code for Script {
         pe: Pe,
         state: &mut State,
         entry: Entry<'_>,
-        _: &dyn Registers,
+        registers: &dyn Registers,
         out: &mut Segment,
     ) {
         if let Entry::Start { func, args } = entry {
@@ -206,6 +207,11 @@ impl Code for Script {
                     let what = ActKind::Write { address: *address, value: *value };
                     out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });
                     out.cycles += 1;
+                }
+                Act::Look(address) => {
+                    let value = registers.read(*address).unwrap_or(0);
+                    state.hash = state.hash.wrapping_mul(31).wrapping_add(value.into());
+                    out.cycles += 1 + value.count_ones();
                 }
                 Act::Read(address) => {
                     out.cycles += 1;
