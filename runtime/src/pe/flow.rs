@@ -193,7 +193,7 @@ impl<C: Code> Region<C> {
         for queue in op.inputs.into_iter().flatten() {
             let Some(id) = self.pipe_of(at.pe, queue) else { continue };
             if let Some(arrival) = self.pipes[id as usize].arrival() {
-                self.wakes.core(at.pe, (arrival + at.plan.timing.ramp_down).max(soon));
+                core.begins = core.begins.min((arrival + at.plan.timing.ramp_down).max(soon));
             }
         }
     }

@@ -109,9 +109,26 @@ impl Plan<'_> {
         run(self, memory);
     }
 
+    /// Whether all elements read and write the same places.
+    fn stays(&self) -> bool {
+        let stays = |source: &Place<'_>| match source {
+            Place::Memory(line) => line.step == 0,
+            Place::Value(_) => true,
+            Place::Words(_) => false,
+        };
+        let dest = match &self.dest {
+            Dest::None => true,
+            Dest::Memory(line) => line.step == 0,
+            Dest::Words { .. } => false,
+        };
+        dest && self.sources.iter().all(stays)
+    }
+
     /// The meaning: one element after the other.
     pub(super) fn naive(&mut self, state: &mut PeState) -> Result<(), CodeTrapKind> {
-        for _ in 0..self.length {
+        let stays = self.stays();
+        for element in 0..self.length {
+            let before = (self.value, self.carry);
             let mut values = [0; 3];
             for (value, source) in values.iter_mut().zip(&mut self.sources) {
                 *value = match source {
@@ -134,6 +151,10 @@ impl Plan<'_> {
             }
             self.value = self.row.apply(values, &mut self.carry);
             self.keep(state)?;
+            // What gave the same as the element before it goes on to do so.
+            if stays && element != 0 && before == (self.value, self.carry) {
+                break;
+            }
         }
         Ok(())
     }

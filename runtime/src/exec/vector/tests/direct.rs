@@ -95,3 +95,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn elements_that_all_lie_in_one_place_follow_one_another() {
+    for op in (0..DsdOp::all().count() as u8).map(DsdOp) {
+        let row = op.row();
+        for (word, value) in [(0u32, 3u32), (0x4049_0fdb, 0x3f80_0000), (0xffff_ff85, 1)] {
+            // What is known is known of an instruction of a program.
+            let program = program();
+            let mut inst = vector(row.name, memory(), &[]);
+            let place = Dsd::mem1d(440, 37, 0, false).0;
+            let mut args = VectorArgs { dest: place, ..VectorArgs::default() };
+            let operands = [(memory(), place), (Operand::Scalar(Local::from_u32(1)), value.into())];
+            for at in 0..row.shape.arity() {
+                let (operand, value) = operands[at.min(1)];
+                inst.sources.push(operand);
+                args.sources[at] = value;
+            }
+            let mut quick = state(&program);
+            put(&mut quick, 440, &[word]);
+            let mut slow = quick.clone();
+            let quickly = issue(&program, &mut quick, &inst, &args, Loc::default());
+            let slowly = issue_any(&program, &mut slow, &inst, &args, Loc::default());
+            assert_eq!(quickly.is_ok(), slowly.is_ok(), "{}", row.name);
+            assert!(
+                quick == slow,
+                "{} {:?} {:?}",
+                row.name,
+                words(&quick, 440, 1),
+                words(&slow, 440, 1)
+            );
+        }
+    }
+}
