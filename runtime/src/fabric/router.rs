@@ -541,6 +541,14 @@ fn with_position(positions: u64, color: u8, position: u8) -> u64 {
 }
 
 impl<C: Code> Region<C> {
+    /// Words of a color that wait in a router are looked at again in cycle `at`.
+    pub(crate) fn unblock_color(&mut self, pe: u32, color: u8, at: u64) {
+        if let Some(router) = self.routers[pe as usize].as_deref_mut() {
+            router.unblock_color(color);
+        }
+        self.wakes.router(pe, at);
+    }
+
     /// All words that wait in a router are looked at again in cycle `at`.
     pub(crate) fn unblock(&mut self, pe: u32, at: u64) {
         if let Some(router) = self.routers[pe as usize].as_deref_mut() {

@@ -62,6 +62,7 @@ impl PePlan {
 
 impl<C: Code> Core<C> {
     /// Whether nothing but its code does anything.
+    #[inline]
     fn is_alone(&self) -> bool {
         self.owned_in | self.owned_out | self.leaving == 0
             && self.threads.is_empty()
@@ -86,16 +87,24 @@ impl<C: Code> Core<C> {
 
 impl<C: Code> Region<C> {
     /// Does cycles of a core from the visit's on for as long as it is alone.
+    #[inline]
     pub(super) fn run_alone(
         &mut self,
         at: &mut Visit<'_, C>,
         core: &mut Core<C>,
     ) -> Result<(), Fault> {
         let end = (at.now + self.alone).min(self.end);
-        core.alone = at.t < end && core.is_alone() && !at.plan.strict && self.cuts.is_empty();
-        if !core.alone {
-            return Ok(());
-        }
+        core.alone = core.is_alone() && at.t < end && !at.plan.strict && self.cuts.is_empty();
+        if core.alone { self.cycles_alone(at, core, end) } else { Ok(()) }
+    }
+
+    /// Likewise, in cycles before `end`.
+    fn cycles_alone(
+        &mut self,
+        at: &mut Visit<'_, C>,
+        core: &mut Core<C>,
+        end: u64,
+    ) -> Result<(), Fault> {
         while at.t < end {
             match &mut core.main {
                 Main::Counting { slot, next, .. } if *slot < *next => {

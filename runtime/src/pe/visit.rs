@@ -209,7 +209,7 @@ impl<C: Code> Region<C> {
             self.left_queue(at.pe, queue, at.t);
         }
         if was_full {
-            self.unblock(at.pe, at.t + credit);
+            self.unblock_color(at.pe, word.color, at.t + credit);
         }
         word
     }

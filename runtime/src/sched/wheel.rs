@@ -156,10 +156,13 @@ impl Wheel {
         debug_assert!(at >= self.base);
         if at - self.base < SLOTS {
             let slot = (at % SLOTS) as usize;
-            self.any |= 1 << slot;
             let word = index as usize / 64;
-            self.bits[slot * self.words + word] |= 1 << (index % 64);
-            self.filled[slot * self.summary + word / 64] |= 1 << (word % 64);
+            let bits = &mut self.bits[slot * self.words + word];
+            if *bits == 0 {
+                self.any |= 1 << slot;
+                self.filled[slot * self.summary + word / 64] |= 1 << (word % 64);
+            }
+            *bits |= 1 << (index % 64);
         } else {
             self.heap.push(Reverse((at, index)));
         }

@@ -5,7 +5,7 @@ use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, PopMode, Port};
 
 use super::visit::Here;
-use super::{Candidate, RAMP, Router};
+use super::{Candidate, Lane, RAMP, Router};
 use crate::exec::odd::Odd;
 use crate::fabric::control;
 use crate::fabric::ring::Slot;
@@ -18,9 +18,36 @@ impl<C: Code> Region<C> {
     #[inline]
     pub(super) fn pass(&mut self, here: &Here<'_, C>, router: &mut Router, granted: &Candidate) {
         self.stats.copies += u64::from(granted.outs.count_ones()) - 1;
-        let word = self.pop(here, router, granted.lane);
+        let word = self.leave_lane(here, router, granted.lane);
         let word = Slot { color: granted.color, ..word };
         self.hand_on(here, router, granted.lane, granted.outs, word);
+        if router.waiting >> granted.lane & 1 == 0 {
+            return;
+        }
+        if self.shuts(here, router, granted) {
+            router.blocked |= 1 << granted.lane;
+        } else {
+            self.look_at_next(here, router, granted.lane);
+        }
+    }
+
+    /// Whether a word that has gone took the last place for those behind it, which are then not
+    /// looked at before there is one.
+    fn shuts(&self, here: &Here<'_, C>, router: &Router, gone: &Candidate) -> bool {
+        let Lane { ring, color, next, place, .. } = &router.lanes[usize::from(gone.lane)];
+        let is_plain = ring.head().is_some_and(|head| !head.control && !head.advance);
+        if !is_plain || place.is_any() || !gone.outs.is_power_of_two() {
+            return false;
+        }
+        let port = gone.outs.trailing_zeros() as u8;
+        if port == RAMP {
+            let queue = self.queue_of(here.plan, router.number, here.pe, *color, here.t);
+            let core = self.cores[here.pe as usize].as_deref();
+            return core.zip(queue).is_some_and(|(core, queue)| core.inputs[queue].ring.is_full());
+        }
+        let neighbour = self.routers[next.pe as usize].as_deref();
+        (next.port, next.color) == (port, *color)
+            && neighbour.is_some_and(|it| it.lanes[usize::from(next.lane)].ring.is_full())
     }
 
     /// R4 to R7: moves a word.
@@ -97,17 +124,31 @@ impl<C: Code> Region<C> {
         self.pop(here, router, granted.lane)
     }
 
+    /// A word leaves its lane; the next one is looked at when it can be seen.
+    fn pop(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
+        let word = self.leave_lane(here, router, index);
+        if router.waiting >> index & 1 != 0 {
+            self.look_at_next(here, router, index);
+        }
+        word
+    }
+
+    /// Looks at the head of a lane when it can be seen, in the next cycle at the earliest.
+    #[inline]
+    fn look_at_next(&mut self, here: &Here<'_, C>, router: &Router, lane: u8) {
+        let first = router.lanes[usize::from(lane)].ring.first();
+        self.wakes.router(here.pe, first.max(here.t + 1));
+    }
+
     /// A word leaves its lane.
     #[inline]
-    fn pop(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
+    fn leave_lane(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
         let free = here.t + here.plan.timing.credit;
         let lane = &mut router.lanes[usize::from(index)];
         let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
         let word = lane.ring.pop(free);
         if lane.ring.is_empty() {
             router.waiting &= !(1 << index);
-        } else {
-            self.wakes.router(here.pe, lane.ring.first().max(here.t + 1));
         }
         self.credit(here, router, (color, port), was_full, free);
         if self.flow {
