@@ -69,8 +69,8 @@ pub(crate) struct CheckArgs {
 pub(crate) struct RunArgs {
     /// Source file, image (.dfi), or the name of a program of the library
     pub(crate) file: String,
-    /// Give the host block an input: .npy, or raw little-endian values with a :dtype behind the
-    /// path (f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64)
+    /// Give the host block an input: .npy, or raw little-endian values, with a :dtype behind the path or
+    /// an ending of that name (f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64)
     #[arg(long = "input", value_name = "NAME=PATH[:DTYPE]", value_parser = parse_binding)]
     pub(crate) inputs: Vec<Binding>,
     /// Keep an output of the host block: .npy, or raw little-endian values

@@ -227,9 +227,9 @@ pub(crate) fn run<'a>(
 fn failed(image: &Image, failure: &host::Failure) -> Ended {
     let (exit, message) = match failure {
         host::Failure::Host { error, loc } => {
-            // An input that was not given is wrong use; all else is the program's doing.
+            // An input or a setting that the program cannot read is wrong use; all else is the program's doing.
             let exit = match error {
-                HostError::Input { .. } => Exit::Usage,
+                HostError::Input { .. } | HostError::Setting { .. } => Exit::Usage,
                 HostError::Memory { .. } => Exit::Limit,
                 _ => Exit::Program,
             };

@@ -305,6 +305,29 @@ fn a_field_of_doubles_is_refused_with_the_way_out() {
     assert!(output.status.success() && said.contains("bound 0 holds for all 64 values"), "{said}");
 }
 
+/// A param that only the host block reads is known, and an image has it as it was written.
+#[test]
+fn params_of_the_host_block_are_named() {
+    let source = "const mode = enum(u8) { slow, fast };\nparam how: mode = mode.slow; param often: bool = true;\n".to_owned()
+        + &host("if (often and how == mode.fast) @print(\"fast\", .{});");
+    let output = dflowc(&source, &["--set", "why=1"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("has no param or setting `why`; it has how, often"), "{said}");
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    std::fs::write(path("p.dfl"), source).expect("a file");
+    let tool = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        command.args(args).output().expect("the tool starts")
+    };
+    tool(&["build", &path("p.dfl"), "-o", &path("p.dfi"), "--set", "how=fast"]);
+    let same = tool(&["run", &path("p.dfi"), "--set", "how=fast", "--set", "often=true"]);
+    assert_eq!(String::from_utf8_lossy(&same.stdout), "fast\n");
+    let other = tool(&["run", &path("p.dfi"), "--set", "how=slow"]);
+    let said = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert!(said.contains("the image was built with how=fast"), "{said}");
+}
+
 #[test]
 fn a_host_block_cannot_queue_without_end() {
     let copies = program("var a: [64]u32; var p: [*]u32 = &a; fn go() void {}")

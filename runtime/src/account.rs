@@ -80,6 +80,11 @@ impl Account {
         came == went + left
     }
 
+    /// Whether no word came from the host or went to it.
+    pub(crate) fn is_without_host(&self) -> bool {
+        self.entered == 0 && self.to_host == 0 && self.outside.is_empty()
+    }
+
     /// Whether there is nothing to tell.
     pub fn is_clean(&self) -> bool {
         self.notes(&[]).is_empty() && self.remarks.is_empty()

@@ -184,6 +184,7 @@ pub const LIBRARIES: &[Source] = &[
     source!("message_passing", "message_passing.csl", "messages from any PE to any other"),
     source!("plot", "plot.dfl", "line charts as a picture"),
     source!("random", "random.csl", "pseudo-random numbers"),
+    source!("report", "report.dfl", "numbers for people"),
     source!("schedule", "schedule.dfl", "stages dealt to consecutive PEs"),
     source!("simprint", "simprint.csl", "text from PEs, for the user"),
     source!("string", "string.csl", "texts at compile time"),
@@ -332,6 +333,7 @@ mod tests {
             source!("allreduce_rings", "tests/allreduce_rings.dfl", ""),
             source!("ceresz_too_many", "tests/ceresz_too_many.dfl", ""),
             source!("cg", "tests/cg.dfl", ""),
+            source!("cg_iterations", "tests/cg_iterations.dfl", ""),
             source!("cg_jacobi", "tests/cg_jacobi.dfl", ""),
             source!("cg_nan", "tests/cg_nan.dfl", ""),
             source!("cg_paper", "tests/cg_paper.dfl", ""),
@@ -342,6 +344,7 @@ mod tests {
             source!("libraries", "tests/libraries.dfl", ""),
             source!("math", "tests/math.dfl", ""),
             source!("plot", "tests/plot.dfl", ""),
+            source!("report", "tests/report.dfl", ""),
             source!("schedule", "tests/schedule.dfl", ""),
             source!("small", "tests/small.dfl", ""),
         ];

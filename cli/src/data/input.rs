@@ -37,7 +37,7 @@ impl Input {
         } else if binding.path.extension().is_some_and(|end| end == "npy") {
             return Err(fail("it is no .npy file".into()));
         } else {
-            (binding.dtype, bytes)
+            (binding.dtype.or_else(|| named(&binding.path)), bytes)
         };
         if let (Some(asked), Some(found)) = (binding.dtype, dtype)
             && asked != found
@@ -92,6 +92,11 @@ impl Input {
             "input `{name}`: {place} has {length} bytes, which is no multiple of {size} ({type_name})"
         ))
     }
+}
+
+/// The type that a file's ending says: `field.f64`.
+fn named(path: &Path) -> Option<Dtype> {
+    path.extension().and_then(|end| end.to_str()).and_then(Dtype::parse)
 }
 
 /// How often a run holds an input: as it was read, as it is handed to the host program, and in that one's memory.

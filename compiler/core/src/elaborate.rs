@@ -185,9 +185,7 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
         .help("a program's top file says `layout { @set_rectangle(w, h); @set_tile_code(…); }`");
         return Err(sema.report(diagnostic));
     };
-    let ran = sema.run_body(module, body, BodyKind::Layout);
-    report_params(sema, module);
-    ran?;
+    sema.run_body(module, body, BodyKind::Layout)?;
     warn_unused_comptime(sema, source);
     sema.cx.sink.ok()?;
     bind_exports(sema)?;
@@ -203,6 +201,8 @@ fn elaborated(sema: &mut Sema<'_, '_>, root: &str) -> Result<Elaborated, Reporte
         }
     }
     sema.cx.sink.ok()?;
+    // Some are asked for by the host block only.
+    report_params(sema, module);
     let layout = std::mem::take(&mut sema.layout);
     let mut plan = layout.plan;
     plan.exports = layout.exports.into_values().flatten().collect();
@@ -234,7 +234,7 @@ fn report_params(sema: &mut Sema<'_, '_>, module: ModuleId) {
         }
         if let crate::sema::module::DeclState::Const(value) = state {
             let text = match &value.data {
-                Data::Int(int) => int.to_string(),
+                Data::Int(int) => params::text_of(sema, value.ty, *int),
                 Data::Float(float) => float.to_string(),
                 Data::Str(text) => String::from_utf8_lossy(text).into_owned(),
                 Data::Type(ty) => sema.type_name(*ty),

@@ -162,6 +162,18 @@ fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
     }
 }
 
+/// An integer, a truth value or a name of an enum as the command line has it.
+pub(crate) fn text_of(sema: &Sema<'_, '_>, ty: TypeId, value: i128) -> String {
+    match sema.types.get(ty) {
+        Type::Bool => (value != 0).to_string(),
+        Type::Enum(info) => {
+            let elem = info.elems.iter().find(|&&(_, other)| other == value);
+            elem.map_or_else(|| value.to_string(), |&(name, _)| sema.spell(name))
+        }
+        _ => value.to_string(),
+    }
+}
+
 fn looks_like(sema: &Sema<'_, '_>, text: &str) -> Value {
     let common = sema.types.common;
     if let Some(int) = integer(text) {

@@ -66,7 +66,13 @@ impl<M: Mesh> Host<'_, M> {
         let failed = |reason| HostError::Input { name: name.to_owned(), reason };
         let input = self.env.input(name).map_err(failed)?;
         if let Some(found) = input.ty.filter(|&found| found != ty) {
-            return Err(failed(format!("its elements are {found}, the program reads {ty}")));
+            let (found_name, name) = (element(found), element(ty));
+            let help = match found.is_float() && ty.is_float() {
+                true => format!("; NumPy converts them: a.astype('float{}')", ty.bits()),
+                false => String::new(),
+            };
+            let text = format!("its elements are {found_name}, the program reads {name}{help}");
+            return Err(failed(text));
         }
         let size = u64::from(ty.bytes());
         if !(input.bytes.len() as u64).is_multiple_of(size) {
@@ -187,7 +193,16 @@ impl<M: Mesh> Host<'_, M> {
 }
 
 fn type_name(ty: Ty, signed: bool) -> String {
-    if signed || ty.is_float() { ty.to_string() } else { format!("u{}", ty.bits()) }
+    match (ty, signed) {
+        (Ty::I8, false) => "u8, and neither true nor false".to_owned(),
+        _ if signed || ty.is_float() => ty.to_string(),
+        _ => format!("u{}", ty.bits()),
+    }
+}
+
+/// Elements of an input, whose sign nobody compares.
+fn element(ty: Ty) -> String {
+    if ty.is_float() { ty.to_string() } else { format!("{}-bit integers", ty.bits()) }
 }
 
 /// The raw value of a text, if it is one of the type.
@@ -244,5 +259,6 @@ mod tests {
         assert_eq!(parse("0.1", Ty::F32, true), Some(0.1f32.to_bits().into()));
         assert_eq!(parse("rel", Ty::F32, true), None);
         assert_eq!(type_name(Ty::I16, false), "u16");
+        assert_eq!(element(Ty::I32), "32-bit integers");
     }
 }

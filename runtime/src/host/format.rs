@@ -1,5 +1,7 @@
 //! Values as the user sees them.
 
+use std::fmt::{Display, LowerExp};
+
 use dflow_ir::func::{Func, Local};
 use dflow_ir::program::HostArg;
 use dflow_ir::ty::Ty;
@@ -31,18 +33,28 @@ pub(super) fn format(
     out
 }
 
-/// A raw value. Floats: the shortest text that reads back as the same value, without exponent.
+/// A raw value. Floats: the shortest text that reads back as the same value.
 fn scalar(kind: HostArg, ty: Ty, raw: u64) -> String {
     match kind {
         HostArg::Signed => signed(ty, raw).to_string(),
         HostArg::Unsigned | HostArg::Text => ty.mask(raw).to_string(),
         HostArg::Bool => (ty.mask(raw) != 0).to_string(),
         HostArg::Float => match ty {
-            Ty::Bf16 => half::bf16::from_bits(raw as u16).to_f32().to_string(),
-            Ty::F16 | Ty::I16 | Ty::I8 => half::f16::from_bits(raw as u16).to_f32().to_string(),
-            Ty::F32 | Ty::I32 => f32::from_bits(raw as u32).to_string(),
-            Ty::F64 | Ty::I64 => f64::from_bits(raw).to_string(),
+            Ty::Bf16 => float(half::bf16::from_bits(raw as u16).to_f32()),
+            Ty::F16 | Ty::I16 | Ty::I8 => float(half::f16::from_bits(raw as u16).to_f32()),
+            Ty::F32 | Ty::I32 => float(f32::from_bits(raw as u32)),
+            Ty::F64 | Ty::I64 => float(f64::from_bits(raw)),
         },
+    }
+}
+
+/// With an exponent where most digits would be zeros: below 1e-5 and from 1e16 on.
+fn float(value: impl Display + LowerExp + Into<f64> + Copy) -> String {
+    let size = value.into().abs();
+    if size.is_finite() && size != 0.0 && !(1e-5..1e16).contains(&size) {
+        format!("{value:e}")
+    } else {
+        value.to_string()
     }
 }
 
@@ -71,6 +83,15 @@ mod tests {
         let text = |ptr, len| format!("<{ptr}:{len}>");
         let line = format(&pieces, &kinds, &func, &locals, &raws, text);
         assert_eq!(line, "a -1 b 65535 c 0.1 d true e <7:3>.");
+    }
+
+    #[test]
+    fn floats_have_no_rows_of_zeros() {
+        assert_eq!(float(0.00002f32), "0.00002");
+        assert_eq!(float(0.9e-5f32), "9e-6");
+        assert_eq!(float(-1.5e300), "-1.5e300");
+        assert_eq!(float(1e15), "1000000000000000");
+        assert_eq!([float(0.0), float(f64::INFINITY), float(f32::NAN)], ["0", "inf", "NaN"]);
     }
 
     #[test]

@@ -151,7 +151,11 @@ fn attend(
         // What comes after a failure is told only as far as it goes.
         HostOutcome::Failed { .. } => rested.unwrap_or(true),
     };
-    let account = Account { busy, ..session.mesh().account() };
+    let mut account = Account { busy, ..session.mesh().account() };
+    if matches!(outcome, HostOutcome::Failed { .. }) && account.is_without_host() {
+        // Nobody has asked anything of the PEs: that they wait says nothing about the failure.
+        account.waiters.clear();
+    }
     Ok(Run { outcome, cycles, stats, account })
 }
 

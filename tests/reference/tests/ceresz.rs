@@ -386,6 +386,24 @@ fn bounds_that_are_none_are_refused() {
     }
 }
 
+#[test]
+fn two_bounds_and_two_inputs_are_refused() {
+    let image = program(1, 1);
+    let host = image.host.as_ref().expect("it has a host block");
+    let field = || ("field", bytes(&mixed(100, 1)));
+    let rel = || ("rel", "0.1".to_owned());
+    for (inputs, settings, why) in [
+        (vec![field()], vec![rel(), ("abs", "0.1".to_owned())], "both abs and rel"),
+        (vec![field(), ("compressed", vec![0; 128])], vec![rel()], "both `field` and `compressed`"),
+    ] {
+        let mut files = Files { inputs, settings, ..Files::default() };
+        let run = run_image(&image, host, &Config::default(), &Limits::default(), &mut files);
+        let outcome = run.unwrap_or_else(|error| panic!("{error}")).outcome;
+        let HostOutcome::Failed { message, .. } = outcome else { panic!("{why}") };
+        assert!(message.contains(why), "{message}");
+    }
+}
+
 /// Fields of f64: what comes back keeps the bound against them, or the run says that it cannot.
 #[test]
 fn doubles_keep_their_bound_or_are_refused() {

@@ -90,7 +90,7 @@ fn a_program_copies_checks_prints_and_hands_over() {
     let mut host = session(2, 2, Echo::Silent);
     let end = run(&mut world, &mut host, LOCALS, &body);
     assert_eq!(end, Ok(HostOutcome::Done));
-    assert_eq!(world.lines, ["0.1 of -3 is 100000000000000000000, true 7"]);
+    assert_eq!(world.lines, ["0.1 of -3 is 1e20, true 7"]);
     assert_eq!(world.outputs, [Output { name: "back".to_owned(), bytes, ty: Ty::F32 }]);
     let launches = &host.mesh().pes[1][1].launches;
     assert_eq!(launches, &[(2, vec![7, 0.1f32.to_bits()])]);
