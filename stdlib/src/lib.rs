@@ -329,6 +329,7 @@ mod tests {
     fn every_text_parses() {
         let tests = [
             source!("allreduce", "tests/allreduce.dfl", ""),
+            source!("allreduce_auto", "tests/allreduce_auto.dfl", ""),
             source!("allreduce_halves", "tests/allreduce_halves.dfl", ""),
             source!("allreduce_rings", "tests/allreduce_rings.dfl", ""),
             source!("ceresz_too_many", "tests/ceresz_too_many.dfl", ""),
