@@ -137,7 +137,8 @@ impl Pipe {
         };
         let on_the_way = first + route.hops * timing.link_places;
         Pipe {
-            packets: VecDeque::new(),
+            // Most hold one at a time.
+            packets: VecDeque::with_capacity(1),
             route,
             transit: entry + hops * timing.hop,
             credit: (hops + 1) * timing.credit,
