@@ -22,7 +22,7 @@ use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 
 /// Cycles by which the main thread may run ahead.
-const AHEAD: u64 = 1 << 14;
+const AHEAD: u64 = 1 << 12;
 
 /// An act of the main thread that is to be applied in a later cycle, and the task that did it.
 #[derive(Clone, Copy, Debug)]
