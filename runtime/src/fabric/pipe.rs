@@ -17,7 +17,7 @@ use super::router::RAMP;
 use crate::sched::plan::Latencies;
 
 /// Longest packet to which words are added.
-const JOINED: usize = 64;
+const JOINED: u64 = 64;
 
 /// Words that follow one another at an even pace: their numbers, and two times.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,9 @@ impl Bend {
 fn between(from: Bend, to: Bend, number: u64) -> u64 {
     let gaps = to.number.saturating_sub(from.number).max(1);
     let at = number.saturating_sub(from.number).min(gaps);
-    from.time + to.time.saturating_sub(from.time) * at / gaps
+    let cycles = to.time.saturating_sub(from.time);
+    // Most are a word per cycle: no need to divide.
+    from.time + if cycles == gaps { at } else { cycles * at / gaps }
 }
 
 impl Span {
@@ -210,8 +212,12 @@ impl Pipe {
     }
 
     /// Takes in words that leave their operation in cycles `start` to `end`; the number of the
-    /// word after them.
-    pub(crate) fn push(&mut self, (start, end): (u64, u64), words: Vec<u32>) -> u64 {
+    /// word after them, and their buffer if it is not needed.
+    pub(crate) fn push(
+        &mut self,
+        (start, end): (u64, u64),
+        words: Vec<u32>,
+    ) -> (u64, Option<Vec<u32>>) {
         let span = Span {
             base: self.sent.end(),
             count: words.len() as u64,
@@ -224,29 +230,37 @@ impl Pipe {
         let past = self.bends.partition_point(|bend| bend.number < first);
         self.bends.drain(..past);
         self.sent = span;
-        if let Some(words) = self.join(span, words) {
+        let spare = if self.joins(span) {
+            self.join(span, words)
+        } else {
             self.packets.push_back(Packet { span, words, taken: 0 });
-        }
-        span.end()
+            None
+        };
+        (span.end(), spare)
     }
 
-    /// Words that follow the last packet at once become part of it, if both are short: whoever takes
-    /// them takes all at once. Gives them back if not.
-    fn join(&mut self, span: Span, words: Vec<u32>) -> Option<Vec<u32>> {
-        let to_host = self.route.link.is_some();
+    /// Whether words follow the last packet at once, and both are short: then they become part of it,
+    /// and whoever takes them takes all at once.
+    fn joins(&self, span: Span) -> bool {
         let fits = |back: &Packet| {
-            back.span.last + 1 == span.first && back.words.len() + words.len() <= JOINED
+            back.span.last + 1 == span.first && back.words.len() as u64 + span.count <= JOINED
         };
-        let Some(back) = self.packets.back_mut().filter(|back| !to_host && fits(back)) else {
-            return Some(words);
-        };
-        let (base, last) = (back.span.base, back.span.last());
-        back.words.extend_from_slice(&words);
+        self.route.link.is_none() && self.packets.back().is_some_and(fits)
+    }
+
+    /// Adds words to the last packet; their buffer.
+    fn join(&mut self, span: Span, mut words: Vec<u32>) -> Option<Vec<u32>> {
+        let back = self.packets.back_mut()?;
+        let (first, last) = (back.span.begin(), back.span.last());
+        back.words.append(&mut words);
         back.span.count += span.count;
         back.span.last = span.last;
-        self.keep_bend(base, last);
-        self.keep_bend(base, span.begin());
-        None
+        let even = self.bends.last().is_none_or(|bend| bend.number <= first.number);
+        if !(even && span.count == 1 && first.leads_to(last)) {
+            self.keep_bend(first.number, last);
+            self.keep_bend(first.number, span.begin());
+        }
+        Some(words)
     }
 
     /// Notes a bend behind those of a packet that begins with word `base`, of which one says nothing
@@ -273,7 +287,9 @@ impl Pipe {
         }
         self.sent.last = (end + self.transit).max(self.sent.first);
         if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
-            packet.span.last = self.sent.last;
+            // A single word that has joined others left when it was sent.
+            let joined = self.sent.count == 1 && packet.span.count > 1;
+            packet.span.last = if joined { self.sent.first } else { self.sent.last };
         }
     }
 

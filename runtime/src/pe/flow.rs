@@ -113,7 +113,8 @@ impl<C: Code> Region<C> {
         let pipe = &mut self.pipes[id as usize];
         let was_empty = pipe.held() == 0;
         let route = pipe.route();
-        let end = pipe.push(span, words);
+        let (end, buffer) = pipe.push(span, words);
+        self.buffers.extend(buffer);
         let Some(arrival) = pipe.arrival().filter(|_| was_empty) else { return end };
         if route.link.is_some() {
             self.wakes.router(route.dest, span.1.max(arrival));

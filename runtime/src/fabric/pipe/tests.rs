@@ -52,7 +52,7 @@ fn what_leaves_later_or_is_long_or_for_the_host_is_a_packet_of_its_own() {
     assert_eq!(near.front(99), [1]);
     let (mut long, _) = pipe(None);
     long.push((0, 0), vec![1]);
-    long.push((1, JOINED as u64), vec![2; JOINED]);
+    long.push((1, JOINED), vec![2; JOINED as usize]);
     assert_eq!(long.front(99), [1]);
     let (mut host, _) = pipe(Some(0));
     host.push((0, 0), vec![1]);
