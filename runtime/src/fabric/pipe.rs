@@ -16,7 +16,7 @@ use super::channel::Route;
 use super::router::RAMP;
 use crate::sched::plan::Latencies;
 
-/// Longest packet to which words are added.
+/// Most words of a packet to which others were added.
 const JOINED: u64 = 64;
 
 /// Words that follow one another at an even pace: their numbers, and two times.
@@ -240,7 +240,8 @@ impl Pipe {
     }
 
     /// Whether words follow the last packet at once, and both are short: then they become part of it,
-    /// and whoever takes them takes all at once.
+    /// and whoever takes them takes all at once. The host takes a packet when its last word has come,
+    /// and is not to wait for more.
     fn joins(&self, span: Span) -> bool {
         let fits = |back: &Packet| {
             back.span.last + 1 == span.first && back.words.len() as u64 + span.count <= JOINED
@@ -287,7 +288,7 @@ impl Pipe {
         }
         self.sent.last = (end + self.transit).max(self.sent.first);
         if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
-            // A single word that has joined others left when it was sent.
+            // That a single word that has joined others waits for a place is not modelled.
             let joined = self.sent.count == 1 && packet.span.count > 1;
             packet.span.last = if joined { self.sent.first } else { self.sent.last };
         }

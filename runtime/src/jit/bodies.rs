@@ -62,6 +62,15 @@ pub(super) const FLAG_OPS: [FlagOp; 20] = [
     FlagOp::BindOutput,
 ];
 
+// Generated code has `FlagOp as i64`.
+const _: () = {
+    let mut at = 0;
+    while at < FLAG_OPS.len() {
+        assert!(FLAG_OPS[at] as usize == at);
+        at += 1;
+    }
+};
+
 fn inst_of<'a>(parts: &Parts<'a>, func: u32, inst: u32) -> (&'a InstData, Loc) {
     let func = &parts.program.program().funcs[FuncId::from_u32(func)];
     let inst = Inst::from_u32(inst);
@@ -249,7 +258,8 @@ pub(super) fn pause(parts: &mut Parts<'_>, func: u32, frame: u64) -> u32 {
     stop(parts, func, frame, Stop::Yield)
 }
 
-/// `what` is the operation's code, and the id in its low half.
+/// `what` is the operation's code, and the id in its low half. Called without a guard: it must not
+/// panic, nor move what the context points at.
 pub(super) fn flag(
     parts: &mut Parts<'_>,
     what: u32,
@@ -258,9 +268,12 @@ pub(super) fn flag(
     line: u32,
     column: u32,
 ) -> u32 {
-    let Some(&op) = FLAG_OPS.get(what as usize >> 16) else { return TRAPPED };
+    let loc = Loc { file, line, column };
+    let Some(&op) = FLAG_OPS.get(what as usize >> 16) else {
+        return fail(parts, CodeTrapKind::Unreachable, loc);
+    };
     let what = ActKind::Flag { op, id: what as u16 };
-    parts.out.acts.push(SlotAct { slot, what, loc: Loc { file, line, column } });
+    parts.out.acts.push(SlotAct { slot, what, loc });
     DONE
 }
 

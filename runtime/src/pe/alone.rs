@@ -33,7 +33,7 @@ pub(crate) fn reach(threads: usize) -> u64 {
 #[inline]
 fn is_own(program: &PePlan, act: &SlotAct) -> bool {
     match act.what {
-        ActKind::Odd(_) | ActKind::Flag { op: FlagOp::Activate, .. } => true,
+        ActKind::Odd(_) => true,
         ActKind::Write { .. } => false,
         ActKind::Flag { op: FlagOp::BlockTask | FlagOp::UnblockTask, id } => {
             program.data.checked_shr(id.into()).is_some_and(|ids| ids & 1 == 0)
@@ -169,6 +169,7 @@ impl<C: Code> Region<C> {
         let mut done = Ok(());
         for index in 0..core.segment.acts.len() {
             let act = core.segment.acts[index];
+            // Most are activations, of which `slot_act` would make more.
             if let ActKind::Flag { op: FlagOp::Activate, id } = act.what
                 && core.activate(at.program, id)
             {
@@ -195,7 +196,7 @@ impl<C: Code> Region<C> {
 
     /// What comes to a core that has been through cycle `t` alone: control wavelets that nobody
     /// hears are dropped, and it knows of colors in teardown.
-    pub(super) fn comes_behind(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+    pub(super) fn note_what_came(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         if core.alone && (core.is_marked() || core.registers.tears()) {
             #[cfg(test)]
@@ -204,10 +205,11 @@ impl<C: Code> Region<C> {
             let at = Visit { plan, program, code, pe, t, now: t };
             let acted = std::mem::take(&mut core.acted);
             // No operation of it is to be completed, so that cannot fail.
-            let _known = core.complete(program, t, &mut self.spare);
+            let known = core.complete(program, t, &mut self.spare);
             core.look(t);
             // This fails in strict runs only, in which no core is alone.
-            let _done = self.drop_unheard(&at, &mut core);
+            let done = self.drop_unheard(&at, &mut core);
+            debug_assert!(known.is_ok() && done.is_ok(), "a core alone cannot trap");
             if core.acted.acted {
                 self.active_until = self.active_until.max(t + 1);
                 self.wakes.core(pe, t + 1);

@@ -136,11 +136,18 @@ mod tests {
                 call fn2(v0)
                 return
               }
+              func fn6 \"before\" () {
+                locals v0: i16, v1: i16
+              block0:
+                v0 = address [g0-2]
+                v1 = load.i16 [v0]
+                return
+              }
             }",
         )
         .unwrap();
         let looks = super::looks(&program);
         let found: Vec<bool> = program.funcs.keys().map(|id| looks[id]).collect();
-        assert_eq!(found, [false, true, true, true, true, true]);
+        assert_eq!(found, [false, true, true, true, true, true, true]);
     }
 }

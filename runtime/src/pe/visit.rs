@@ -43,7 +43,7 @@ impl<C: Code> Region<C> {
         let Some(core) = self.cores[pe as usize].as_deref() else { return };
         if core.dead || core.until > now {
             if core.alone && core.until > now {
-                self.comes_behind(plan, code, pe, now);
+                self.note_what_came(plan, code, pe, now);
             }
             return;
         }

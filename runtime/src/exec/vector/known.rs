@@ -59,17 +59,20 @@ pub(crate) fn run(
     inst: &VectorInst,
     args: &VectorArgs,
 ) -> Option<Result<Slots, CodeTrapKind>> {
+    let held;
+    let args = if has_registers(inst) {
+        held = with_registers(state, inst, args)?;
+        &held
+    } else {
+        args
+    };
     let address = std::ptr::from_ref(inst).addr();
     let place = place(address, args.dest);
     KNOWN.with_borrow_mut(|entries| {
-        let same = |entry: &&Entry| (entry.program, entry.inst) == (program.id(), address);
-        let entry = entries.get(place).and_then(Option::as_ref).filter(same);
-        let (mut args, held) = (args, &mut VectorArgs::default());
-        if entry.is_none_or(|entry| entry.quick.has_registers()) {
-            *held = with_registers(state, inst, args)?;
-            args = held;
-        }
-        if let Some(entry) = entry.filter(|entry| entry.quick.is_for(args)) {
+        if let Some(Some(entry)) = entries.get(place)
+            && (entry.program, entry.inst) == (program.id(), address)
+            && entry.quick.is_for(args)
+        {
             return Some(entry.quick.run(args, state));
         }
         // What is odd is not kept: it is to be told each time.
@@ -78,6 +81,13 @@ pub(crate) fn run(
         let entry = Entry { program: program.id(), inst: address, quick };
         Some(entries[place].insert(entry).quick.run(args, state))
     })
+}
+
+/// Whether an operand stands in a register.
+#[inline]
+fn has_registers(inst: &VectorInst) -> bool {
+    let held = |operand: &Operand| matches!(operand, Operand::Dsr(_));
+    held(&inst.dest) || inst.sources.iter().any(held)
 }
 
 /// The arguments with descriptors in place of the registers that hold them; none if one says more.

@@ -80,8 +80,11 @@ impl Plan<'_> {
     }
 
     /// In how many bytes of memory its elements lie, if gathering ahead of writing gives what the
-    /// naive loop gives.
+    /// naive loop gives, and that is no shorter.
     pub(super) fn chunks_in(&self) -> Option<u32> {
+        if self.stays() {
+            return None;
+        }
         let dest = match &self.dest {
             Dest::Memory(line) => Some(Span::of(line, self.length)?),
             Dest::None | Dest::Words { .. } => None,

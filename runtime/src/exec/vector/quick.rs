@@ -32,8 +32,6 @@ pub(super) struct Quick {
     op: u8,
     dest: Plain,
     sources: [Plain; 3],
-    /// Some of its descriptors are those of registers.
-    has_registers: bool,
     length: u32,
     /// Issue slots of its elements.
     slots: Slots,
@@ -65,22 +63,15 @@ impl Quick {
         }
         let dest = plain(inst.dest, args.dest, &mut length)?;
         let (slots, chunks_in) = (Slots::default(), None);
-        let held = |operand: &Operand| matches!(operand, Operand::Dsr(_));
         Some(Quick {
             row,
             op: inst.op.0,
             dest,
             sources,
-            has_registers: held(&inst.dest) || inst.sources.iter().any(held),
             length: length.elements(),
             slots,
             chunks_in,
         })
-    }
-
-    /// Whether some of its descriptors are those of registers.
-    pub(super) fn has_registers(&self) -> bool {
-        self.has_registers
     }
 
     /// It, with what follows from its descriptors; none if there is something odd about it.

@@ -70,7 +70,8 @@ impl<C: Code> Region<C> {
                 return None;
             }
         }
-        // Words may leave for the host from there.
+        // A link of the host does not matter: the root's buffer has words of its leap alone, and they
+        // leave the root as they do without one.
         if self.is_odd(plan, root, color) {
             return None;
         }

@@ -45,6 +45,18 @@ fn short_stretches_in_a_row_are_one_packet_and_keep_their_times() {
 }
 
 #[test]
+fn a_single_word_that_has_joined_others_keeps_its_time() {
+    let (mut pipe, way) = pipe(None);
+    (0..5).for_each(|t| drop(pipe.push((t, t), vec![7])));
+    pipe.retime(5, 14);
+    pipe.push((15, 16), vec![7; 2]);
+    let sent: Vec<u64> = (0..5).map(|t| t + way).collect();
+    assert_eq!(times(&pipe), sent);
+    assert_eq!(pipe.take(5).1, 4 + way);
+    assert_eq!(times(&pipe), [15 + way, 16 + way]);
+}
+
+#[test]
 fn what_leaves_later_or_is_long_or_for_the_host_is_a_packet_of_its_own() {
     let (mut near, _) = pipe(None);
     near.push((0, 0), vec![1]);

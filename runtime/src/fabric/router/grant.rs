@@ -24,7 +24,7 @@ impl<C: Code> Region<C> {
         if router.waiting >> granted.lane & 1 == 0 {
             return;
         }
-        if self.shuts(here, router, granted) {
+        if self.took_last_place(here, router, granted) {
             router.blocked |= 1 << granted.lane;
         } else {
             self.look_at_next(here, router, granted.lane);
@@ -32,8 +32,8 @@ impl<C: Code> Region<C> {
     }
 
     /// Whether a word that has gone took the last place for those behind it, which are then not
-    /// looked at before there is one.
-    fn shuts(&self, here: &Here<'_, C>, router: &Router, gone: &Candidate) -> bool {
+    /// looked at before there is one. A control wavelet may need none, and is looked at.
+    fn took_last_place(&self, here: &Here<'_, C>, router: &Router, gone: &Candidate) -> bool {
         let Lane { ring, color, next, place, .. } = &router.lanes[usize::from(gone.lane)];
         let is_plain = ring.head().is_some_and(|head| !head.control && !head.advance);
         if !is_plain || place.is_any() || !gone.outs.is_power_of_two() {

@@ -8,7 +8,7 @@ use dflow_ir::loc::Loc;
 
 use super::data::{EXTENT, STRIDE};
 use super::{Translator, clif, field};
-use crate::jit::bodies::{FLAG_OPS, TrapCode};
+use crate::jit::bodies::TrapCode;
 use crate::jit::helpers::Helper;
 
 impl Translator<'_> {
@@ -117,11 +117,10 @@ impl Translator<'_> {
                 self.call_helper(Helper::Unmask, &[id]);
             }
             InstData::Flag { op, id } => {
-                let code = FLAG_OPS.iter().position(|known| known == op).unwrap_or(0);
                 let id = self.raw(*id);
                 let id = self.b.ins().ireduce(types::I32, id);
                 let id = self.b.ins().band_imm_u(id, 0xffff);
-                let what = self.b.ins().bor_imm_u(id, (code as i64) << 16);
+                let what = self.b.ins().bor_imm_u(id, (*op as i64) << 16);
                 let now = self.cycles_now();
                 let now = self.b.ins().ireduce(types::I32, now);
                 let slot = self.b.ins().iadd_imm_s(now, -i64::from(cost.all));
