@@ -288,6 +288,26 @@ fn a_program_may_ask_for_the_type_of_an_input() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().next(), Some("false false false"));
 }
 
+/// <allreduce/plan> says what it cannot do, and of what.
+#[test]
+fn a_plan_names_what_does_not_fit() {
+    let colors = ".colors = .{ @get_color(0), @get_color(1), @get_color(2) }";
+    for (asked, said) in [
+        (".pace = 2".to_owned(), "pace is 1 or at least 10, not 2"),
+        (format!(".algorithm = kinds.algorithm.ring, {colors}"), "the PEs of a ring need 3 colors"),
+    ] {
+        let source = format!(
+            "const kinds = @import_module(\"<allreduce/kinds>\");\n\
+             const plan = @import_module(\"<allreduce/plan>\", .{{ .width = 3, .length = 13, {asked} }});\n"
+        ) + &host("@print(\"{}\", .{ plan.reduce_cycles });");
+        for target in ["wse2", "wse3"] {
+            let output = dflowc(&source, &["--target", target]);
+            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(errors.contains(said) && errors.contains("\n1 error"), "{errors}");
+        }
+    }
+}
+
 #[test]
 fn a_field_of_doubles_is_refused_with_the_way_out() {
     let folder = TempDir::new().expect("a folder");
