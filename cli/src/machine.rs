@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
+use dflow_ir::ty::Ty;
 use dflow_runtime::config::{Config, Limit, Limits, Probe};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
@@ -13,7 +14,7 @@ use dflow_runtime::machine::{Machine, Running};
 
 use crate::account::Told;
 use crate::args::MachineArgs;
-use crate::data::{Input, Outputs, split_type};
+use crate::data::{Dtype, Input, Outputs, split_type};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::memory;
@@ -129,6 +130,16 @@ impl HostEnv for Env<'_> {
         let found = self.inputs.iter().find(|input| input.name() == name);
         let input = found.ok_or_else(|| format!("not given: use --input {name}=FILE"))?;
         Ok(host::Input { bytes: input.values().to_vec(), ty: input.ty() })
+    }
+
+    fn type_hint(&self, name: &str, wanted: Ty) -> Option<String> {
+        let input = self.inputs.iter().find(|input| input.name() == name)?;
+        // Not all types are types of files.
+        let dtype = Some(Dtype::of(wanted)).filter(|dtype| dtype.ty() == wanted)?;
+        let wanted = dtype.name();
+        input.by_ending().then(|| {
+            format!("its type is that of its ending: `:{wanted}` behind the path says otherwise")
+        })
     }
 
     fn setting(&self, name: &str) -> Option<String> {

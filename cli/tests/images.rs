@@ -147,6 +147,8 @@ fn wrong_inputs_are_wrong_use() {
     let text = place.file("text.npy", b"no such thing");
     let whole = place.file("whole.bin", &[0; 8]);
     let named = place.file("named.f64", &[0; 8]);
+    let whole_ints = place.file("whole.i32", &[0; 8]);
+    let odd_ints = place.file("odd.i32", &[0; 7]);
     let double = place.file("double.npy", &{
         let mut bytes = b"\x93NUMPY\x01\x00\x3c\x00".to_vec();
         bytes.extend(
@@ -163,6 +165,12 @@ fn wrong_inputs_are_wrong_use() {
         (format!("v={double}:f32"), "holds f64, the command line says f32"),
         (format!("v={whole}:f64"), "f64"),
         (format!("v={named}"), "its elements are f64, the program reads f32; NumPy converts them"),
+        (
+            format!("v={named}"),
+            "its type is that of its ending: `:f32` behind the path says otherwise",
+        ),
+        (format!("v={whole_ints}"), "its type is that of its ending: `:f32`"),
+        (format!("v={odd_ints}"), "no multiple of 4 (i32, by its ending)"),
         ("v=no-such-file".to_owned(), "no such file"),
         (format!("u={whole}"), "has no input `u`; it has v"),
     ] {

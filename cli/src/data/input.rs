@@ -15,6 +15,8 @@ pub(crate) struct Input {
     name: String,
     place: String,
     dtype: Option<Dtype>,
+    /// Whether only the file's name says the type.
+    by_ending: bool,
     values: Vec<u8>,
 }
 
@@ -29,6 +31,7 @@ impl Input {
         let fail =
             |why: String| Failure::usage(format!("input `{}`: {place}: {why}", binding.name));
         let bytes = read_file(&binding.path, limit).map_err(&fail)?;
+        let mut by_ending = false;
         let (dtype, values) = if npy::is_npy(&bytes) {
             let header = npy::parse(&bytes).map_err(&fail)?;
             let mut values = bytes;
@@ -37,7 +40,9 @@ impl Input {
         } else if binding.path.extension().is_some_and(|end| end == "npy") {
             return Err(fail("it is no .npy file".into()));
         } else {
-            (binding.dtype.or_else(|| named(&binding.path)), bytes)
+            let named = named(&binding.path).filter(|_| binding.dtype.is_none());
+            by_ending = named.is_some();
+            (binding.dtype.or(named), bytes)
         };
         if let (Some(asked), Some(found)) = (binding.dtype, dtype)
             && asked != found
@@ -45,7 +50,7 @@ impl Input {
             let (asked, found) = (asked.name(), found.name());
             return Err(fail(format!("it holds {found}, the command line says {asked}")));
         }
-        let input = Input { name: binding.name.clone(), place, dtype, values };
+        let input = Input { name: binding.name.clone(), place, dtype, by_ending, values };
         if let Some(dtype) = dtype {
             input.whole_elements(dtype.bytes(), dtype.name()).map_err(Failure::usage)?;
         }
@@ -60,6 +65,11 @@ impl Input {
     /// Type of an element, if the file or the command line says it.
     pub(crate) fn dtype(&self) -> Option<Dtype> {
         self.dtype
+    }
+
+    /// Whether the type is what the file's ending says.
+    pub(crate) fn by_ending(&self) -> bool {
+        self.by_ending
     }
 
     /// Machine type of an element, if the file or the command line says it.
@@ -88,8 +98,9 @@ impl Input {
         if length.is_multiple_of(size) {
             return Ok(());
         }
+        let ending = if self.by_ending { ", by its ending" } else { "" };
         Err(format!(
-            "input `{name}`: {place} has {length} bytes, which is no multiple of {size} ({type_name})"
+            "input `{name}`: {place} has {length} bytes, which is no multiple of {size} ({type_name}{ending})"
         ))
     }
 }

@@ -66,13 +66,8 @@ impl<M: Mesh> Host<'_, M> {
         let failed = |reason| HostError::Input { name: name.to_owned(), reason };
         let input = self.env.input(name).map_err(failed)?;
         if let Some(found) = input.ty.filter(|&found| found != ty) {
-            let (found_name, name) = (element(found), element(ty));
-            let help = match found.is_float() && ty.is_float() {
-                true => format!("; NumPy converts them: a.astype('float{}')", ty.bits()),
-                false => String::new(),
-            };
-            let text = format!("its elements are {found_name}, the program reads {name}{help}");
-            return Err(failed(text));
+            let hint = self.env.type_hint(name, ty).map(|hint| format!("; {hint}"));
+            return Err(failed(other_elements(found, ty) + &hint.unwrap_or_default()));
         }
         let size = u64::from(ty.bytes());
         if !(input.bytes.len() as u64).is_multiple_of(size) {
@@ -205,6 +200,19 @@ fn element(ty: Ty) -> String {
     if ty.is_float() { ty.to_string() } else { format!("{}-bit integers", ty.bits()) }
 }
 
+/// Why an input of one type is not read as another, and what helps.
+fn other_elements(found: Ty, wanted: Ty) -> String {
+    let (found_name, wanted_name) = (element(found), element(wanted));
+    let help = match wanted {
+        // NumPy has no bf16.
+        Ty::F16 | Ty::F32 | Ty::F64 if found.is_float() => {
+            format!("; NumPy converts them: a.astype('float{}')", wanted.bits())
+        }
+        _ => String::new(),
+    };
+    format!("its elements are {found_name}, the program reads {wanted_name}{help}")
+}
+
 /// The raw value of a text, if it is one of the type.
 fn parse(text: &str, ty: Ty, signed: bool) -> Option<u64> {
     match ty {
@@ -260,5 +268,18 @@ mod tests {
         assert_eq!(parse("rel", Ty::F32, true), None);
         assert_eq!(type_name(Ty::I16, false), "u16");
         assert_eq!(element(Ty::I32), "32-bit integers");
+    }
+
+    #[test]
+    fn inputs_of_other_types_are_converted_by_what_can() {
+        assert_eq!(
+            other_elements(Ty::F64, Ty::F32),
+            "its elements are f64, the program reads f32; NumPy converts them: a.astype('float32')"
+        );
+        assert_eq!(
+            other_elements(Ty::F32, Ty::Bf16),
+            "its elements are f32, the program reads bf16"
+        );
+        assert!(!other_elements(Ty::I32, Ty::F32).contains("NumPy"));
     }
 }

@@ -35,6 +35,11 @@ pub trait HostEnv {
     /// A sentence that says why it cannot be had.
     fn input(&mut self, name: &str) -> Result<Input, String>;
 
+    /// Where an input has its type from and how to say another one, for who reads it as `wanted`.
+    fn type_hint(&self, _name: &str, _wanted: Ty) -> Option<String> {
+        None
+    }
+
     /// The text of a setting (`--set name=text`), if it was given.
     fn setting(&self, name: &str) -> Option<String>;
 
