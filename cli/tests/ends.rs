@@ -328,11 +328,11 @@ fn a_field_of_doubles_is_refused_with_the_way_out() {
 /// A param that only the host block reads is known, and an image has it as it was written.
 #[test]
 fn params_of_the_host_block_are_named() {
-    let source = "const mode = enum(u8) { slow, fast };\nparam how: mode = mode.slow; param often: bool = true;\n".to_owned()
-        + &host("if (often and how == mode.fast) @print(\"fast\", .{});");
+    let source = "const mode = enum(u8) { slow, fast };\nparam how: mode = mode.slow; param often: bool = true; param to: direction = WEST;\n".to_owned()
+        + &host("const east = to == EAST; if (often and how == mode.fast and east) @print(\"fast\", .{});");
     let output = dflowc(&source, &["--set", "why=1"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("has no param or setting `why`; it has how, often"), "{said}");
+    assert!(said.contains("has no param or setting `why`; it has how, often, to"), "{said}");
     let folder = TempDir::new().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     std::fs::write(path("p.dfl"), source).expect("a file");
@@ -340,12 +340,27 @@ fn params_of_the_host_block_are_named() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
         command.args(args).output().expect("the tool starts")
     };
-    tool(&["build", &path("p.dfl"), "-o", &path("p.dfi"), "--set", "how=fast"]);
-    let same = tool(&["run", &path("p.dfi"), "--set", "how=fast", "--set", "often=true"]);
+    tool(&[
+        "build",
+        &path("p.dfl"),
+        "-o",
+        &path("p.dfi"),
+        "--set",
+        "how=1",
+        "--set",
+        "often=1",
+        "--set",
+        "to=EAST",
+    ]);
+    let settings = ["--set", "how=fast", "--set", "often=true", "--set", "to=EAST"];
+    let same = tool(&[&["run", &path("p.dfi")], &settings[..]].concat());
     assert_eq!(String::from_utf8_lossy(&same.stdout), "fast\n");
     let other = tool(&["run", &path("p.dfi"), "--set", "how=slow"]);
     let said = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(said.contains("the image was built with how=fast"), "{said}");
+    assert!(
+        said.contains("the image was built with how=fast: give it as it stands there"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub(crate) fn check_fixed(image: &Image, settings: &[(String, String)]) -> Resul
             && !read_by_host.contains(name)
         {
             return Err(Failure::usage(format!(
-                "the image was built with {name}={built}: build it again with --set {name}={value}"
+                "the image was built with {name}={built}: give it as it stands there or not at all, or build again with --set {name}={value}"
             )));
         }
     }

@@ -162,10 +162,14 @@ fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
     }
 }
 
-/// An integer, a truth value or a name of an enum as the command line has it.
+/// An integer, a truth value, a direction or a name of an enum as the command line has it.
 pub(crate) fn text_of(sema: &Sema<'_, '_>, ty: TypeId, value: i128) -> String {
     match sema.types.get(ty) {
         Type::Bool => (value != 0).to_string(),
+        Type::Direction => {
+            let name = usize::try_from(value).ok().and_then(|code| DIRECTIONS.get(code));
+            name.map_or_else(|| value.to_string(), |&name| name.to_owned())
+        }
         Type::Enum(info) => {
             let elem = info.elems.iter().find(|&&(_, other)| other == value);
             elem.map_or_else(|| value.to_string(), |&(name, _)| sema.spell(name))
