@@ -4,7 +4,8 @@
 //! another at once: when the first and the last of them are at the last router, and the words.
 //! They are evenly spaced but for *bends*: words whose times are known because the operation's
 //! pace changed behind them, or it stood still. The times after the last bend may still change,
-//! while the operation sends: what depends on them looks again. Contention for the ramps of the two PEs is not modelled word by word (spec/flow.md).
+//! while the operation sends: what depends on them looks again. Contention for the ramps of the
+//! two PEs is not modelled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
