@@ -231,28 +231,22 @@ impl Pipe {
         let past = self.bends.partition_point(|bend| bend.number < first);
         self.bends.drain(..past);
         self.sent = span;
-        let spare = if self.joins(span) {
-            self.join(span, words)
-        } else {
-            self.packets.push_back(Packet { span, words, taken: 0 });
-            None
-        };
+        let spare = self.join(span, words);
         (span.end(), spare)
     }
 
-    /// Whether words follow the last packet at once, and both are short: then they become part of it,
-    /// and whoever takes them takes all at once. The host takes a packet when its last word has come,
-    /// and is not to wait for more.
-    fn joins(&self, span: Span) -> bool {
-        let fits = |back: &Packet| {
+    /// Words that follow the last packet at once become part of it, if both are short: whoever takes
+    /// them takes all at once. The host takes a packet when its last word has come, and is not to
+    /// wait for more. Gives back a buffer that is not needed.
+    fn join(&mut self, span: Span, mut words: Vec<u32>) -> Option<Vec<u32>> {
+        let to_host = self.route.link.is_some();
+        let fits = |back: &&mut Packet| {
             back.span.last + 1 == span.first && back.words.len() as u64 + span.count <= JOINED
         };
-        self.route.link.is_none() && self.packets.back().is_some_and(fits)
-    }
-
-    /// Adds words to the last packet; their buffer.
-    fn join(&mut self, span: Span, mut words: Vec<u32>) -> Option<Vec<u32>> {
-        let back = self.packets.back_mut()?;
+        let Some(back) = self.packets.back_mut().filter(|back| !to_host && fits(back)) else {
+            self.packets.push_back(Packet { span, words, taken: 0 });
+            return None;
+        };
         let (first, last) = (back.span.begin(), back.span.last());
         back.words.append(&mut words);
         back.span.count += span.count;
