@@ -81,6 +81,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         height,
         target: image.target,
         extent: (width, height),
+        crossing: 0,
         timing,
         programs: Vec::new(),
         routers,
@@ -107,7 +108,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         let engine = compile(&loaded, config)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
-    plan.extent = borders::extent(&plan, config);
+    borders::divide(&mut plan, config);
     Ok((plan, programs))
 }
 

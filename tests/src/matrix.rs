@@ -112,26 +112,44 @@ pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, St
 }
 
 /// Runs a host program in the engine that approximates cycles: the same data, the same end, and
-/// cycles not far off.
+/// cycles not far off. With small regions likewise, and alike for any number of threads.
 fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Result<(), String> {
-    let config = Config {
-        engine: EngineKind::Flow,
-        strict: given.strict,
-        track: given.track,
-        ..Config::default()
+    let run = |region, threads| {
+        let config = Config {
+            engine: EngineKind::Flow,
+            strict: given.strict,
+            track: given.track,
+            region,
+            threads,
+            ..Config::default()
+        };
+        run_once(image, program, given, &config)
     };
-    let record = run_once(image, program, given, &config);
+    let whole = run(0, 1);
     let name = image.files.first().map_or("", String::as_str);
-    measure(name, exact.cycles, record.cycles);
-    if is_far(record.cycles, exact.cycles) {
-        return Err(format!("`flow` takes {} cycles instead of {}", record.cycles, exact.cycles));
+    measure(name, exact.cycles, whole.cycles);
+    is_close("`flow`", &whole, exact)?;
+    let parts = run(SMALL, 1);
+    if let Some(difference) = difference(&parts, &run(SMALL, 3)) {
+        return Err(format!("`flow` differs on one thread and three: {difference}"));
     }
-    let notes = exact.notes.iter().zip(&record.notes).map(|(exact, flow)| near(flow, exact));
-    let notes = notes.chain(record.notes.iter().skip(exact.notes.len()).cloned()).collect();
-    let message = near(&record.message, &exact.message);
-    let same = Record { cycles: exact.cycles, notes, message, ..record };
+    is_close("`flow` in small regions", &parts, exact)
+}
+
+/// Side of regions of `flow` that give small meshes borders.
+const SMALL: u16 = 3;
+
+/// Whether a run of `flow` is as exact as it has to be.
+fn is_close(which: &str, flow: &Record, exact: &Record) -> Result<(), String> {
+    if is_far(flow.cycles, exact.cycles) {
+        return Err(format!("{which} takes {} cycles instead of {}", flow.cycles, exact.cycles));
+    }
+    let notes = exact.notes.iter().zip(&flow.notes).map(|(exact, flow)| near(flow, exact));
+    let notes = notes.chain(flow.notes.iter().skip(exact.notes.len()).cloned()).collect();
+    let message = near(&flow.message, &exact.message);
+    let same = Record { cycles: exact.cycles, notes, message, ..flow.clone() };
     match difference(exact, &same) {
-        Some(difference) => Err(format!("`flow` differs: {difference}")),
+        Some(difference) => Err(format!("{which} differs: {difference}")),
         None => Ok(()),
     }
 }

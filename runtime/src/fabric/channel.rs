@@ -73,6 +73,9 @@ pub(crate) struct Route {
     /// Port by which words come into the first router: the ramp, if they are not the host's.
     pub(crate) entry: u8,
     pub(crate) dest: u32,
+    /// The destination's region, and borders of regions on the way there (`flow` only).
+    pub(crate) region: u32,
+    pub(crate) borders: u32,
     /// The link by which they leave the last one, if they are for the host.
     pub(crate) link: Option<u32>,
     /// Number of the destination in the whole rectangle.
@@ -290,6 +293,8 @@ impl<C: Code> Region<C> {
                 source,
                 entry,
                 dest: pe,
+                region: self.id,
+                borders: 0,
                 link: None,
                 number: number as u32,
                 color,
@@ -307,7 +312,13 @@ impl<C: Code> Region<C> {
                 route.link = Some(link);
                 return if may_end { Ok(route) } else { Err(Why::HostLink) };
             }
-            (pe, from, hops) = (self.near(plan, pe, port)?, port ^ 1, hops + 1);
+            match self.near(plan, pe, port) {
+                Ok(next) => (pe, from, hops) = (next, port ^ 1, hops + 1),
+                Err(Why::Region) if self.flow && entry == RAMP => {
+                    return self.route_abroad(plan, &route, port);
+                }
+                Err(why) => return Err(why),
+            }
         }
     }
 
@@ -350,7 +361,12 @@ impl<C: Code> Region<C> {
         };
         let clear = self.is_clear(plan, &route);
         if self.flow {
-            return if clear { self.new_pipe(plan, route, depth) } else { Outlet::Unknown };
+            return match clear {
+                true => self.new_pipe(plan, route, depth),
+                // What stands beyond the border cannot be seen.
+                false if route.borders != 0 => Outlet::Routers(Why::Behind),
+                false => Outlet::Unknown,
+            };
         }
         let shared = self.shared_links(plan, &route);
         if !clear || !self.can_claim(plan, core, &route, &shared) {
@@ -408,10 +424,14 @@ impl<C: Code> Region<C> {
     /// Links of a way that other colors may use too, as four times the PE and the port.
     pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
         let mut links = Vec::new();
-        for (pe, from) in self.nodes(plan, route) {
+        let nodes = self.nodes(plan, route);
+        for &(pe, from) in &nodes {
             if let Ok((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
                 links.push(4 * pe + u32::from(port));
             }
+        }
+        if let Some(&last) = nodes.last().filter(|_| route.borders != 0) {
+            links.extend(self.links_abroad(plan, route, last));
         }
         links.into()
     }

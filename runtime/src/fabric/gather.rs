@@ -233,7 +233,12 @@ impl<C: Code> Region<C> {
     /// A line to a link over which the host takes whatever comes.
     fn new_line(&mut self, plan: &Plan, root: u32, link: u32) -> Option<u32> {
         let stream = plan.rooms.get(link as usize).copied().flatten().is_some();
-        if stream || self.gathers.bounded.contains(&link) {
+        // Words of other regions would come to the link from routers.
+        let is_cut = plan
+            .links
+            .get(link as usize)
+            .is_some_and(|it| plan.crossing >> it.color.index() & 1 != 0);
+        if stream || is_cut || self.gathers.bounded.contains(&link) {
             return None;
         }
         let line = self.gathers.lines.len() as u32;

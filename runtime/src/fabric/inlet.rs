@@ -121,6 +121,9 @@ impl<C: Code> Region<C> {
 
     /// A place of a pipe is free, or will be: who waits for one looks again when it sees it.
     pub(crate) fn wake_sender(&mut self, id: u32, t: u64) {
+        if self.tell_sender(id, Some(t)) {
+            return;
+        }
         let pipe = &mut self.pipes[id as usize];
         let Some(credit) = pipe.credit() else { return };
         let route = pipe.route();
@@ -133,13 +136,13 @@ impl<C: Code> Region<C> {
 
     /// A pipe without words is none any more.
     pub(super) fn drop_pipe(&mut self, id: u32) {
-        let dest = self.pipes[id as usize].route().dest;
-        self.pipes[id as usize].clear();
+        let pipe = &mut self.pipes[id as usize];
+        pipe.clear();
+        if let Some(incoming) = self.incoming.as_mut().filter(|_| !pipe.leads_abroad()) {
+            incoming[pipe.route().dest as usize].retain(|inflow| inflow.pipe != id);
+        }
         self.unused.push(id);
         self.closed = self.closed.wrapping_add(1);
-        if let Some(incoming) = &mut self.incoming {
-            incoming[dest as usize].retain(|inflow| inflow.pipe != id);
-        }
     }
 
     /// Words of some colors (as bits) that come from the host, or go there, go through routers from

@@ -4,6 +4,7 @@
 //! `> t`, so visits of one cycle may happen in any order; no word is lost or doubled, and words
 //! of a color keep their order on a link.
 
+pub(crate) mod abroad;
 pub(crate) mod channel;
 mod claims;
 pub(crate) mod control;

@@ -127,11 +127,57 @@ pub(crate) struct Pipe {
     wanted: bool,
     /// Links that it may have to share.
     shared: Box<[u32]>,
+    pub(super) end: End,
+}
+
+/// Which of its ends are here, if it leads into another region.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// Both.
+    Both,
+    /// That of the sender: no packets are kept.
+    Sender,
+    /// That of the taker.
+    Taker(Taker),
+}
+
+/// The end of a pipe where words from another region are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taker {
+    /// Where they come from: region, and number of the pipe there.
+    pub(super) region: u32,
+    pub(super) pipe: u32,
+    /// The sender is to be told what has been taken, and from when on a place is free.
+    pub(super) noted: bool,
+    pub(super) free: Option<u64>,
+}
+
+impl End {
+    /// Words of another region's pipe are taken here.
+    pub(super) fn taker(region: u32, pipe: u32) -> End {
+        End::Taker(Taker { region, pipe, noted: false, free: None })
+    }
+}
+
+/// What a sender knows of the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// Number of the first word that has not been taken out of the pipe.
+    next: u64,
+    queued: u32,
+    open: u32,
+    last: Span,
 }
 
 impl Pipe {
     /// An empty one, between queues of so many places.
-    pub(crate) fn new(timing: &Latencies, route: Route, queues: u32, shared: Box<[u32]>) -> Pipe {
+    pub(crate) fn new(
+        timing: &Latencies,
+        route: Route,
+        queues: u32,
+        end: End,
+        shared: Box<[u32]>,
+    ) -> Pipe {
         let hops = u64::from(route.hops);
         // From a core, or by a link from the host.
         let (entry, first) = match route.entry {
@@ -155,7 +201,37 @@ impl Pipe {
             open: 0,
             wanted: false,
             shared,
+            end,
         }
+    }
+
+    /// Whether its words are taken in another region.
+    pub(crate) fn leads_abroad(&self) -> bool {
+        matches!(self.end, End::Sender)
+    }
+
+    /// Whether its words come from another region.
+    pub(crate) fn comes_from_abroad(&self) -> bool {
+        matches!(self.end, End::Taker(_))
+    }
+
+    /// So many words leave for another region; the number of the one after them.
+    pub(super) fn send(&mut self, count: usize) -> u64 {
+        self.held += count as u32;
+        self.sent = Span { base: self.sent.end(), count: count as u64, ..Span::default() };
+        self.sent.end()
+    }
+
+    /// What its sender has to know.
+    pub(super) fn taken(&self) -> Taken {
+        let next = self.sent.end() - u64::from(self.held);
+        Taken { next, queued: self.queued, open: self.open, last: self.taken }
+    }
+
+    /// What another region has taken.
+    pub(super) fn know(&mut self, taken: Taken) {
+        self.held = (self.sent.end() - taken.next) as u32;
+        (self.queued, self.open, self.taken) = (taken.queued, taken.open, taken.last);
     }
 
     /// Its way.

@@ -1,6 +1,6 @@
 //! Where the words of pipes stand when nothing moves any more.
 
-use dflow_ir::mesh::Wavelet;
+use dflow_ir::mesh::{Port, Wavelet};
 
 use super::channel::{Outlet, Route};
 use super::ring::{Ring, Slot};
@@ -9,50 +9,120 @@ use crate::pe::code::Code;
 use crate::pe::core::{Core, Sent};
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
+use crate::ways::Why;
 
-impl<C: Code> Region<C> {
-    /// Puts the words of pipes, of which none can move any more, where they stand: as far ahead
-    /// as there are places.
-    pub(crate) fn settle_pipes(&mut self, plan: &Plan, code: &C) {
-        let t = self.active_until;
-        for id in 0..self.pipes.len() as u32 {
-            if self.pipes[id as usize].held() == 0 {
+/// A router of a way: its region, its PE there, and the port by which words come.
+type Node = (u32, u32, u8);
+
+/// Puts the words of pipes, of which none can move any more, where they stand: as far ahead
+/// as there are places.
+pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region<C>]) {
+    let t = regions.iter().map(|region| region.active_until).max().unwrap_or(0);
+    for home in 0..regions.len() {
+        for id in 0..regions[home].pipes.len() as u32 {
+            let pipe = &regions[home].pipes[id as usize];
+            let route = pipe.route();
+            if pipe.held() == 0 || pipe.comes_from_abroad() || route.link.is_some() {
                 continue;
             }
-            let route = self.pipes[id as usize].route();
-            if route.link.is_some() {
+            let taker = if pipe.leads_abroad() {
+                regions[route.region as usize].taker_of(home as u32, id)
+            } else {
+                Some(id)
+            };
+            let Some(taker) = taker else { continue };
+            let words: Vec<u32> =
+                regions[route.region as usize].pipes[taker as usize].words().collect();
+            let nodes = nodes(plan, regions, (home as u32, &route));
+            if words.len() > places_of(plan, code, regions, (home, &route), &nodes) {
                 continue;
             }
-            let nodes = self.nodes(plan, &route);
-            let words: Vec<u32> = self.pipes[id as usize].words().collect();
-            if words.len() > self.places_of(plan, code, &route, &nodes) {
-                continue;
+            regions[home].drop_pipe(id);
+            if route.borders != 0 {
+                regions[route.region as usize].drop_pipe(taker);
             }
-            self.drop_pipe(id);
-            if let Some(source) = self.host_of(&route) {
-                source.outlet = Outlet::Unknown;
-            } else if let Some(core) = &mut self.cores[route.source as usize] {
-                core.outlets[usize::from(route.color)] = Outlet::Unknown;
-            }
-            self.settle(plan, code, &route, &nodes, words, t);
+            regions[home].look_again(&route);
+            settle(plan, code, regions, (home, &route), &nodes, (words, t));
         }
     }
+}
 
-    /// Places for words between two cores.
-    fn places_of(&mut self, plan: &Plan, code: &C, route: &Route, nodes: &[(u32, u8)]) -> usize {
-        let input = route.queue.map_or(0, |queue| {
-            let ring = &self.core(plan, code, route.dest).inputs[usize::from(queue)].ring;
-            ring.places() - ring.len()
-        });
-        if route.entry != RAMP {
-            return usize::MAX;
+/// The routers of a way that begins in a region.
+fn nodes<C: Code>(plan: &Plan, regions: &[Region<C>], (home, route): (u32, &Route)) -> Vec<Node> {
+    let mut nodes = vec![(home, route.source, route.entry)];
+    let (mut at, mut from) = ((home, route.source), route.entry);
+    while nodes.len() <= route.hops as usize {
+        let region = &regions[at.0 as usize];
+        let Ok((port, _)) = region.table_at(plan, at.1).hands_on(route.color, from) else { break };
+        let (x, y) = region.place(at.1);
+        let Some((x, y)) = plan.neighbour(x, y, Port::ALL[usize::from(port)]) else { break };
+        (at, from) = (plan.locate(x, y), port ^ 1);
+        nodes.push((at.0, at.1, from));
+    }
+    nodes
+}
+
+/// Places for words between two cores.
+fn places_of<C: Code>(
+    plan: &Plan,
+    code: &C,
+    regions: &mut [Region<C>],
+    (home, route): (usize, &Route),
+    nodes: &[Node],
+) -> usize {
+    let input = route.queue.map_or(0, |queue| {
+        let core = regions[route.region as usize].core(plan, code, route.dest);
+        let ring = &core.inputs[usize::from(queue)].ring;
+        ring.places() - ring.len()
+    });
+    if route.entry != RAMP {
+        return usize::MAX;
+    }
+    let links = (nodes.len() - 1) * plan.timing.link_places as usize;
+    let output = regions[home].sender_of(route).map_or(0, |(core, queue)| {
+        let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
+        places as usize - core.outputs[queue].len()
+    });
+    input + links + plan.timing.ramp_places as usize + output
+}
+
+/// Puts words of a way that begins in a region where they stand.
+fn settle<C: Code>(
+    plan: &Plan,
+    code: &C,
+    regions: &mut [Region<C>],
+    (home, route): (usize, &Route),
+    nodes: &[Node],
+    (words, t): (Vec<u32>, u64),
+) {
+    let slot = |payload| Slot { stamp: t, payload, color: route.color, ..Slot::default() };
+    let mut words = words.into_iter().map(slot);
+    regions[route.region as usize].fill_queue(plan, code, route, &mut words);
+    for (node, &(region, pe, port)) in nodes.iter().enumerate().rev() {
+        let filled = regions[region as usize].fill_router(plan, (pe, port), node, &mut words);
+        if let Some(&(before, pe, _)) = node.checked_sub(1).and_then(|before| nodes.get(before))
+            && before != region
+        {
+            // The router before it counts the places of another region's.
+            regions[before as usize].fill_shadow(plan, (pe, port ^ 1), route.color, &filled);
         }
-        let links = (nodes.len() - 1) * plan.timing.link_places as usize;
-        let output = self.sender_of(route).map_or(0, |(core, queue)| {
-            let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
-            places as usize - core.outputs[queue].len()
-        });
-        input + links + plan.timing.ramp_places as usize + output
+    }
+    regions[home].fill_source(plan, route, words.collect(), t);
+}
+
+impl<C: Code> Region<C> {
+    /// The sender of a way, whose pipe is no more, has to find out what it is.
+    fn look_again(&mut self, route: &Route) {
+        // What stands in routers of another region cannot be seen.
+        let new = match route.borders {
+            0 => Outlet::Unknown,
+            _ => Outlet::Routers(Why::Behind),
+        };
+        if let Some(source) = self.host_of(route) {
+            source.outlet = Outlet::Unknown;
+        } else if let Some(core) = &mut self.cores[route.source as usize] {
+            core.outlets[usize::from(route.color)] = new;
+        }
     }
 
     /// The host's source of a way, if it is one's.
@@ -73,41 +143,56 @@ impl<C: Code> Region<C> {
         Some((core, queue))
     }
 
-    fn settle(
+    /// Words go into the queue at the end of a way.
+    fn fill_queue(
         &mut self,
         plan: &Plan,
         code: &C,
         route: &Route,
-        nodes: &[(u32, u8)],
-        words: Vec<u32>,
-        t: u64,
+        words: &mut impl Iterator<Item = Slot>,
     ) {
-        let mut words = words.into_iter().map(|payload| Slot {
-            stamp: t,
-            payload,
-            color: route.color,
-            ..Slot::default()
-        });
-        if let Some(queue) = route.queue.map(usize::from) {
-            let ring = &self.core(plan, code, route.dest).inputs[queue].ring;
-            for word in words.by_ref().take(ring.places() - ring.len()) {
-                let word = after(word, &self.core(plan, code, route.dest).inputs[queue].ring);
-                self.stats.hops += u64::from(route.hops);
-                self.core(plan, code, route.dest).take_in(queue, word);
-                self.delivered(route.number, queue, word);
-            }
+        let Some(queue) = route.queue.map(usize::from) else { return };
+        let ring = &self.core(plan, code, route.dest).inputs[queue].ring;
+        for word in words.take(ring.places() - ring.len()) {
+            let word = after(word, &self.core(plan, code, route.dest).inputs[queue].ring);
+            self.stats.hops += u64::from(route.hops);
+            self.core(plan, code, route.dest).take_in(queue, word);
+            self.delivered(route.number, queue, word);
         }
-        for (node, &(pe, port)) in nodes.iter().enumerate().rev() {
-            let ramp = port == RAMP;
-            let places = if ramp { plan.timing.ramp_places } else { plan.timing.link_places };
-            for word in words.by_ref().take(places as usize) {
-                self.stats.hops += node as u64;
-                let router = self.router(plan, pe);
-                let stamp = word.stamp.max(router.free_from(route.color, port) + 1);
-                router.push(plan, route.color, port, places, Slot { stamp, ..word });
-            }
+    }
+
+    /// Words went into the router of another region behind a link.
+    fn fill_shadow(&mut self, plan: &Plan, (pe, port): (u32, u8), color: u8, words: &[Slot]) {
+        let shadow = self.router(plan, pe).shadow(color, port, plan.timing.link_places);
+        for word in words {
+            shadow.push(Slot { stamp: word.stamp, ..Slot::default() });
         }
-        let words: Vec<Slot> = words.collect();
+    }
+
+    /// Words go into a router of a way, so many hops from where it begins; those that did.
+    fn fill_router(
+        &mut self,
+        plan: &Plan,
+        (pe, port): (u32, u8),
+        hops: usize,
+        words: &mut impl Iterator<Item = Slot>,
+    ) -> Vec<Slot> {
+        let ramp = port == RAMP;
+        let places = if ramp { plan.timing.ramp_places } else { plan.timing.link_places };
+        let mut filled = Vec::new();
+        for word in words.take(places as usize) {
+            self.stats.hops += hops as u64;
+            let router = self.router(plan, pe);
+            let stamp = word.stamp.max(router.free_from(word.color, port) + 1);
+            let word = Slot { stamp, ..word };
+            router.push(plan, word.color, port, places, word);
+            filled.push(word);
+        }
+        filled
+    }
+
+    /// Words go back to where a way begins.
+    fn fill_source(&mut self, plan: &Plan, route: &Route, words: Vec<Slot>, t: u64) {
         if let Some(source) = self.host_of(route) {
             for word in words.iter().rev() {
                 let wavelet = Wavelet { payload: word.payload, control: false };

@@ -9,7 +9,7 @@ use super::core::{Core, bits};
 use super::op::{Feeds, Op};
 use super::visit::Visit;
 use crate::fabric::channel::{Outlet, Route};
-use crate::fabric::pipe::{Inflow, Pipe};
+use crate::fabric::pipe::{End, Inflow, Pipe};
 use crate::fabric::ring::Slot;
 use crate::fabric::router::RAMP;
 use crate::jit::prefetch;
@@ -72,6 +72,8 @@ impl<C: Code> Region<C> {
         self.pipes[id as usize].open(words);
         if words != 0 {
             self.wake_sender(id, t);
+        } else {
+            self.tell_sender(id, None);
         }
     }
 
@@ -111,6 +113,9 @@ impl<C: Code> Region<C> {
         words: Vec<u32>,
     ) -> u64 {
         let pipe = &mut self.pipes[id as usize];
+        if pipe.leads_abroad() {
+            return self.send_abroad(id, span, words);
+        }
         let was_empty = pipe.held() == 0;
         let route = pipe.route();
         let (end, buffer) = pipe.push(span, words);
@@ -275,7 +280,8 @@ impl<C: Code> Region<C> {
         let route = pipe.route();
         let routed = route.link.is_some() && self.routed >> color & 1 != 0;
         let waits = pipe.is_used() || !core.outputs[usize::from(queue)].is_empty();
-        if !routed && !waits && self.is_clear(plan, &route) {
+        // What stands in routers of another region cannot be seen.
+        if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
             core.outlets[usize::from(color)] = Outlet::Pipe(id);
         }
     }
@@ -292,16 +298,28 @@ impl<C: Code> Region<C> {
             *link = *self.links.entry(*link).or_insert(next);
         }
         self.loads.resize_with(self.links.len(), Vec::new);
-        let pipe = Pipe::new(&plan.timing, route, depth + input, shared);
+        let is_abroad = route.region != self.id;
+        let end = if is_abroad { End::Sender } else { End::Both };
+        let pipe = Pipe::new(&plan.timing, route, depth + input, end, shared);
+        let id = self.add_pipe(pipe);
+        if is_abroad {
+            self.tell_opened(id, depth + input);
+        }
+        Outlet::Pipe(id)
+    }
+
+    /// Adds a pipe, or its end.
+    pub(crate) fn add_pipe(&mut self, pipe: Pipe) -> u32 {
         self.bytes += size_of::<Pipe>() as u64;
+        let route = pipe.route();
         let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
+        if let Some(incoming) = self.incoming.as_mut().filter(|_| !pipe.leads_abroad()) {
+            incoming[route.dest as usize].push(Inflow { pipe: id, queue: route.queue });
+        }
         match self.pipes.get_mut(id as usize) {
             Some(old) => *old = pipe,
             None => self.pipes.push(pipe),
         }
-        if let Some(incoming) = &mut self.incoming {
-            incoming[route.dest as usize].push(Inflow { pipe: id, queue: route.queue });
-        }
-        Outlet::Pipe(id)
+        id
     }
 }

@@ -145,7 +145,9 @@ impl<C: Code> Region<C> {
     fn bend(&mut self, stretch: &Stretch, t: u64) {
         if let Some(words) = &stretch.output {
             let left = stretch.left.div_ceil(PARTS);
-            self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
+            if !self.bend_abroad(words.pipe, (words.end, left), (t, stretch.mark)) {
+                self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
+            }
         }
     }
 
@@ -155,6 +157,7 @@ impl<C: Code> Region<C> {
         // What waits has taken its words all the same; until when is found out with its end.
         for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
             self.pipes[words.pipe as usize].redrain(words.end, until);
+            self.tell_sender(words.pipe, None);
         }
         if let Some(Words { pipe: id, end, .. }) = stretch.output
             && until != WAITS
@@ -163,9 +166,13 @@ impl<C: Code> Region<C> {
             if stretch.left != 0 {
                 self.load(id, until, stretch.rate);
             }
+            let sooner = until + SOONER < before;
+            if self.retime_abroad(id, end, until, sooner) {
+                return;
+            }
             let pipe = &mut self.pipes[id as usize];
             pipe.retime(end, until);
-            if until + SOONER < before {
+            if sooner {
                 self.wakes.core(pipe.route().dest, t + 1);
             }
         }

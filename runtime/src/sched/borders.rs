@@ -4,13 +4,14 @@
 //! a channel. Whether bands pay is therefore asked of the program's ways before the run: cut where
 //! the fewest long ways cross, into so many bands that what a thread has to do is least.
 //!
-//! Invariant: results do not depend on regions, so this is about time only.
+//! Invariant: results of `exact` do not depend on regions, so this is about time only. Those of `flow` do, a little
+//! (pipes into other regions are told of later, `fabric::abroad`): its regions are the same for any number of threads.
 
 use dflow_ir::mesh::Port;
 
 use super::plan::Plan;
 use crate::config::{Config, EngineKind};
-use crate::fabric::plan::RouterPlan;
+use crate::fabric::plan::{ColorPlan, RouterPlan};
 use crate::fabric::router::RAMP;
 
 /// Routers of a way that are looked at: a longer one counts as so long.
@@ -19,18 +20,32 @@ const FAR: u32 = 2048;
 /// Rows or columns that a band has at least.
 const BAND: u32 = 8;
 
+/// Rows or columns that a band of `flow` has at least, and most bands.
+const FLOW_BAND: u32 = 32;
+const FLOW_BANDS: u32 = 16;
+
+/// Ways cross the borders of these if there is so much more to do: a word of such a way costs several times as much.
+const FEW: u64 = 8;
+
 /// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
 /// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
 const MAX_THREADS: u32 = 24;
 
+/// Divides the rectangle into regions.
+pub(crate) fn divide(plan: &mut Plan, config: &Config) {
+    plan.extent = extent(plan, config);
+    plan.crossing = leaving(plan, plan.extent).fold(0, |colors, color| colors | 1 << color);
+}
+
 /// Width and height of regions.
-pub(crate) fn extent(plan: &Plan, config: &Config) -> (u32, u32) {
+fn extent(plan: &Plan, config: &Config) -> (u32, u32) {
     let whole = (plan.width.max(1), plan.height.max(1));
     let side = u32::from(config.region);
     match config.engine {
-        EngineKind::Step | EngineKind::Flow => whole,
-        EngineKind::Exact if side != 0 => (side.min(whole.0), side.min(whole.1)),
+        EngineKind::Step => whole,
+        EngineKind::Exact | EngineKind::Flow if side != 0 => (side.min(whole.0), side.min(whole.1)),
         EngineKind::Exact => banded(plan, config.threads as u32, whole),
+        EngineKind::Flow => flowing(plan, whole),
     }
 }
 
@@ -58,6 +73,48 @@ fn banded(plan: &Plan, threads: u32, whole: (u32, u32)) -> (u32, u32) {
         count /= 2;
     }
     best
+}
+
+/// The regions of `flow`, on which its cycles depend a little: the same for any number of threads. As many bands
+/// as are large enough that few ways cross their borders.
+fn flowing(plan: &Plan, whole: (u32, u32)) -> (u32, u32) {
+    let work = work(plan);
+    let mut count = FLOW_BANDS;
+    while count > 1 {
+        let rows = (count <= whole.1 / FLOW_BAND).then(|| (whole.0, whole.1.div_ceil(count)));
+        let columns = (count <= whole.0 / FLOW_BAND).then(|| (whole.0.div_ceil(count), whole.1));
+        let cuts = if whole.1 >= whole.0 { [rows, columns] } else { [columns, rows] };
+        let ways = |cut: (u32, u32)| Some((ways_over(plan, cut)?, cut));
+        let best = cuts.into_iter().flatten().filter_map(ways).min_by_key(|&(ways, _)| ways);
+        if let Some((_, cut)) = best.filter(|(ways, _)| ways * FEW <= work) {
+            return cut;
+        }
+        count /= 2;
+    }
+    whole
+}
+
+/// Ways that cross the borders of regions of this extent; none if the host's words are among them, which
+/// go by lines only within a region.
+fn ways_over(plan: &Plan, cut: (u32, u32)) -> Option<u64> {
+    let host = plan.links.iter().fold(0u32, |colors, link| colors | 1 << link.color.index());
+    leaving(plan, cut).try_fold(0, |ways, color| (host >> color & 1 == 0).then_some(ways + 1))
+}
+
+/// The color of each way that crosses a border of regions of this extent, whatever the switches.
+fn leaving(plan: &Plan, (across, down): (u32, u32)) -> impl Iterator<Item = u8> {
+    let rows = (down..plan.height).step_by(down as usize);
+    let columns = (across..plan.width).step_by(across as usize);
+    let rows = rows.flat_map(|y| {
+        (0..plan.width).flat_map(move |x| [((x, y - 1), Port::South), ((x, y), Port::North)])
+    });
+    let columns = columns.flat_map(|x| {
+        (0..plan.height).flat_map(move |y| [((x - 1, y), Port::East), ((x, y), Port::West)])
+    });
+    rows.chain(columns).flat_map(|(at, port)| {
+        let leaves = move |row: &&ColorPlan| row.tx.iter().any(|tx| tx >> port as u8 & 1 != 0);
+        router(plan, at).colors.iter().filter(leaves).map(|row| row.color)
+    })
 }
 
 /// What there is to do on one thread: PEs that run something, and ways that begin at one.

@@ -22,6 +22,7 @@ use crate::config::{Config, EngineKind, Limit, Limits};
 use crate::doing::Doing;
 use crate::fabric::channel::Outlet;
 use crate::fabric::router::{Dealing, Source};
+use crate::fabric::settle::settle_pipes;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::alone;
@@ -102,7 +103,7 @@ impl<C: Code> Engine<C> {
             links,
             kind,
             threads,
-            pace: Pace::default(),
+            pace: Pace::new(config.engine),
             now: 0,
             frontier: 0,
             broken: None,
@@ -242,15 +243,15 @@ impl<C: Code> Engine<C> {
             }
             EngineKind::Exact | EngineKind::Flow => {
                 exact::run(&run, &mut self.regions, self.threads, &mut self.pace);
-                let next = |region: &Region<C>| region.wakes.next();
-                let quiet = self.regions.iter().all(|region| next(region) == u64::MAX);
-                let whole = self.regions.iter_mut().filter(|_| run.broken().is_none());
-                for region in whole {
-                    region.cut_all(&self.plan, &self.code, next(region), run.stop());
+                let quiet = self.regions.iter().all(|region| region.next() == u64::MAX);
+                if run.broken().is_none() {
+                    for region in &mut self.regions {
+                        region.cut_all(&self.plan, &self.code, region.next(), run.stop());
+                    }
                     if quiet {
-                        region.settle_pipes(&self.plan, &self.code);
-                        region.settle_lines(&self.plan);
-                        region.settle_leaps(&self.plan);
+                        settle_pipes(&self.plan, &self.code, &mut self.regions);
+                        self.regions.iter_mut().for_each(|region| region.settle_lines(&self.plan));
+                        self.regions.iter_mut().for_each(|region| region.settle_leaps(&self.plan));
                     }
                 }
                 quiet
@@ -328,8 +329,8 @@ impl<C: Code> Engine<C> {
         let columns = self.plan.columns() as usize;
         let rows = (self.plan.regions() as usize).checked_div(columns).unwrap_or(0);
         match self.kind {
-            EngineKind::Step | EngineKind::Flow => 1,
-            EngineKind::Exact => borders::bands(self.threads, columns, rows),
+            EngineKind::Step => 1,
+            EngineKind::Exact | EngineKind::Flow => borders::bands(self.threads, columns, rows),
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) target: TargetId,
     /// Width and height of a region.
     pub(crate) extent: (u32, u32),
+    /// Colors whose words may go from one region to another, as bits.
+    pub(crate) crossing: u32,
     pub(crate) timing: Latencies,
     pub(crate) programs: Vec<PePlan>,
     /// Program of each PE; `u16::MAX` for none.

@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::record::Event;
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
+use crate::fabric::abroad::News;
 use crate::fabric::channel::Channel;
 use crate::fabric::deal::fan::Fans;
 use crate::fabric::deal::line::Line;
@@ -113,6 +114,11 @@ pub(crate) struct Region<C: Code> {
     pub(crate) late: Vec<(u64, u32, Slot)>,
     /// Channels that end at each PE, in the `exact` engine.
     pub(crate) landings: Vec<Landing>,
+    /// Ends of pipes that words from other regions come by, by these and the numbers of the pipes there;
+    /// those from which words have been taken in this cycle; and what has been told of pipes.
+    pub(crate) from_abroad: BTreeMap<(u32, u32), u32>,
+    pub(crate) taken_abroad: Vec<u32>,
+    pub(crate) news: Vec<News>,
     /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
     /// Boxes of operations that are over.
@@ -170,12 +176,14 @@ impl OddTimes {
 }
 
 /// What crosses an edge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Message {
     /// A word for a router's lane; its color stands in the slot.
     Word { region: u32, pe: u32, port: u8, word: Slot },
     /// A place of a lane behind this router's output port is free from `free` on.
     Credit { region: u32, pe: u32, color: u8, port: u8, free: u64 },
+    /// What the other end of a pipe has done.
+    News(News),
 }
 
 /// Where a link leads.
@@ -247,6 +255,9 @@ impl<C: Code> Region<C> {
             claims: Vec::new(),
             late: Vec::new(),
             landings,
+            from_abroad: BTreeMap::new(),
+            taken_abroad: Vec::new(),
+            news: Vec::new(),
             incoming,
             spare: Vec::new(),
             candidates: Vec::new(),
@@ -342,6 +353,11 @@ impl<C: Code> Region<C> {
         self.rooms.binary_search_by_key(&link, |room| room.link)
     }
 
+    /// The next cycle in which something happens, as far as is known; the end of time if nothing does.
+    pub(crate) fn next(&self) -> u64 {
+        self.wakes.next().min(self.next_news())
+    }
+
     /// Takes a message from another region.
     pub(crate) fn accept(&mut self, plan: &Plan, code: &C, message: Message) {
         match message {
@@ -366,6 +382,7 @@ impl<C: Code> Region<C> {
                     self.unblock(pe, free);
                 }
             }
+            Message::News(news) => self.news.push(news),
         }
     }
 

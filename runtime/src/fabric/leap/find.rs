@@ -9,6 +9,7 @@ use crate::fabric::router::RAMP;
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
+use crate::ways::Why;
 
 /// What is known of a router.
 const NO_LEAP: u32 = 1;
@@ -43,7 +44,8 @@ impl<C: Code> Region<C> {
         let Leap { root, step, port: from, .. } = self.leaps.all[leap as usize];
         // Nodes may lie in either direction of the root.
         let node = (pe.wrapping_sub(root) as i32) / step as i32;
-        if from ^ 1 == port { Place { leap, node: node as u32 } } else { Place::NONE }
+        let leaps = from ^ 1 == port && node != 0;
+        if leaps { Place { leap, node: node as u32 } } else { Place::NONE }
     }
 
     /// The leap that a router is in, which is made; none if it is in none. Routers that were looked
@@ -59,16 +61,26 @@ impl<C: Code> Region<C> {
         if !self.only_hands_on(plan, root, (color, from)) {
             return None;
         }
-        loop {
-            root = self.near(plan, root, onward).ok()?;
+        let is_border = loop {
+            match self.near(plan, root, onward) {
+                Ok(next) => root = next,
+                // The last router before another region ends it.
+                Err(Why::Region) => break true,
+                Err(_) => return None,
+            }
             if !self.only_hands_on(plan, root, (color, from)) {
-                break;
+                break false;
             }
             walked.push(root);
             // Its way is known to end in no leap.
             if self.leaps.nodes.get(&color).is_some_and(|known| known[root as usize] == NO_LEAP) {
                 return None;
             }
+        };
+        if is_border && walked.len() == 1 {
+            // The one that asks would be the root, and is out on a visit: those behind it will find the leap.
+            walked.clear();
+            return None;
         }
         // A link of the host does not matter: the root's buffer has words of its leap alone, and they
         // leave the root as they do without one.
@@ -92,7 +104,7 @@ impl<C: Code> Region<C> {
         }
         let id = self.new_leap(plan, (color, from), root, (step, nodes));
         if let Some(known) = self.leaps.nodes.get_mut(&color) {
-            all.for_each(|pe| known[pe as usize] = id + FIRST);
+            all.chain(is_border.then_some(root)).for_each(|pe| known[pe as usize] = id + FIRST);
         }
         Some(id)
     }

@@ -1,4 +1,4 @@
-use super::{JOINED, Pipe};
+use super::{End, JOINED, Pipe};
 use crate::fabric::channel::Route;
 use crate::fabric::router::RAMP;
 use crate::sched::plan::Latencies;
@@ -12,6 +12,8 @@ fn pipe(link: Option<u32>) -> (Pipe, u64) {
         source: 0,
         entry,
         dest: 1,
+        region: 0,
+        borders: 0,
         link,
         number: 1,
         color: 0,
@@ -20,7 +22,7 @@ fn pipe(link: Option<u32>) -> (Pipe, u64) {
         queue: Some(2),
     };
     let way = 1 + timing.ramp_up + timing.hop;
-    (Pipe::new(&timing, route, 8, Box::default()), way)
+    (Pipe::new(&timing, route, 8, End::Both, Box::default()), way)
 }
 
 fn times(pipe: &Pipe) -> Vec<u64> {

@@ -4,11 +4,14 @@
 //! there is little, or only one of them has it, handing cycles over costs more than the work. So a
 //! run is a row of stints, of all threads or of one. Results do not depend on who works.
 
+use crate::config::EngineKind;
+
 /// Cycles after which a thread looks at what it did.
 const CYCLES: u32 = 256;
 
-/// Visits per cycle of a thread that make up for keeping in step.
+/// Visits per cycle of a thread that make up for keeping in step; those of `flow` do more.
 const WORTH: u64 = 32;
+const FLOW_WORTH: u64 = 4;
 
 /// Times that a thread slept after which it looks at what it did, and visits that make up for each.
 const SLEEPS: u32 = 64;
@@ -26,21 +29,31 @@ pub(crate) struct Pace {
     doubts: u32,
     /// Cycles between looks.
     cycles: u32,
+    /// Visits per cycle that are worth it.
+    worth: u64,
     /// A stint is over at each look, whatever was done.
     restless: bool,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { together: true, doubts: 0, cycles: CYCLES, restless: false }
+        Pace { together: true, doubts: 0, cycles: CYCLES, worth: WORTH, restless: false }
     }
 }
 
 impl Pace {
+    /// That of an engine.
+    pub(crate) fn new(kind: EngineKind) -> Pace {
+        match kind {
+            EngineKind::Step | EngineKind::Exact => Pace::default(),
+            EngineKind::Flow => Pace { worth: FLOW_WORTH, ..Pace::default() },
+        }
+    }
+
     /// One that tries what happens where stints meet.
     #[cfg(test)]
     pub(crate) fn restless(cycles: u32) -> Pace {
-        Pace { together: true, doubts: 0, cycles, restless: true }
+        Pace { together: true, doubts: 0, cycles, worth: WORTH, restless: true }
     }
 
     /// The stint is over; `paid`: it was one of all threads, and long.
@@ -60,7 +73,7 @@ impl Pace {
             (_, false) => Work::Alone { visits: vec![0; threads] },
         };
         let wait = if self.together || self.restless { 0 } else { self.doubts };
-        Gauge { left: left << wait, cycles: left, restless: self.restless, work }
+        Gauge { left: left << wait, cycles: left, worth: self.worth, restless: self.restless, work }
     }
 }
 
@@ -70,6 +83,7 @@ pub(crate) struct Gauge {
     /// Cycles until the next look, and between looks.
     left: u32,
     cycles: u32,
+    worth: u64,
     restless: bool,
     work: Work,
 }
@@ -102,7 +116,7 @@ impl Gauge {
             return false;
         }
         self.left = self.cycles;
-        let worth = WORTH * u64::from(self.cycles);
+        let worth = self.worth * u64::from(self.cycles);
         match &mut self.work {
             Work::Any => false,
             Work::Together { visits: [visits, _], looks, .. } => {
@@ -130,7 +144,7 @@ impl Gauge {
             return false;
         }
         *sleeps = 0;
-        std::mem::take(visits) < REST * u64::from(SLEEPS)
+        std::mem::take(visits) * WORTH < REST * u64::from(SLEEPS) * self.worth
     }
 
     /// Whether working together has gone on for a while.

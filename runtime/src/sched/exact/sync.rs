@@ -49,6 +49,11 @@ impl Sync {
         }
     }
 
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        self.promises.len()
+    }
+
     fn neighbours(&self, me: usize) -> impl Iterator<Item = usize> {
         let count = self.promises.len();
         [me.checked_sub(1), Some(me + 1).filter(|&next| next < count)].into_iter().flatten()

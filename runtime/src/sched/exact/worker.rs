@@ -32,15 +32,17 @@ pub(crate) struct Worker<'r, 'a, C: Code> {
     /// Next event of each region.
     next: Vec<u64>,
     mail: Vec<Message>,
-    outbox: [Vec<Message>; 2],
+    /// By thread.
+    outbox: Vec<Vec<Message>>,
     told: Told,
     visits: u64,
 }
 
 /// The region that a message is for.
 pub(crate) fn region_of(message: &Message) -> u32 {
-    match *message {
-        Message::Word { region, .. } | Message::Credit { region, .. } => region,
+    match message {
+        Message::Word { region, .. } | Message::Credit { region, .. } => *region,
+        Message::News(news) => news.region,
     }
 }
 
@@ -64,7 +66,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             place: vec![u32::MAX; owners.len()],
             next: Vec::new(),
             mail: Vec::new(),
-            outbox: Default::default(),
+            outbox: vec![Vec::new(); sync.threads()],
             told: Told::default(),
             visits: 0,
         }
@@ -73,7 +75,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     /// Gives it a region.
     pub(crate) fn add(&mut self, region: &'r mut Region<C>) {
         self.place[region.id as usize] = self.regions.len() as u32;
-        self.next.push(region.wakes.next());
+        self.next.push(region.next());
         self.regions.push(region);
     }
 
@@ -151,7 +153,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
         let place = self.place[region_of(&message) as usize] as usize;
         let region = &mut self.regions[place];
         region.accept(self.run.plan, self.run.code, message);
-        self.next[place] = region.wakes.next();
+        self.next[place] = region.next();
     }
 
     /// Runs cycle `t` in the regions that have an event in it; the number of visits.
@@ -169,23 +171,21 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             self.gauge.visited(self.bands[region.id as usize], visited as u64);
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
-            self.next[place] = region.wakes.next();
+            self.next[place] = region.next();
             let mut messages = std::mem::take(&mut region.messages);
             for message in messages.drain(..) {
                 let owner = self.owners[region_of(&message) as usize];
                 if owner == self.id {
                     self.accept(message);
                 } else {
-                    self.outbox[usize::from(owner > self.id)].push(message);
+                    self.outbox[owner].push(message);
                 }
             }
             self.regions[place].messages = messages;
         }
-        let [before, after] = &mut self.outbox;
-        if !before.is_empty() {
-            self.sync.send(self.id - 1, before);
+        for (to, messages) in self.outbox.iter_mut().enumerate() {
+            self.sync.send(to, messages);
         }
-        self.sync.send(self.id + 1, after);
         visits
     }
 
@@ -218,6 +218,9 @@ impl<C: Code> Region<C> {
     fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
         let (plan, code) = (run.plan, run.code);
         (self.now, self.end) = (t, run.stop());
+        if !self.news.is_empty() {
+            self.take_in_news(plan, t);
+        }
         let mut visits = std::mem::take(&mut self.visits);
         self.wakes.take(t, &mut visits);
         if !self.late.is_empty() {
@@ -245,6 +248,9 @@ impl<C: Code> Region<C> {
         }
         if !self.disturbed.is_empty() {
             self.disturb(plan, code, t + 1);
+        }
+        if !self.taken_abroad.is_empty() {
+            self.tell_taken();
         }
         let count = visits.len();
         visits.clear();

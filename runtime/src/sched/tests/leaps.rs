@@ -75,8 +75,8 @@ fn to_host(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Spec {
 }
 
 /// How a run ends, what became of all words, and what the cores have read.
-fn outcome(spec: &Spec, kind: EngineKind) -> (RunEnd, Account, Vec<u32>) {
-    let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+fn outcome(spec: &Spec, kind: EngineKind, region: u16) -> (RunEnd, Account, Vec<u32>) {
+    let mut engine: Engine<Script> = spec.engine(kind, 1, region);
     let end = engine.run(&[], &Limits { cycle: 100_000, ..Limits::default() });
     let cores = engine.regions.iter().flat_map(|region| &region.cores);
     let taken = cores.flatten().map(|core| core.state.hash).collect();
@@ -106,12 +106,12 @@ fn delays() -> [fn(u32) -> u32; 4] {
 fn words_that_leap_come_as_they_do_from_router_to_router() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
         for (delay, turned) in delays().into_iter().flat_map(|it| [(it, false), (it, true)]) {
-            for words in [1, 2, 30] {
+            for (words, region) in [(1, 0), (2, 0), (30, 0), (1, 16), (2, 16), (30, 16)] {
                 let spec = row(target, delay, words, words * u32::from(WIDTH - 1), turned);
-                let exact = outcome(&spec, EngineKind::Exact);
-                let flow = outcome(&spec, EngineKind::Flow);
+                let exact = outcome(&spec, EngineKind::Exact, 0);
+                let flow = outcome(&spec, EngineKind::Flow, region);
                 let (here, there) = (cycle(&exact.0), cycle(&flow.0));
-                let place = format!("{target:?} {turned} {words}: {here} {there}");
+                let place = format!("{target:?} {turned} {words} {region}: {here} {there}");
                 assert!(here.abs_diff(there) <= 4 + here / 100, "{place}");
                 assert_eq!(exact.2, flow.2, "{place}");
                 let told = |it: &Account| (it.sent, it.copies, it.taken);
@@ -150,11 +150,13 @@ fn words_that_leap_to_the_host_come_as_they_do_from_router_to_router() {
 fn words_that_the_root_does_not_take_stand_where_they_do_in_exact() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
         for (delay, turned) in delays().into_iter().flat_map(|it| [(it, false), (it, true)]) {
-            for (words, taken) in [(1, 20), (2, 9), (30, 100), (30, 1)] {
+            for (words, taken, region) in
+                [(1, 20, 0), (2, 9, 0), (30, 100, 0), (30, 1, 0), (2, 9, 16), (30, 100, 16)]
+            {
                 let spec = row(target, delay, words, taken, turned);
-                let exact = outcome(&spec, EngineKind::Exact);
-                let flow = outcome(&spec, EngineKind::Flow);
-                let place = format!("{target:?} {turned} {words} {taken}");
+                let exact = outcome(&spec, EngineKind::Exact, 0);
+                let flow = outcome(&spec, EngineKind::Flow, region);
+                let place = format!("{target:?} {turned} {words} {taken} {region}");
                 assert_eq!(exact.2, flow.2, "{place}");
                 assert_eq!(exact.1.left, flow.1.left, "{place}");
                 assert_eq!(exact.1.sent, flow.1.sent, "{place}");

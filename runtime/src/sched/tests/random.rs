@@ -238,7 +238,7 @@ fn the_generators_reach_the_shortcuts() {
 /// repeats itself, and machines with one sender per color come to the same end.
 #[test]
 fn flow_keeps_the_words_and_the_end() {
-    let mut slower = (0, 0);
+    let mut sums = [0; 3];
     for seed in first()..first() + seeds() {
         for style in [
             Style { words: 12, wild: 3, plain: false },
@@ -247,7 +247,11 @@ fn flow_keeps_the_words_and_the_end() {
         ] {
             let machine = machine(seed, style);
             let flow = run(&machine, EngineKind::Flow, 1, 0, Pace::default());
-            assert_eq!(flow, run(&machine, EngineKind::Flow, 2, 2, Pace::default()), "seed {seed}");
+            let parts = run(&machine, EngineKind::Flow, 1, 2, Pace::default());
+            for (threads, pace) in [(2, Pace::restless(25)), (3, Pace::default())] {
+                let on = format!("seed {seed}, {threads} threads");
+                assert_eq!(parts, run(&machine, EngineKind::Flow, threads, 2, pace), "{on}");
+            }
             if !style.plain {
                 continue;
             }
@@ -257,14 +261,16 @@ fn flow_keeps_the_words_and_the_end() {
                 (delivered, hops, slots, tasks, sent)
             };
             assert_eq!(counts(&flow), counts(&exact), "seed {seed}");
+            assert_eq!(counts(&parts), counts(&exact), "seed {seed}, in regions");
             let cycle = |seen: &Seen| match seen.ends.last() {
                 Some(RunEnd::Idle { cycle }) => *cycle,
                 end => panic!("seed {seed}: {end:?}"),
             };
-            let (exact, flow) = (cycle(&exact), cycle(&flow));
-            slower = (slower.0 + exact, slower.1 + flow);
+            let cycles = [cycle(&exact), cycle(&flow), cycle(&parts)];
+            sums.iter_mut().zip(cycles).for_each(|(sum, cycles)| *sum += cycles);
         }
     }
-    let (exact, flow) = slower;
+    let [exact, flow, parts] = sums;
     assert!(flow.abs_diff(exact) * 50 < exact, "{exact} cycles, {flow} in flow");
+    assert!(parts.abs_diff(exact) * 50 < exact, "{exact} cycles, {parts} in flow in regions");
 }

@@ -112,6 +112,7 @@ impl Spec {
             height,
             target: self.target,
             extent: (width, height),
+            crossing: 0,
             timing,
             programs: programs.collect(),
             program_of: (0..self.programs.len() as u16).collect(),
@@ -123,7 +124,7 @@ impl Spec {
             strict: false,
             track: false,
         };
-        plan.extent = borders::extent(&plan, &config);
+        borders::divide(&mut plan, &config);
         Engine::new(plan, Script { acts: self.acts.clone() }, &config)
     }
 }
