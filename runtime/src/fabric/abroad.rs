@@ -234,6 +234,25 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Words in pipes that are taken here, with those that have been sent but not told of: the region
+    /// that sent them, their way, and how many.
+    pub(crate) fn in_pipes<'a>(
+        &'a self,
+        regions: &'a [Region<C>],
+    ) -> impl Iterator<Item = (&'a Region<C>, Route, u64)> {
+        let held = self.pipes.iter().filter(|pipe| pipe.held() != 0 && !pipe.leads_abroad());
+        let held = held.map(move |pipe| {
+            let from = pipe.comes_from().map_or(self, |region| &regions[region as usize]);
+            (from, pipe.route(), u64::from(pipe.held()))
+        });
+        let told = self.news.iter().filter_map(move |news| {
+            let What::Sent { words, .. } = &news.what else { return None };
+            let from = &regions[news.from as usize];
+            Some((from, from.pipes[news.pipe as usize].route(), words.len() as u64))
+        });
+        held.chain(told)
+    }
+
     /// The end here of a pipe that another region sends words by.
     pub(super) fn taker_of(&self, from: u32, pipe: u32) -> Option<u32> {
         self.from_abroad.get(&(from, pipe)).copied()

@@ -210,9 +210,12 @@ impl Pipe {
         matches!(self.end, End::Sender)
     }
 
-    /// Whether its words come from another region.
-    pub(crate) fn comes_from_abroad(&self) -> bool {
-        matches!(self.end, End::Taker(_))
+    /// The other region that its words come from, if they do.
+    pub(crate) fn comes_from(&self) -> Option<u32> {
+        match self.end {
+            End::Taker(taker) => Some(taker.region),
+            End::Both | End::Sender => None,
+        }
     }
 
     /// So many words leave for another region; the number of the one after them.

@@ -22,7 +22,7 @@ pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region
         for id in 0..regions[home].pipes.len() as u32 {
             let pipe = &regions[home].pipes[id as usize];
             let route = pipe.route();
-            if pipe.held() == 0 || pipe.comes_from_abroad() || route.link.is_some() {
+            if pipe.held() == 0 || pipe.comes_from().is_some() || route.link.is_some() {
                 continue;
             }
             let taker = if pipe.leads_abroad() {

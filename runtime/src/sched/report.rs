@@ -7,7 +7,6 @@ use dflow_ir::mesh::{Color, Coord, Port};
 
 use super::plan::Plan;
 use super::region::Region;
-use crate::fabric::pipe::Pipe;
 use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP, Router};
 use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
@@ -101,14 +100,12 @@ pub(crate) fn deadlock<C: Code>(
             let entry = stuck.entry((color, StuckPlace::Router(port))).or_insert((0, 0, number));
             *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
         }
-        let sent_here = |pipe: &&Pipe| pipe.held() != 0 && !pipe.comes_from_abroad();
-        for pipe in region.pipes.iter().filter(sent_here) {
-            let route = pipe.route();
+        for (from, route, words) in region.in_pipes(regions) {
             let Some(color) = Color::new(route.color) else { continue };
-            let number = region.number(plan, route.source);
+            let number = from.number(plan, route.source);
             let place = StuckPlace::Router(Port::Ramp);
             let entry = stuck.entry((color, place)).or_insert((0, 0, number));
-            *entry = (entry.0 + u64::from(pipe.held()), entry.1 + 1, entry.2.min(number));
+            *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
         }
     }
     let mut waiters: Vec<Waiter> =
