@@ -21,4 +21,5 @@ pub mod ways;
 
 mod fabric;
 mod pe;
+mod rare;
 mod sched;

@@ -177,7 +177,7 @@ impl Memory {
     ///
     /// # Errors
     /// They lie outside.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn load_word(&mut self, addr: u64, wide: bool) -> Result<u32, CodeTrapKind> {
         let at = addr as usize;
         let word = match self.bytes.get(at..at + if wide { 4 } else { 2 }) {

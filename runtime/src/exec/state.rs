@@ -15,6 +15,7 @@ use super::fifo::FifoState;
 use super::memory::Memory;
 use super::program::LoadedProgram;
 use super::random::Generators;
+use crate::rare::Rare;
 
 /// Words of a frame before its locals: function and resume index, base of its stack slots,
 /// stack pointer to go back to.
@@ -56,10 +57,10 @@ pub struct PeState {
     pub(crate) top: u32,
     /// PE stack pointer.
     pub(crate) sp: u64,
-    pub(crate) dsrs: Vec<Dsr>,
-    pub(crate) fifos: Vec<FifoState>,
+    pub(crate) dsrs: Box<[Dsr]>,
+    pub(crate) fifos: Rare<FifoState>,
     /// Registers that the extended registers belong to.
-    pub(crate) xdsrs: Vec<Option<DsrRef>>,
+    pub(crate) xdsrs: Rare<Option<DsrRef>>,
     pub(crate) generators: Generators,
     /// Exceptions that stop the PE: bits of [`dflow_ir::scalar::exception`].
     pub(crate) unmasked: u8,
@@ -74,9 +75,9 @@ impl PeState {
             frames: Vec::new(),
             top: 0,
             sp: 0,
-            dsrs: Vec::new(),
-            fifos: Vec::new(),
-            xdsrs: Vec::new(),
+            dsrs: Box::default(),
+            fifos: Rare::default(),
+            xdsrs: Rare::default(),
             generators: Generators::default(),
             unmasked: 0,
             ready: false,
@@ -107,10 +108,10 @@ impl PeState {
         }
         self.sp = program.stack().0;
         self.unmasked = program.unmasked();
-        self.fifos = vec![FifoState::default(); program.program().fifos.len()];
+        self.fifos = program.program().fifos.keys().map(|_| FifoState::default()).collect();
         if program.registers() != 0 {
-            self.dsrs = vec![Dsr::default(); program.registers()];
-            self.xdsrs = vec![None; program.target().xdsrs.into()];
+            self.dsrs = vec![Dsr::default(); program.registers()].into();
+            self.xdsrs = (0..program.target().xdsrs).map(|_| None).collect();
             for &(at, dsr) in program.initial_dsrs() {
                 self.load_dsr(at, dsr);
             }

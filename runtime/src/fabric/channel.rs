@@ -477,7 +477,7 @@ impl<C: Code> Region<C> {
             let source = self.channels[id as usize].route.source;
             let color = self.channels[id as usize].route.color;
             if let Some(core) = &mut self.cores[source as usize] {
-                let outlet = &mut core.outlets[usize::from(color)];
+                let outlet = core.outlets.entry(color.into());
                 // Not so if words will come that command routers.
                 core.retry |= u32::from(*outlet == Outlet::Channel(id)) << color;
                 if !matches!(outlet, Outlet::Routers(_)) {
@@ -526,7 +526,7 @@ impl<C: Code> Region<C> {
             let route = self.channels[id as usize].route;
             let nodes = self.nodes(plan, &route);
             if let Some(core) = &mut self.cores[route.source as usize] {
-                core.outlets[usize::from(route.color)] = Outlet::Unknown;
+                *core.outlets.entry(route.color.into()) = Outlet::Unknown;
             }
             // What stands still waits for something that wakes it.
             self.cut(plan, id, &nodes, next.min(stop), next != u64::MAX);

@@ -155,8 +155,8 @@ impl<C: Code> Region<C> {
         }
         for core in self.cores.iter_mut().flatten() {
             for color in bits(u64::from(new)) {
-                let outlet = &mut core.outlets[color];
-                if let Outlet::Pipe(id) = *outlet
+                if let Some(outlet) = core.outlets.get_mut(color)
+                    && let Outlet::Pipe(id) = *outlet
                     && self.pipes[id as usize].route().link.is_some()
                 {
                     *outlet = Outlet::Closing(id);

@@ -14,7 +14,7 @@
 
 use super::ring::Slot;
 use crate::pe::code::Code;
-use crate::pe::core::Input;
+use crate::pe::core::{Input, Outgoing};
 use crate::sched::plan::Plan;
 use crate::sched::record::Event;
 use crate::sched::region::Region;
@@ -116,7 +116,9 @@ impl<C: Code> Region<C> {
         let Some(last) = channel.landed_evenly().filter(|&last| last + 1 >= now) else {
             return false;
         };
-        let out = &source.outputs[usize::from(output)];
+        let Some(Outgoing { ring: out, .. }) = source.outputs.get(usize::from(output)) else {
+            return false;
+        };
         let Input { ring: input, last: arrived, .. } = &dest.inputs[usize::from(queue)];
         out.is_even(now, now)
             && out.first().max(out.free_from()) <= now
@@ -145,7 +147,7 @@ impl<C: Code> Region<C> {
         link.landed = words.len();
         words.extend(channel.words().map(|word| word.payload));
         if let Some(source) = self.cores[route.source as usize].as_deref() {
-            let ring = &source.outputs[usize::from(link.output)];
+            let ring = &source.outputs[usize::from(link.output)].ring;
             words.extend(ring.words().map(|word| word.payload));
         }
         link.under_way = words.len();
@@ -170,7 +172,7 @@ impl<C: Code> Region<C> {
         }
         channel.shift(by, &mut payloads);
         if let Some(source) = self.cores[route.source as usize].as_deref_mut() {
-            source.outputs[usize::from(link.output)].shift(by, &mut payloads);
+            source.outputs[usize::from(link.output)].ring.shift(by, &mut payloads);
         }
         self.landings[route.dest as usize].shift(id, by);
         self.stats.delivered += by;
@@ -203,7 +205,7 @@ impl<C: Code> Region<C> {
         let mut words = std::mem::take(&mut self.moved);
         link.words.take(usize::MAX, &mut words);
         if let Some(source) = self.cores[route.source as usize].as_deref_mut() {
-            let ring = &mut source.outputs[usize::from(link.output)];
+            let ring = &mut source.outputs[usize::from(link.output)].ring;
             for (cycle, &payload) in (link.since..t).zip(&words) {
                 let word = ring.pop(cycle + 1);
                 debug_assert!(word.stamp <= cycle && channel.free_from() <= cycle);
@@ -239,7 +241,8 @@ impl<C: Code> Region<C> {
         self.stats.sent += count;
         self.ways.count(route.color, Way::Channel, count);
         if let Some(source) = self.cores[route.source as usize].as_deref_mut()
-            && let Some(Some(sent)) = source.sent.get_mut(usize::from(output))
+            && let Some(sent) =
+                source.outputs.get_mut(output.into()).and_then(|it| it.sent.as_mut())
         {
             sent.words += if sent.color == route.color { count } else { 0 };
         }

@@ -1,6 +1,6 @@
 //! A bounded buffer whose words and places carry the cycle from which they may be seen.
 //!
-//! Invariants: at most `places` words; a slot's stamp is that of its word while it holds one,
+//! Invariants: at most `places` words; places behind the pointer are there once a word has come; a slot's stamp is that of its word while it holds one,
 //! else the cycle from which the place may be filled. Stamps never fall along the ring. The
 //! stamps of the oldest word and of the next place stand beside the slots too: most looks want no
 //! more than these.
@@ -52,8 +52,14 @@ impl<const N: usize> Default for Ring<N> {
 impl<const N: usize> Ring<N> {
     /// An empty buffer.
     pub(crate) fn new(places: u32) -> Ring<N> {
-        let far = if N != 0 && places as usize <= N { 0 } else { places as usize };
-        let far = vec![Slot::default(); far].into_boxed_slice();
+        let mut ring = Ring::unopened(places);
+        ring.open();
+        ring
+    }
+
+    /// The same, without memory for more than `N` places: [`Ring::open`] is called before the first word.
+    pub(crate) fn unopened(places: u32) -> Ring<N> {
+        let far = Box::default();
         let free = if places == 0 { NEVER } else { 0 };
         let (near, first) = ([Slot::default(); N], NEVER);
         Ring { near, far, first, free, places: places as u16, head: 0, len: 0, controls: 0 }
@@ -62,6 +68,19 @@ impl<const N: usize> Ring<N> {
     #[inline]
     fn slot(&self, index: usize) -> &Slot {
         if N != 0 && usize::from(self.places) <= N { &self.near[index] } else { &self.far[index] }
+    }
+
+    /// Has memory for all its places.
+    pub(crate) fn open(&mut self) {
+        if !self.is_open() {
+            self.far = vec![Slot::default(); self.places.into()].into();
+        }
+    }
+
+    /// Whether a word may come.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        usize::from(self.places) <= N || !self.far.is_empty()
     }
 
     #[inline]
@@ -96,9 +115,9 @@ impl<const N: usize> Ring<N> {
         self.places.into()
     }
 
-    /// Heap bytes.
+    /// Heap bytes, once it has held a word.
     pub(crate) fn bytes(&self) -> usize {
-        std::mem::size_of_val(&*self.far)
+        if usize::from(self.places) <= N { 0 } else { size_of::<Slot>() * self.places() }
     }
 
     /// From which cycle a word can be pushed; [`NEVER`] while it is full.
@@ -135,7 +154,7 @@ impl<const N: usize> Ring<N> {
     /// From which cycle the place that was left so many words ago is free, if it still is.
     pub(crate) fn freed(&self, ago: usize) -> Option<u64> {
         let places = usize::from(self.places);
-        let still = ago + self.len() <= places;
+        let still = self.is_open() && ago + self.len() <= places;
         still.then(|| self.slot((usize::from(self.head) + places - ago) % places).stamp)
     }
 
@@ -174,7 +193,7 @@ impl<const N: usize> Ring<N> {
     /// last with `place`; there are some places, and no control wavelets.
     pub(crate) fn is_even(&self, word: u64, place: u64) -> bool {
         let (len, places) = (usize::from(self.len), usize::from(self.places));
-        if len == places || self.controls != 0 {
+        if len == places || self.controls != 0 || !self.is_open() {
             return false;
         }
         (0..places).all(|at| {

@@ -23,6 +23,7 @@ use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
 use super::ring::{Ring, Slot};
 use crate::pe::code::Code;
+use crate::rare::Rare;
 use crate::sched::plan::Plan;
 use crate::sched::region::{Region, Way};
 
@@ -48,16 +49,16 @@ pub(crate) struct Router {
     /// Colors in teardown, as bits by color number.
     torn: u32,
     /// Its filters, by color.
-    filters: Vec<FilterState>,
+    filters: Rare<FilterState>,
     /// Lane by color and port.
     lane_of: [[u8; 5]; Color::COUNT],
     pub(crate) lanes: Vec<Lane>,
     /// Free places of neighbours that other regions own.
-    pub(crate) shadows: Vec<Shadow>,
+    pub(crate) shadows: Rare<Shadow>,
     /// Source queues of the host.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Rare<Source>,
     /// Lines of the `flow` engine that end at its links (`gather`).
-    pub(crate) gathers: Vec<u32>,
+    pub(crate) gathers: Rare<u32>,
     /// A line waits for a place in its core (`deal`).
     pub(crate) holds_up: bool,
     /// Lanes that hold words (bit set).
@@ -69,11 +70,19 @@ pub(crate) struct Router {
 /// What is behind a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Side {
-    /// Whether there is a PE.
-    exists: bool,
-    /// Its region, and its number there.
+    /// The region of the PE that is there, or [`NOWHERE`], and its number in that.
     region: u32,
     pe: u32,
+}
+
+/// The region of PEs that are not there.
+const NOWHERE: u32 = u32::MAX;
+
+impl Side {
+    /// Whether there is a PE.
+    fn exists(self) -> bool {
+        self.region != NOWHERE
+    }
 }
 
 /// Buffer of one color and input port; lines of the host's cache are not shared.
@@ -192,9 +201,9 @@ impl Router {
         let side = |port: Port| match plan.neighbour(x, y, port) {
             Some((x, y)) => {
                 let (region, pe) = plan.locate(x, y);
-                Side { exists: true, region, pe }
+                Side { region, pe }
             }
-            None => Side { exists: false, region: 0, pe: 0 },
+            None => Side { region: NOWHERE, pe: 0 },
         };
         let torn = colors.iter().filter(|row| row.teardown);
         let filter = |row: &ColorPlan| Some(FilterState::new(row.color, row.filter?));
@@ -209,9 +218,9 @@ impl Router {
             filters: colors.iter().filter_map(filter).collect(),
             lane_of: [[NONE; 5]; Color::COUNT],
             lanes: Vec::new(),
-            shadows: Vec::new(),
-            sources: Vec::new(),
-            gathers: Vec::new(),
+            shadows: Rare::default(),
+            sources: Rare::default(),
+            gathers: Rare::default(),
             holds_up: false,
             waiting: 0,
             blocked: 0,
@@ -315,7 +324,7 @@ impl Router {
             return Way::Host { link };
         }
         let side = self.sides[usize::from(port)];
-        if !side.exists {
+        if !side.exists() {
             return Way::Outside;
         }
         // West and east, south and north differ in the lowest bit.

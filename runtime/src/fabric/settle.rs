@@ -81,7 +81,7 @@ fn places_of<C: Code>(
     let links = (nodes.len() - 1) * plan.timing.link_places as usize;
     let output = regions[home].sender_of(route).map_or(0, |(core, queue)| {
         let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
-        places as usize - core.outputs[queue].len()
+        places as usize - core.outputs.get(queue).map_or(0, |output| output.ring.len())
     });
     input + links + plan.timing.ramp_places as usize + output
 }
@@ -121,7 +121,7 @@ impl<C: Code> Region<C> {
         if let Some(source) = self.host_of(route) {
             source.outlet = Outlet::Unknown;
         } else if let Some(core) = &mut self.cores[route.source as usize] {
-            core.outlets[usize::from(route.color)] = new;
+            *core.outlets.entry(route.color.into()) = new;
         }
     }
 
@@ -139,7 +139,8 @@ impl<C: Code> Region<C> {
     fn sender_of(&mut self, route: &Route) -> Option<(&mut Core<C>, usize)> {
         let core = self.cores[route.source as usize].as_deref_mut()?;
         let sends = |sent: &Option<Sent>| sent.is_some_and(|sent| sent.color == route.color);
-        let queue = core.sent.iter().position(sends)?;
+        let queue =
+            core.outputs.iter().find(|(_, output)| sends(&output.sent)).map(|(queue, _)| queue)?;
         Some((core, queue))
     }
 

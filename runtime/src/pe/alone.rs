@@ -139,7 +139,13 @@ impl<C: Code> Region<C> {
                     if !self.whole_segment(at, core, total, end)? {
                         let first = core.segment.acts.first().map_or(u32::MAX, |act| act.slot);
                         let next = first.min(total - 1);
-                        core.main = Main::Counting { slot: 0, total, next, flag: 0, asleep: None };
+                        core.main.set(Main::Counting {
+                            slot: 0,
+                            total,
+                            next,
+                            flag: 0,
+                            asleep: None,
+                        });
                         continue;
                     }
                 }

@@ -6,7 +6,7 @@
 
 use dflow_ir::mesh::Color;
 
-use super::core::Core;
+use super::core::{Core, Input};
 use super::plan::{InputPlan, NO_QUEUE, OutputPlan, PePlan};
 use crate::pe::code::Code;
 use crate::trap::TrapKind;
@@ -112,9 +112,13 @@ impl<C: Code> Core<C> {
         if !self.input_is_empty(index, t) {
             return Err(TrapKind::QueueNotEmpty { input: true, queue: queue as u8 });
         }
+        if self.inputs.len() <= index {
+            let mut inputs = std::mem::take(&mut self.inputs).into_vec();
+            inputs.resize(index + 1, Input::default());
+            self.inputs = inputs.into();
+        }
         if self.inputs[index].ring.places() == 0 {
-            let places = program.inputs[index].places;
-            self.inputs[index].ring = crate::fabric::ring::Ring::new(places);
+            self.inputs[index] = Input::new(program.inputs[index].places);
         }
         let changed = self.bound.change(program, t);
         changed.queue_of.iter_mut().filter(|of| usize::from(**of) == index).for_each(|of| {
@@ -148,7 +152,7 @@ impl<C: Code> Core<C> {
         let Some(color) = Color::new(color).filter(|_| index < program.outputs.len()) else {
             return Err(TrapKind::BadId { id: queue });
         };
-        if !self.outputs[index].is_empty() {
+        if self.outputs.get(index).is_some_and(|output| !output.ring.is_empty()) {
             return Err(TrapKind::QueueNotEmpty { input: false, queue: queue as u8 });
         }
         let changed = self.bound.change(program, t);
@@ -159,6 +163,7 @@ impl<C: Code> Core<C> {
     /// Whether an input queue holds no word that was granted before cycle `t`; of those that are
     /// granted in it nothing may be known.
     pub(super) fn input_is_empty(&self, queue: usize, t: u64) -> bool {
-        self.inputs[queue].ring.head().is_none_or(|head| head.stamp >= t + self.ramp_down)
+        let head = self.inputs.get(queue).and_then(|input| input.ring.head());
+        head.is_none_or(|head| head.stamp >= t + self.ramp_down)
     }
 }

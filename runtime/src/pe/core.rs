@@ -16,11 +16,13 @@ use super::queues::Flushes;
 use super::queues::TEARDOWN_TASK;
 use super::registers::CoreRegisters;
 use super::share::Steps;
+use super::sparse::Sparse;
 use super::steady::Steady;
 use super::threads::Threads;
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::{NEVER, Ring, Slot};
+use crate::rare::Rare;
 use crate::trap::TrapKind;
 
 /// State of a core, made at its first use.
@@ -30,23 +32,21 @@ pub(crate) struct Core<C: Code> {
     /// The last of these it has been through alone (`pe::alone`).
     pub(crate) alone: bool,
     /// It does an element in every cycle, and nobody looks; visits in a row in which it did.
-    pub(super) steady: Option<Steady>,
+    pub(super) steady: Option<Box<Steady>>,
     pub(super) busy_visits: u8,
     pub(crate) at: Pe,
     pub(crate) state: C::State,
+    /// Up to the last that has a color.
     pub(crate) inputs: Box<[Input]>,
-    pub(crate) outputs: Box<[Ring]>,
-    /// By output queue, as far as used: the operation that used it last.
-    pub(crate) sent: Vec<Option<Sent>>,
+    /// Those that operations have used.
+    pub(crate) outputs: Sparse<Outgoing>,
     /// Queues that hold words, as bits.
     pub(crate) arrived: u64,
     pub(crate) leaving: u64,
     /// Output queues without a place, as bits.
     pub(crate) full: u64,
-    /// By output queue: its head finds no place on the ramp up to this cycle.
-    pub(super) held: Box<[u64]>,
     /// Ways of its words, by color.
-    pub(crate) outlets: [Outlet; Color::COUNT],
+    pub(crate) outlets: Sparse<Outlet>,
     /// Colors that go through routers because others used their way, as bits.
     pub(crate) retry: u32,
     /// What the current visit sees.
@@ -91,7 +91,7 @@ pub(crate) struct Core<C: Code> {
     /// Flushes of input and output queues.
     pub(crate) flushes: [Flushes; 2],
     /// Counters of the rotations.
-    pub(crate) turns: Vec<u16>,
+    pub(crate) turns: Rare<u16>,
     pub(crate) bound: Bindings,
     /// Exclusive or of marked entry points, shifted to its place in a payload.
     pub(crate) transform_mask: u32,
@@ -107,6 +107,16 @@ pub(crate) struct Core<C: Code> {
     pub(crate) acted: Acted,
 }
 
+/// An output queue's state.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    /// Without places until a word comes.
+    pub(crate) ring: Ring,
+    /// Its head finds no place on the ramp up to this cycle.
+    pub(super) held: u64,
+    pub(crate) sent: Option<Sent>,
+}
+
 /// The operation that used an output queue last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
@@ -118,13 +128,20 @@ pub(crate) struct Sent {
 }
 
 /// An input queue's state.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Input {
     pub(crate) ring: Ring,
     /// Stamp of the last word that came.
     pub(crate) last: Option<u64>,
     /// Words that have been taken from it.
     pub(crate) taken: u32,
+}
+
+impl Input {
+    /// A queue of so many places.
+    pub(super) fn new(places: u32) -> Input {
+        Input { ring: Ring::unopened(places), last: None, taken: 0 }
+    }
 }
 
 /// What an ended operation does.
@@ -180,9 +197,10 @@ impl<C: Code> Core<C> {
     /// A core on which nothing has happened; initial flags are in force.
     pub(crate) fn new(program: &PePlan, at: Pe, code: &C) -> Core<C> {
         let input = |input: &super::plan::InputPlan| {
-            let places = if input.color.is_some() { input.places } else { 0 };
-            Input { ring: Ring::new(places), last: None, taken: 0 }
+            Input::new(if input.color.is_some() { input.places } else { 0 })
         };
+        let bound = program.inputs.iter().rposition(|input| input.color.is_some());
+        let bound = bound.map_or(0, |last| last + 1);
         let mut core = Core {
             until: 0,
             alone: false,
@@ -190,14 +208,12 @@ impl<C: Code> Core<C> {
             busy_visits: 0,
             at,
             state: code.state(at),
-            inputs: program.inputs.iter().map(input).collect(),
-            outputs: program.outputs.iter().map(|_| Ring::default()).collect(),
-            sent: Vec::new(),
+            inputs: program.inputs[..bound].iter().map(input).collect(),
+            outputs: Sparse::default(),
             arrived: 0,
             leaving: 0,
             full: 0,
-            held: vec![0; program.outputs.len()].into(),
-            outlets: [Outlet::default(); Color::COUNT],
+            outlets: Sparse::default(),
             retry: 0,
             sight: Sight::default(),
             main: Main::Idle,
@@ -245,7 +261,7 @@ impl<C: Code> Core<C> {
     /// Estimated bytes, without the code's state.
     pub(crate) fn bytes(&self) -> u64 {
         let rings: usize = self.inputs.iter().map(|input| input.ring.bytes() + 32).sum();
-        (size_of::<Core<C>>() + rings + 32 * self.outputs.len()) as u64
+        (size_of::<Core<C>>() + rings) as u64
     }
 
     /// Applies a flag operation in cycle `t`.
@@ -354,6 +370,11 @@ impl<C: Code> Core<C> {
         Ok(())
     }
 
+    /// The operations that used its output queues last, by queue.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &Sent> {
+        self.outputs.iter().filter_map(|(_, output)| output.sent.as_ref())
+    }
+
     /// Its operations, those of microthreads first.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Op<C::Op>> {
         let main = match &self.main {
@@ -399,17 +420,27 @@ impl<C: Code> Core<C> {
     /// A word has come down the ramp into a queue.
     pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {
         let input = &mut self.inputs[queue];
+        if !input.ring.is_open() {
+            return self.take_in_first(queue, word);
+        }
         input.last = Some(word.stamp);
         input.ring.push(word);
         self.arrived |= 1 << queue;
     }
 
+    #[cold]
+    #[inline(never)]
+    fn take_in_first(&mut self, queue: usize, word: Slot) {
+        self.inputs[queue].ring.open();
+        self.take_in(queue, word);
+    }
+
     /// Puts a word into an output queue of so many places.
     pub(super) fn push(&mut self, queue: usize, places: u32, word: Slot) {
-        let ring = &mut self.outputs[queue];
-        if ring.places() == 0 {
-            open(ring, places);
-        }
+        let ring = match self.outputs.get_mut(queue) {
+            Some(Outgoing { ring, .. }) if ring.places() != 0 => ring,
+            _ => open(&mut self.outputs, queue, places),
+        };
         ring.push(word);
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;
@@ -417,19 +448,27 @@ impl<C: Code> Core<C> {
 
     /// Whether the words of a color go into a channel.
     pub(crate) fn leads_to(&self, color: u8, channel: u32) -> bool {
-        self.outlets[usize::from(color)] == Outlet::Channel(channel)
+        self.outlet(color) == Outlet::Channel(channel)
+    }
+
+    /// What is known of the way of a color's words.
+    #[inline]
+    pub(crate) fn outlet(&self, color: u8) -> Outlet {
+        self.outlets.get(color.into()).copied().unwrap_or_default()
     }
 
     /// What the way of a color is has to be found out again.
     pub(crate) fn look_again(&mut self, color: u8) {
-        self.outlets[usize::from(color)] = Outlet::Unknown;
+        if let Some(outlet) = self.outlets.get_mut(color.into()) {
+            *outlet = Outlet::Unknown;
+        }
         self.retry &= !(1 << color);
     }
 
     /// Puts a word back into an output queue of so many places.
     pub(crate) fn send_again(&mut self, queue: usize, places: u32, word: Slot) {
-        let ring = &self.outputs[queue];
-        let free = if ring.places() == 0 { 0 } else { ring.free_from() };
+        let ring = self.outputs.get(queue).map(|output| &output.ring);
+        let free = ring.filter(|ring| ring.places() != 0).map_or(0, Ring::free_from);
         self.push(queue, places, Slot { stamp: word.stamp.max(free + 1), ..word });
     }
 
@@ -484,8 +523,10 @@ impl<C: Code> Core<C> {
 /// An output queue is used for the first time.
 #[cold]
 #[inline(never)]
-fn open(ring: &mut Ring, places: u32) {
+fn open(outputs: &mut Sparse<Outgoing>, queue: usize, places: u32) -> &mut Ring {
+    let ring = &mut outputs.entry(queue).ring;
     *ring = Ring::new(places);
+    ring
 }
 
 /// The numbers of the bits of a set, in order.

@@ -50,7 +50,7 @@ impl<C: Code> Region<C> {
         let (done, length) = at.code.progress(&op.code);
         let mut left = length.map_or(LONGEST, |length| length - done);
         if let Some(output) = op.output {
-            left = match core.outlets[usize::from(output.color)] {
+            left = match core.outlet(output.color) {
                 Outlet::Pipe(id) => left.min(self.pipes[id as usize].room()),
                 Outlet::Unknown
                 | Outlet::Routers(_)
@@ -239,8 +239,10 @@ impl<C: Code> Region<C> {
         }
         core.sight.full |= core.leaving & core.flowing_out;
         for queue in bits(core.flowing_out & !core.leaving) {
-            let Some(Some(sent)) = core.sent.get(queue) else { continue };
-            let Outlet::Pipe(id) = core.outlets[usize::from(sent.color)] else { continue };
+            let Some(sent) = core.outputs.get(queue).and_then(|output| output.sent) else {
+                continue;
+            };
+            let Outlet::Pipe(id) = core.outlet(sent.color) else { continue };
             let pipe = &mut self.pipes[id as usize];
             if pipe.room() == 0 {
                 pipe.want();
@@ -279,10 +281,11 @@ impl<C: Code> Region<C> {
         let pipe = &self.pipes[id as usize];
         let route = pipe.route();
         let routed = route.link.is_some() && self.routed >> color & 1 != 0;
-        let waits = pipe.is_used() || !core.outputs[usize::from(queue)].is_empty();
+        let waits = pipe.is_used()
+            || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.
         if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
-            core.outlets[usize::from(color)] = Outlet::Pipe(id);
+            *core.outlets.entry(color.into()) = Outlet::Pipe(id);
         }
     }
 

@@ -3,12 +3,13 @@
 use dflow_ir::inst::{FlagOp, MainPriority, OnControl, Priority};
 
 use super::code::{Code, Element, Fifo, Pe};
-use super::core::{Core, Fault, Input, Sight};
+use super::core::{Core, Fault, Input, Outgoing, Sight};
 use super::main::{End, Main};
 use super::op::{Ends, Needs, Op, Output};
+use super::sparse::Sparse;
 use super::threads::in_turn;
 use super::visit::Visit;
-use crate::fabric::ring::{Ring, Slot};
+use crate::fabric::ring::Slot;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -51,7 +52,7 @@ impl Sight {
 impl<C: Code> Core<C> {
     /// Whether an operation can use the slot of cycle `t`.
     fn readiness(
-        (at, state, inputs, outputs): (Pe, &mut C::State, &[Input], &[Ring]),
+        (at, state, inputs, outputs): (Pe, &mut C::State, &[Input], &Sparse<Outgoing>),
         code: &C,
         op: &Op<C::Op>,
         t: u64,
@@ -79,8 +80,8 @@ impl<C: Code> Core<C> {
             }
         }
         let room = op.output.is_none_or(|output| {
-            let ring = &outputs[usize::from(output.queue)];
-            ring.places() == 0 || ring.free_from() <= t
+            let ring = outputs.get(usize::from(output.queue));
+            ring.is_none_or(|Outgoing { ring, .. }| ring.places() == 0 || ring.free_from() <= t)
         });
         if all && room { Readiness::Element } else { Readiness::No }
     }
@@ -112,7 +113,7 @@ impl<C: Code> Core<C> {
                 if op.is_plain() && self.sight.controls & op.needs.inputs == 0 {
                     return self.sight.serves(op.needs).then_some(Readiness::Plain);
                 }
-                let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
+                let parts = (self.at, &mut self.state, &*self.inputs, &self.outputs);
                 let ready = Self::readiness(parts, code, op, t);
                 return (ready != Readiness::No).then_some(ready);
             }
@@ -132,7 +133,7 @@ impl<C: Code> Core<C> {
                 continue;
             }
             let Some(op) = self.threads.get(id) else { continue };
-            let parts = (self.at, &mut self.state, &*self.inputs, &*self.outputs);
+            let parts = (self.at, &mut self.state, &*self.inputs, &self.outputs);
             match Self::readiness(parts, code, op, t) {
                 Readiness::No => {}
                 ready @ (Readiness::Element

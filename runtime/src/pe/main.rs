@@ -74,6 +74,17 @@ impl<O> Main<O> {
         Main::Ready { from, next: Next::Start { args, count: task.params.len().min(2) as u8 } }
     }
 
+    /// Becomes another one. There is nothing to drop where no operation was, as nearly always.
+    #[inline]
+    pub(super) fn set(&mut self, to: Main<O>) {
+        match self {
+            Main::Vector(_) | Main::Launch(_) => *self = to,
+            Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {
+                std::mem::forget(std::mem::replace(self, to));
+            }
+        }
+    }
+
     pub(super) fn resume(from: u64, value: u64) -> Main<O> {
         Main::Ready { from, next: Next::Resume { value } }
     }
@@ -123,7 +134,7 @@ impl<C: Code> Region<C> {
             Main::Counting { .. } => self.count_slot(at, core),
             Main::Ready { next, .. } => {
                 let total = self.segment(at, core, next);
-                core.main = Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None };
+                core.main.set(Main::Counting { slot: 0, total, next: 0, flag: 0, asleep: None });
                 core.acted.acted = true;
                 self.count_slot(at, core)
             }
@@ -169,7 +180,7 @@ impl<C: Code> Region<C> {
         }
         let next_flag = core.segment.acts.get(flag as usize).map_or(u32::MAX, |it| it.slot);
         let next = next_flag.clamp(slot + 1, total - 1);
-        core.main = Main::Counting { slot: slot + 1, total, next, flag, asleep: None };
+        core.main.set(Main::Counting { slot: slot + 1, total, next, flag, asleep: None });
         core.acted.counted = true;
         Ok(())
     }
@@ -205,7 +216,7 @@ impl<C: Code> Region<C> {
         let fault = |kind: CodeTrapKind, loc| {
             Err(Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None })
         };
-        core.main = Main::resume(t + 1, 0);
+        core.main.set(Main::resume(t + 1, 0));
         match std::mem::replace(&mut core.segment.stop, Stop::Return) {
             Stop::Return => core.end_task(),
             Stop::Yield => {}
@@ -282,7 +293,7 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
             self.close_gather(at.pe, output.color);
-            let outlet = &mut core.outlets[usize::from(output.color)];
+            let outlet = core.outlets.entry(output.color.into());
             match *outlet {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
                 Outlet::Gathered(_) => {}
@@ -293,7 +304,7 @@ impl<C: Code> Region<C> {
                 }
             }
         } else if let Some(output) = op.output
-            && let Outlet::Closing(id) = core.outlets[usize::from(output.color)]
+            && let Outlet::Closing(id) = core.outlet(output.color)
         {
             self.reopen(at.plan, core, (output.queue, output.color), id);
         } else if let Some(output) = op.output
@@ -398,6 +409,10 @@ impl<C: Code> Region<C> {
             let completion = Completion { microthread, activate, unblock, task, loc };
             // Those of a thread that runs ahead are known before others.
             let place = core.due.iter().rposition(|(other, _)| *other <= due);
+            if core.due.is_empty() {
+                // Most have one at a time.
+                core.due.reserve_exact(1);
+            }
             core.due.insert(place.map_or(0, |place| place + 1), (due, completion));
             if due > self.now {
                 self.wakes.core(pe, due);
@@ -411,7 +426,7 @@ impl<C: Code> Core<C> {
     /// The task that ran has returned.
     #[inline]
     pub(super) fn end_task(&mut self) {
-        self.main = Main::Idle;
+        self.main.set(Main::Idle);
         self.task = NO_TASK;
     }
 
@@ -442,14 +457,11 @@ impl<C: Code> Core<C> {
         self.owned_in |= op.input_mask();
         self.owned_out |= op.output_mask();
         if let Some(output) = op.output {
-            let queue = usize::from(output.queue);
-            if self.sent.len() <= queue {
-                self.sent.resize(queue + 1, None);
-            }
-            let color = output.color;
-            let before = self.sent[queue].filter(|sent| sent.color == color);
+            let (queue, color) = (output.queue, output.color);
+            let sent = &mut self.outputs.entry(queue.into()).sent;
+            let before = sent.filter(|sent| sent.color == color);
             let words = before.map_or(0, |sent| sent.words);
-            self.sent[queue] = Some(Sent { color, task: op.task, loc: op.loc, words });
+            *sent = Some(Sent { color, task: op.task, loc: op.loc, words });
         }
         Ok(())
     }

@@ -23,6 +23,7 @@ pub(crate) mod queues;
 pub(crate) mod ramp;
 pub(crate) mod registers;
 pub(crate) mod share;
+pub(crate) mod sparse;
 pub(crate) mod steady;
 pub(crate) mod stretch;
 pub(crate) mod threads;

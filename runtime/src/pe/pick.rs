@@ -136,7 +136,7 @@ impl<C: Code> Region<C> {
     #[inline]
     fn begin_task(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, payload: u32) -> u64 {
         let from = at.t + at.plan.timing.task_start;
-        core.main = Main::start(&at.program.tasks[usize::from(core.task)], payload, from);
+        core.main.set(Main::start(&at.program.tasks[usize::from(core.task)], payload, from));
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(events) = &mut self.events {

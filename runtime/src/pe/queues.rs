@@ -3,7 +3,7 @@
 use dflow_ir::inst::QueueState;
 
 use super::code::Code;
-use super::core::{Core, bits};
+use super::core::{Core, Outgoing, bits};
 use super::plan::{NO_TASK, PePlan};
 
 /// Local task id that flushed queues and colors in teardown activate.
@@ -42,7 +42,7 @@ impl<C: Code> Core<C> {
             for queue in bits(self.flushes[side].asked.into()) {
                 let empty = match side {
                     0 => self.inputs.get(queue).is_none_or(|_| self.input_is_empty(queue, t)),
-                    _ => self.outputs.get(queue).is_none_or(|ring| ring.is_empty()),
+                    _ => self.outputs.get(queue).is_none_or(|output| output.ring.is_empty()),
                 };
                 if !empty {
                     continue;
@@ -66,7 +66,8 @@ impl<C: Code> Core<C> {
         };
         let in_view = |queue: usize| {
             let depth = program.depths.get(queue).copied().unwrap_or(0);
-            (self.inputs[queue].ring.seen(t), usize::from(depth))
+            let seen = self.inputs.get(queue).map_or(0, |input| input.ring.seen(t));
+            (seen, usize::from(depth))
         };
         match state {
             QueueState::InputEmpty => set(inputs, &|queue| self.input_is_empty(queue, t)),
@@ -74,9 +75,13 @@ impl<C: Code> Core<C> {
                 let (words, depth) = in_view(queue);
                 words >= depth
             }),
-            QueueState::OutputEmpty => set(outputs, &|queue| self.outputs[queue].is_empty()),
+            QueueState::OutputEmpty => set(outputs, &|queue| {
+                self.outputs.get(queue).is_none_or(|output| output.ring.is_empty())
+            }),
             QueueState::OutputFull => set(outputs, &|queue| {
-                self.outputs[queue].places() != 0 && self.outputs[queue].is_full()
+                self.outputs
+                    .get(queue)
+                    .is_some_and(|Outgoing { ring, .. }| ring.places() != 0 && ring.is_full())
             }),
             QueueState::InputFlushed => self.flushes[0].done.into(),
             QueueState::OutputFlushed => self.flushes[1].done.into(),

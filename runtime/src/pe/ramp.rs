@@ -1,7 +1,7 @@
 //! Up the ramp: R11.
 
 use super::code::Code;
-use super::core::{Core, bits};
+use super::core::{Core, Outgoing, bits};
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::NEVER;
@@ -31,15 +31,16 @@ impl<C: Code> Region<C> {
         let (plan, pe, t) = (at.plan, at.pe, at.t);
         core.acted.acted = true;
         self.stats.sent += 1;
-        let mut word = core.outputs[queue].pop(t + 1);
-        if let Some(Some(sent)) = core.sent.get_mut(queue) {
+        let Outgoing { ring, sent, .. } = &mut core.outputs[queue];
+        let mut word = ring.pop(t + 1);
+        if let Some(sent) = sent {
             sent.words += u64::from(sent.color == word.color);
         }
-        core.full &= !(1 << queue);
-        if core.outputs[queue].is_empty() {
+        if ring.is_empty() {
             core.leaving &= !(1 << queue);
         }
-        let outlet = core.outlets[usize::from(word.color)];
+        core.full &= !(1 << queue);
+        let outlet = core.outlet(word.color);
         self.ways.count(word.color, way(outlet), 1);
         match outlet {
             Outlet::Channel(id) => {
@@ -73,9 +74,9 @@ impl<C: Code> Region<C> {
             // The oldest head of those of which it is not known that they find no place.
             let (mut oldest, mut queue) = (NEVER, 0);
             for one in bits(left) {
-                let stamp = core.outputs[one].first();
-                if stamp < oldest && core.held[one] < at.t {
-                    (oldest, queue) = (stamp, one);
+                let Outgoing { ring, held, .. } = &core.outputs[one];
+                if ring.first() < oldest && *held < at.t {
+                    (oldest, queue) = (ring.first(), one);
                 }
             }
             if oldest > at.t {
@@ -93,7 +94,7 @@ impl<C: Code> Region<C> {
                     return Departure::Unknown;
                 }
                 // Whoever makes a place tells.
-                core.held[queue] = known;
+                core.outputs[queue].held = known;
             }
             left &= !(1 << queue);
             later = later.min(free);
@@ -113,12 +114,12 @@ impl<C: Code> Region<C> {
         color: u8,
         queue: usize,
     ) -> Outlet {
-        let mut outlet = core.outlets[usize::from(color)];
+        let mut outlet = core.outlet(color);
         if outlet == Outlet::Unknown {
             let program = &plan.programs[usize::from(core.at.program)];
             let depth = program.outputs[queue].places;
             outlet = self.outlet(plan, core, pe, (color, depth));
-            core.outlets[usize::from(color)] = outlet;
+            *core.outlets.entry(color.into()) = outlet;
         }
         outlet
     }
@@ -131,8 +132,8 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         queue: usize,
     ) -> Option<(u64, u64)> {
-        let color = core.outputs[queue].head()?.color;
-        let mut outlet = core.outlets[usize::from(color)];
+        let color = core.outputs[queue].ring.head()?.color;
+        let mut outlet = core.outlet(color);
         if outlet == Outlet::Unknown {
             if at.t > at.now {
                 return None;
@@ -145,7 +146,7 @@ impl<C: Code> Region<C> {
             }
             // What went by the line is out of it.
             outlet = Outlet::Routers(Why::Commands);
-            core.outlets[usize::from(color)] = outlet;
+            *core.outlets.entry(color.into()) = outlet;
         }
         // Its own router has been through the region's cycle, that at the end of a channel may not.
         let next = at.now + at.plan.timing.credit;

@@ -6,7 +6,7 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
-use super::stretch::{PARTS, SOONER, Stretch, WAITS, Words};
+use super::stretch::{PARTS, SOONER, Stretch, WAITS};
 use super::threads::COUNT;
 use crate::sched::region::Region;
 
@@ -145,8 +145,9 @@ impl<C: Code> Region<C> {
     fn bend(&mut self, stretch: &Stretch, t: u64) {
         if let Some(words) = &stretch.output {
             let left = stretch.left.div_ceil(PARTS);
-            if !self.bend_abroad(words.pipe, (words.end, left), (t, stretch.mark)) {
-                self.pipes[words.pipe as usize].bend(words.end, left, t, stretch.mark);
+            let pipe = words.pipe();
+            if !self.bend_abroad(pipe, (words.end, left), (t, stretch.mark)) {
+                self.pipes[pipe as usize].bend(words.end, left, t, stretch.mark);
             }
         }
     }
@@ -156,22 +157,23 @@ impl<C: Code> Region<C> {
         let before = std::mem::replace(&mut stretch.until, until);
         // What waits has taken its words all the same; until when is found out with its end.
         for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
-            self.pipes[words.pipe as usize].redrain(words.end, until);
-            self.tell_sender(words.pipe, None);
+            self.pipes[words.pipe() as usize].redrain(words.end, until);
+            self.tell_sender(words.pipe(), None);
         }
-        if let Some(Words { pipe: id, end, .. }) = stretch.output
+        if let Some(words) = &stretch.output
             && until != WAITS
             && until != before
         {
+            let id = words.pipe();
             if stretch.left != 0 {
                 self.load(id, until, stretch.rate);
             }
             let sooner = until + SOONER < before;
-            if self.retime_abroad(id, end, until, sooner) {
+            if self.retime_abroad(id, words.end, until, sooner) {
                 return;
             }
             let pipe = &mut self.pipes[id as usize];
-            pipe.retime(end, until);
+            pipe.retime(words.end, until);
             if sooner {
                 self.wakes.core(pipe.route().dest, t + 1);
             }

@@ -121,7 +121,7 @@ impl<C: Code> Region<C> {
         }
         let Some(sole) = core.sole(code) else { return false };
         core.busy_visits = BUSY - 1;
-        let outlet = sole.output.map(|output| core.outlets[usize::from(output.color)]);
+        let outlet = sole.output.map(|output| core.outlet(output.color));
         let output = match outlet {
             Some(Outlet::Channel(id)) => Some(id),
             Some(_) => return false,
@@ -154,7 +154,8 @@ impl<C: Code> Region<C> {
         self.wakes.end(pe, end);
         self.steady += 1;
         if let Some(core) = self.cores[pe as usize].as_deref_mut() {
-            core.steady = Some(Steady { done: now, end, thread: sole.thread, input, output });
+            let steady = Steady { done: now, end, thread: sole.thread, input, output };
+            core.steady = Some(Box::new(steady));
         }
         true
     }
@@ -200,7 +201,8 @@ impl<C: Code> Region<C> {
 
     /// Does what a steady core does before cycle `t`.
     pub(crate) fn advance(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        let steady = self.cores[pe as usize].as_deref().and_then(|core| core.steady);
+        let steady =
+            self.cores[pe as usize].as_deref().and_then(|core| core.steady.as_deref().copied());
         let Some(steady) = steady.filter(|steady| steady.done < t) else { return };
         let mut words = self.buffers.pop().unwrap_or_default();
         if let Some(id) = steady.input {
@@ -219,7 +221,9 @@ impl<C: Code> Region<C> {
                 code.block(core.at, &mut core.state, &mut op.code, inputs, count as u32, &mut sent);
             debug_assert!(block.trap.is_none() && u64::from(block.done) == count);
         }
-        core.steady = Some(Steady { done: t, ..steady });
+        if let Some(it) = &mut core.steady {
+            it.done = t;
+        }
         core.until = t;
         let number = core.at.number;
         self.count_of(number, steady.thread, steady.done, count);
@@ -270,7 +274,8 @@ impl<C: Code> Region<C> {
 
     /// A core is steady no more from cycle `t` on; the caller has it visited then.
     pub(crate) fn unsteady(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        let steady = self.cores[pe as usize].as_deref().and_then(|core| core.steady);
+        let steady =
+            self.cores[pe as usize].as_deref().and_then(|core| core.steady.as_deref().copied());
         let Some(steady) = steady else { return };
         #[cfg(test)]
         if t < steady.end {
@@ -404,7 +409,8 @@ impl<C: Code> Region<C> {
         now: u64,
     ) -> bool {
         if !busy {
-            let steady = self.cores[pe as usize].as_deref().and_then(|core| core.steady);
+            let steady =
+                self.cores[pe as usize].as_deref().and_then(|core| core.steady.as_deref().copied());
             let Some(steady) = steady else { return false };
             let link = steady.input.and_then(|id| self.channels[id as usize].link.as_deref());
             if link.is_some_and(|link| !link.sender) {

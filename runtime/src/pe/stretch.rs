@@ -10,6 +10,8 @@
 //! than its taker believed is found out when the taker's stretch would end, one that ends sooner
 //! wakes the taker.
 
+use std::num::NonZeroU32;
+
 use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::flow::LONGEST;
@@ -37,9 +39,21 @@ pub(super) const WAITS: u64 = u64::MAX >> 1;
 /// on that one is there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
-    pub(super) pipe: u32,
+    /// One more than its number: a stretch has room for three of these, or none.
+    pipe: NonZeroU32,
     pub(super) end: u64,
     at: u64,
+}
+
+impl Words {
+    fn new(pipe: u32, end: u64, at: u64) -> Words {
+        Words { pipe: NonZeroU32::MIN.saturating_add(pipe), end, at }
+    }
+
+    /// The number of the pipe.
+    pub(super) fn pipe(&self) -> u32 {
+        self.pipe.get() - 1
+    }
 }
 
 /// A stretch.
@@ -70,7 +84,7 @@ impl Stretch {
 
     /// The pipes that its words come from and go to.
     pub(super) fn pipes(&self) -> impl Iterator<Item = u32> {
-        self.inputs.iter().flatten().chain(&self.output).map(|words| words.pipe)
+        self.inputs.iter().flatten().chain(&self.output).map(Words::pipe)
     }
 
     /// When the operation may take a slot again, or end.
@@ -232,7 +246,7 @@ impl<C: Code> Region<C> {
             let Some(pipe) = id else { continue };
             let (end, last) = self.take_words(pipe, count, t);
             let there = last + plan.timing.ramp_down;
-            *words = Some(Words { pipe, end, at: there });
+            *words = Some(Words::new(pipe, end, there));
             if let Some(queue) = op.inputs[at] {
                 core.inputs[usize::from(queue)].last = Some(there);
             }
@@ -244,12 +258,12 @@ impl<C: Code> Region<C> {
             op.stretch.floor = self.slowed(pipe, (t, count as u64));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
             let end = self.send_words(plan, pipe, (t, until), outputs);
-            op.stretch.output = Some(Words { pipe, end, at: until });
+            op.stretch.output = Some(Words::new(pipe, end, until));
             if count > 1 {
                 self.load(pipe, until, WHOLE);
             }
             if let Some(output) = op.output
-                && let Some(Some(sent)) = core.sent.get_mut(usize::from(output.queue))
+                && let Some(sent) = &mut core.outputs[usize::from(output.queue)].sent
             {
                 sent.words += count as u64;
             }
@@ -296,7 +310,7 @@ impl<C: Code> Region<C> {
             return true;
         }
         let Some(output) = op.output else { return false };
-        let Outlet::Pipe(id) = core.outlets[usize::from(output.color)] else { return false };
+        let Outlet::Pipe(id) = core.outlet(output.color) else { return false };
         let pipe = &mut self.pipes[id as usize];
         let full = pipe.room() == 0;
         if full {
@@ -467,7 +481,7 @@ impl<C: Code> Region<C> {
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             for words in op.stretch.inputs.iter_mut().flatten() {
-                if let Some(late) = self.pipes[words.pipe as usize].late(words.end) {
+                if let Some(late) = self.pipes[words.pipe() as usize].late(words.end) {
                     let there = late + at.plan.timing.ramp_down;
                     changed |= std::mem::replace(&mut words.at, there) != there;
                 }
@@ -482,7 +496,7 @@ impl<C: Code> Region<C> {
             return false;
         }
         let Some(words) = stretch.output else { return true };
-        let pipe = &mut self.pipes[words.pipe as usize];
+        let pipe = &mut self.pipes[words.pipe() as usize];
         let until = match pipe.place_from(words.end) {
             None => {
                 pipe.want();

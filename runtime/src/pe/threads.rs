@@ -1,7 +1,7 @@
 //! The microthreads of a core: their operations, and in masks what decides who may issue.
 //!
 //! Invariants: bit `id` of a mask speaks of microthread `id`; exactly those whose operation has
-//! not ended stand in one of the classes; `held` names the places that are not empty; `needs` and
+//! not ended stand in one of the classes; `held` names the places that are not empty; `wants` and
 //! `ends` repeat what the operation needs, so that picking one, and feeding it, looks at no operation.
 
 use dflow_ir::inst::Priority;
@@ -15,7 +15,6 @@ pub(crate) struct Threads<O> {
     ops: [Option<Box<Op<O>>>; COUNT],
     /// Those that are here, ended ones among them.
     held: u64,
-    needs: [Needs; COUNT],
     ends: [Ends; COUNT],
     /// Who runs, by priority.
     classes: [u64; 3],
@@ -38,7 +37,6 @@ impl<O> Default for Threads<O> {
         Threads {
             ops: [const { None }; COUNT],
             held: 0,
-            needs: [Needs::default(); COUNT],
             ends: [Ends::default(); COUNT],
             classes: [0; 3],
             plain: 0,
@@ -83,7 +81,11 @@ impl<O> Threads<O> {
 
     /// What one needs, and whether that is all.
     pub(crate) fn needs(&self, id: u8) -> (Needs, bool) {
-        (self.needs[usize::from(id)], self.plain >> id & 1 != 0)
+        let [inputs, output] = self.wants.map(|wants| wants >> (COUNT * usize::from(id)) & 0xff);
+        if self.plain >> id & 1 != 0 {
+            return (Needs { inputs, output }, true);
+        }
+        (self.get(id).map_or(Needs::default(), |op| op.needs), false)
     }
 
     /// Those that run, if all are of one class, none is in a stretch, and their needs are all that
@@ -128,7 +130,7 @@ impl<O> Threads<O> {
     /// An operation takes its microthread; `quick` as [`super::code::Code::is_plain`] says.
     pub(crate) fn launch(&mut self, op: Box<Op<O>>, quick: bool) {
         let id = usize::from(op.microthread);
-        (self.needs[id], self.ends[id]) = (op.needs, op.ends);
+        self.ends[id] = op.ends;
         let Needs { inputs, output } = op.needs;
         let fits = inputs | output < 1 << COUNT;
         self.plain = self.plain & !(1 << id) | u64::from(op.is_plain() && fits) << id;

@@ -11,7 +11,7 @@ use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP, Router};
 use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
-use crate::pe::core::{Core, Sent, bits};
+use crate::pe::core::{Core, Outgoing, Sent, bits};
 use crate::pe::main::Main;
 use crate::pe::op::Op;
 use crate::pe::plan::{NO_TASK, PePlan};
@@ -176,8 +176,9 @@ fn kind<C: Code>(code: &C, core: &Core<C>, op: &Op<C::Op>) -> Kind {
         return Kind::BlockedMicrothread(op.microthread);
     }
     if let Some(output) = op.output
-        && core.outputs[usize::from(output.queue)].places() != 0
-        && core.outputs[usize::from(output.queue)].is_full()
+        && let Some(Outgoing { ring, .. }) = core.outputs.get(usize::from(output.queue))
+        && ring.places() != 0
+        && ring.is_full()
     {
         return Kind::Send { color: output.color, queue: output.queue };
     }
@@ -219,7 +220,7 @@ fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, St
             let place = if read { StuckPlace::Input } else { StuckPlace::Unread };
             note(color, place, input.ring.len());
         }
-        for ring in &core.outputs {
+        for (_, Outgoing { ring, .. }) in core.outputs.iter() {
             note(ring.head().map_or(0, |head| head.color), StuckPlace::Output, ring.len());
         }
     }
@@ -279,9 +280,10 @@ fn receive<C: Code>(
     let reads = |op: &&Op<C::Op>| op.inputs.contains(&Some(queue)) && !op.ended;
     let op = core.and_then(|core| core.operations().find(reads));
     let (done, length) = op.map_or((0, None), |op| code.progress(&op.code));
-    let sent = senders.first().and_then(|&sender| core_at(plan, regions, sender)).map(|core| {
-        core.sent.iter().flatten().filter(|sent| sent.color == color).map(|sent| sent.words).sum()
-    });
+    let sent = senders
+        .first()
+        .and_then(|&sender| core_at(plan, regions, sender))
+        .map(|core| core.sent().filter(|sent| sent.color == color).map(|sent| sent.words).sum());
     let chain = chain(plan, code, regions, pe, &senders);
     let filtered = router_at(plan, regions, pe).and_then(|router| router.filter(color));
     let filtered = filtered.map_or(0, |filter| filter.kept);
@@ -356,7 +358,7 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
     };
     senders.into_iter().find_map(|pe| {
         let core = core_at(plan, regions, pe)?;
-        let mut sent = core.sent.iter().flatten().filter(|sent| sent.color == color);
+        let mut sent = core.sent().filter(|sent| sent.color == color);
         let &Sent { task, loc, .. } = sent.next()?;
         let program = &plan.programs[usize::from(core.at.program)];
         let task = program.tasks.get(usize::from(task)).map(|task| task.name.clone());

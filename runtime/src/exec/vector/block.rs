@@ -49,7 +49,6 @@ impl VectorState {
         if count < FEW {
             return self.steps(program, state, inputs, count, out);
         }
-        self.catch_up();
         match self.at_once(state, inputs, count, out) {
             Some(done) => Block { done, ..Block::default() },
             None => self.steps(program, state, inputs, count, out),
@@ -147,19 +146,20 @@ impl VectorState {
         }
         plan.fast(state.memory.bytes_mut());
         let (value, carry) = (plan.value, plan.carry);
+        self.done = self.done.wrapping_add(count);
+        if let Some(plain) = &mut self.plain {
+            plain.skip(count as u16);
+            (plain.value, plain.carry) = (value, carry);
+            return Some(());
+        }
         let streams = std::iter::once(&self.start.dest).chain(&self.start.sources);
-        for (walk, stream) in self.walks.iter_mut().zip(streams) {
+        for (walk, stream) in self.walks.iter_mut().flat_map(|walks| walks.iter_mut()).zip(streams)
+        {
             if let Stream::Memory(_) = stream {
                 walk.skip(count as u16);
             }
         }
         (self.value, self.carry) = (value, carry);
-        self.done = self.done.wrapping_add(count);
-        if let Some(plain) = &mut self.plain {
-            plain.skip(count as u16);
-            (plain.value, plain.carry) = (value, carry);
-            self.plain_from = self.done;
-        }
         Some(())
     }
 
@@ -172,7 +172,7 @@ impl VectorState {
     ) -> Option<Plan<'a>> {
         let row = self.start.op.row();
         let dest = match self.start.dest {
-            Stream::Memory(memory) => Dest::Memory(self.walks[0].line(memory.element)?),
+            Stream::Memory(memory) => Dest::Memory(self.line(0, memory.element)?),
             Stream::Output { index, .. } => {
                 let upper = if row.dest.bytes() == 2 { u32::from(index) << 16 } else { 0 };
                 Dest::Words { words: out, upper }
@@ -187,7 +187,7 @@ impl VectorState {
             sources[at] = match *source {
                 Stream::None | Stream::Output { .. } | Stream::Pointer { .. } => Place::Value(0),
                 Stream::Scalar(value) => Place::Value(value),
-                Stream::Memory(memory) => Place::Memory(self.walks[at + 1].line(memory.element)?),
+                Stream::Memory(memory) => Place::Memory(self.line(at + 1, memory.element)?),
                 Stream::Input { .. } => {
                     input += 1;
                     Place::Words(&inputs[input - 1][..count as usize])
@@ -195,7 +195,8 @@ impl VectorState {
                 Stream::Fifo { .. } => return None,
             };
         }
-        let (value, carry, reduces) = (self.value, self.carry, self.reduces);
+        let (value, carry) = self.last();
+        let reduces = self.reduces;
         Some(Plan { row, op: self.start.op.0, dest, sources, length: count, value, carry, reduces })
     }
 }

@@ -9,6 +9,7 @@ use dflow_ir::dsd::op::DsdOp;
 use crate::exec::state::PeState;
 use crate::exec::{CodeTrapKind, Stream, VectorStart};
 
+use super::plan::Line;
 use super::walk::Walk;
 
 /// One element, ready to be done again and again.
@@ -65,6 +66,11 @@ impl Vector {
 
     fn skip(&mut self, count: u16) {
         self.address = self.address.wrapping_add(self.step.wrapping_mul(count));
+    }
+
+    fn line(&self) -> Line {
+        let (step, bytes) = (self.step as i16, if self.wide { 4 } else { 2 });
+        Line { at: self.address.into(), step: step.into(), bytes }
     }
 
     /// The address of the next element.
@@ -127,11 +133,19 @@ impl PlainElement {
         }
     }
 
+    /// The next elements of an operand in memory.
+    pub(super) fn line(&self, operand: usize) -> Option<Line> {
+        match (operand.checked_sub(1).map(|source| self.feeds[source]), self.sink) {
+            (Some(Feed::Vector(vector)), _) | (None, Sink::Vector(vector)) => Some(vector.line()),
+            (Some(Feed::Scalar(_) | Feed::Word { .. }), _) | (None, Sink::Word { .. }) => None,
+        }
+    }
+
     /// Does one element; the word that it sends, if it sends one.
     ///
     /// # Errors
     /// An element lies outside the PE's memory.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(
         &mut self,
         state: &mut PeState,

@@ -11,6 +11,7 @@ use dflow_ir::program::{Fifo, FifoAction, FifoId};
 use dflow_ir::ty::Ty;
 
 use super::element::PlainElement;
+use super::plan::Line;
 use super::start::{Fresh, SharedStart};
 use super::walk::Walk;
 use crate::exec::odd::{self, Odd};
@@ -47,8 +48,8 @@ pub struct Stepped {
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorState {
     pub(super) start: SharedStart,
-    /// Destination, then sources.
-    pub(super) walks: [Walk; 4],
+    /// Destination, then sources; none while `plain` stands for them.
+    pub(super) walks: Option<Box<[Walk; 4]>>,
     pub(super) done: u32,
     pub(super) carry: u32,
     /// Last value, or the accumulator of a reduction.
@@ -58,26 +59,16 @@ pub struct VectorState {
     pub(super) may_leave: bool,
     /// How its elements are done, if it is plain.
     pub(super) plain: Option<PlainElement>,
-    /// Elements that were done when `plain` took over from `walks`.
-    pub(super) plain_from: u32,
 }
 
 impl VectorState {
     /// The operation before its first element.
     pub fn new(program: &LoadedProgram, start: impl Into<SharedStart>) -> VectorState {
         let start = start.into();
-        let Fresh { walks, value, reduces, may_leave, plain } = *start.fresh(program);
-        VectorState {
-            start,
-            walks,
-            done: 0,
-            carry: 0,
-            value,
-            reduces,
-            may_leave,
-            plain,
-            plain_from: 0,
-        }
+        let Fresh { walks, value, reduces, may_leave, plain } = start.fresh(program);
+        let walks = if plain.is_some() { None } else { Some(Box::new(*walks)) };
+        let (value, reduces, may_leave, plain) = (*value, *reduces, *may_leave, *plain);
+        VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave, plain }
     }
 
     /// What was started.
@@ -241,7 +232,7 @@ impl VectorState {
     ) -> Result<Stepped, CodeTrapKind> {
         let mut stepped = Stepped::default();
         if state.unmasked != 0 {
-            self.slow_down();
+            self.slow_down(program);
         }
         if let Some(plain) = &mut self.plain {
             stepped.output = plain.step(state, inputs)?;
@@ -274,24 +265,23 @@ impl VectorState {
         Some(output)
     }
 
-    /// Brings the walks to where the short step stands.
-    pub(super) fn catch_up(&mut self) {
-        if let Some(plain) = &self.plain {
-            let passed = self.done.wrapping_sub(self.plain_from) as u16;
-            self.walks.iter_mut().for_each(|walk| walk.skip(passed));
-            (self.carry, self.value) = (plain.carry, plain.value);
-            self.plain_from = self.done;
-        }
+    /// The last value and the carry.
+    pub(super) fn last(&self) -> (u32, u32) {
+        self.plain.as_ref().map_or((self.value, self.carry), |plain| (plain.value, plain.carry))
     }
+
     /// Whether its elements are done the short way.
     pub(crate) fn is_plain(&self) -> bool {
         self.plain.is_some()
     }
 
     /// Has the general step do the rest.
-    pub(super) fn slow_down(&mut self) {
-        self.catch_up();
-        self.plain = None;
+    pub(super) fn slow_down(&mut self, program: &LoadedProgram) {
+        let Some(plain) = self.plain.take() else { return };
+        (self.carry, self.value) = (plain.carry, plain.value);
+        let mut walks = self.start.fresh(program).walks;
+        walks.iter_mut().for_each(|walk| walk.skip(self.done as u16));
+        self.walks = Some(Box::new(walks));
     }
 
     /// What it is if an operand leaves its variable.
@@ -302,7 +292,8 @@ impl VectorState {
     /// Whether the next element of an operand lies outside of the variable that it began in.
     fn has_left(&self, program: &LoadedProgram) -> bool {
         let streams = std::iter::once(&self.start.dest).chain(&self.start.sources);
-        streams.zip(&self.walks).any(|(stream, walk)| match stream {
+        let walks = self.walks.iter().flat_map(|walks| walks.iter());
+        streams.zip(walks).any(|(stream, walk)| match stream {
             Stream::Memory(memory) => odd::is_outside(program, memory, walk.address()),
             Stream::None
             | Stream::Input { .. }
@@ -311,6 +302,15 @@ impl VectorState {
             | Stream::Scalar(_)
             | Stream::Pointer { .. } => false,
         })
+    }
+
+    /// The next elements of an operand in memory, if every step is the same.
+    pub(super) fn line(&self, operand: usize, element: u8) -> Option<Line> {
+        match (&self.plain, &self.walks) {
+            (Some(plain), _) => plain.line(operand),
+            (None, Some(walks)) => walks[operand].line(element),
+            (None, None) => None,
+        }
     }
 
     /// Does one element.
@@ -332,9 +332,7 @@ impl VectorState {
                 Stream::None | Stream::Output { .. } | Stream::Pointer { .. } => 0,
                 Stream::Scalar(value) => value,
                 Stream::Memory(memory) => {
-                    let walk = &mut self.walks[at + 1];
-                    let address = u64::from(walk.address());
-                    walk.advance();
+                    let address = next_address(&mut self.walks, at + 1);
                     state.memory.load(address, u32::from(memory.element))? as u32
                 }
                 Stream::Input { .. } => {
@@ -370,8 +368,7 @@ impl VectorState {
     ) -> Result<(), CodeTrapKind> {
         match self.start.dest {
             Stream::Memory(memory) => {
-                let address = u64::from(self.walks[0].address());
-                self.walks[0].advance();
+                let address = next_address(&mut self.walks, 0);
                 let bytes = u32::from(memory.element);
                 state.memory.store(address, bytes, u64::from(self.value))?;
             }
@@ -456,6 +453,15 @@ impl VectorState {
             }
         }
     }
+}
+
+/// Address of the next element of an operand, which moves on.
+fn next_address(walks: &mut Option<Box<[Walk; 4]>>, operand: usize) -> u64 {
+    // They are there while the general step does the elements.
+    let Some(walks) = walks else { return 0 };
+    let address = walks[operand].address();
+    walks[operand].advance();
+    address.into()
 }
 
 /// The accumulator's first value, if the operation is a reduction.

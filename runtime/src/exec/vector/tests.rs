@@ -60,7 +60,7 @@ fn program() -> LoadedProgram {
 fn state(program: &LoadedProgram) -> PeState {
     let mut state = PeState::new(program);
     state.prepare(program, &[]);
-    state.dsrs = vec![Dsr::default(); 48];
+    state.dsrs = vec![Dsr::default(); 48].into();
     state
 }
 
@@ -423,7 +423,7 @@ fn plain_elements_are_the_general_ones() {
                 let stepped: Vec<Option<u32>> = (0..8)
                     .map(|at| {
                         if at >= slow_from {
-                            running.slow_down();
+                            running.slow_down(&program);
                         }
                         let inputs = [at * 0x1000_0003, !at << 7];
                         running.step(&program, &mut state, inputs).unwrap().output

@@ -190,10 +190,10 @@ impl<C: Code> Region<C> {
             return;
         }
         let side = router.sides[usize::from(port)];
-        if side.exists && side.region != self.id {
+        if side.exists() && side.region != self.id {
             let (region, pe, port) = (side.region, side.pe, port ^ 1);
             self.messages.push(Message::Credit { region, pe, color, port, free });
-        } else if side.exists && was_full {
+        } else if side.exists() && was_full {
             if let Some(before) = self.routers[side.pe as usize].as_deref_mut() {
                 before.unblock_color(color);
             }

@@ -10,5 +10,6 @@ mod lines;
 mod machines;
 mod random;
 mod script;
+mod sizes;
 mod steady;
 mod timing;

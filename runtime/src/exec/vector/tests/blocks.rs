@@ -71,8 +71,8 @@ fn compare_blocks(
             return Ok(());
         }
         let (mut left, mut right) = (blocks.clone(), steps.clone());
-        left.slow_down();
-        right.slow_down();
+        left.slow_down(program);
+        right.slow_down(program);
         prop_assert_eq!(left, right);
         prop_assert_eq!(&fast, &slow);
     }
