@@ -22,9 +22,14 @@ impl<C: Code> Region<C> {
     /// those behind their links.
     #[inline]
     pub(crate) fn fetch_words(&self, visits: &[u32]) {
-        if self.bytes < LARGE {
-            return;
+        if self.bytes >= LARGE {
+            self.fetch_now(visits);
         }
+    }
+
+    /// Out of the way of the loop over visits, which most machines go through without it.
+    #[inline(never)]
+    fn fetch_now(&self, visits: &[u32]) {
         if let Some(&visit) = visits.get(9) {
             let pe = visit as usize / 2;
             if visit % 2 != 0 {
