@@ -117,7 +117,12 @@ impl Channel {
     /// Whether a word that stands in the source's router could be kept there by other colors, which
     /// nobody can know before the region's next cycle, and has to leave for another to go up.
     pub(crate) fn may_be_held(&self, timing: &Latencies) -> bool {
-        !self.shared.is_empty() && self.ring.len() >= timing.ramp_places as usize
+        self.is_shared() && self.ring.len() >= timing.ramp_places as usize
+    }
+
+    /// Whether other colors may use links of its way.
+    pub(crate) fn is_shared(&self) -> bool {
+        !self.shared.is_empty()
     }
 
     /// Whether it has not been cut.
@@ -141,6 +146,7 @@ impl Channel {
     }
 
     /// Takes a word that goes up the ramp in cycle `t`; whether it is the first.
+    #[inline]
     pub(crate) fn push(&mut self, word: Slot, t: u64) -> bool {
         let was_empty = self.ring.is_empty();
         self.ring.push(Slot { stamp: t + self.transit, ..word });
@@ -158,6 +164,7 @@ impl Channel {
 
     /// The first word leaves the last router in cycle `t`; also from which cycle the source may
     /// use its place, if it waits for one.
+    #[inline]
     pub(super) fn pop(&mut self, timing: &Latencies, t: u64) -> (Slot, Option<u64>) {
         let wanted = std::mem::take(&mut self.wanted);
         let word = self.ring.pop(t + self.credit);

@@ -16,9 +16,11 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 /// The channels that end at a PE.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Landing {
     until: u64,
+    /// When the next word is at the last router, of those of which that is known; [`NEVER`] without one.
+    next: u64,
     /// Its core has a wake for the cycle that it does next.
     pub(crate) awake: bool,
     /// Number of links among the channels (`fabric::link`).
@@ -32,8 +34,6 @@ struct End {
     channel: u32,
     /// When its first word is at the last router; [`NEVER`] without one.
     arrival: u64,
-    /// From which cycle that word may go down, while that is being found out.
-    ready: u64,
     color: u8,
     port: u8,
     /// Input queue that takes the words, as long as the program binds none anew.
@@ -47,22 +47,30 @@ impl End {
     }
 }
 
+impl Default for Landing {
+    fn default() -> Landing {
+        Landing { until: 0, next: NEVER, awake: false, links: 0, ends: Vec::new() }
+    }
+}
+
 impl Landing {
     /// A channel ends here.
     pub(super) fn add(&mut self, channel: u32, route: &Route) {
         let Route { color, port, queue, .. } = *route;
-        self.ends.push(End { channel, arrival: NEVER, ready: NEVER, color, port, queue });
+        self.ends.push(End { channel, arrival: NEVER, color, port, queue });
     }
 
     /// It does no more.
     pub(super) fn remove(&mut self, channel: u32) {
         self.ends.retain(|end| end.channel != channel);
+        self.look_again();
     }
 
     /// The first word of a channel is at the last router from a cycle on.
     fn announce(&mut self, channel: u32, arrival: u64) {
         if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
             end.arrival = arrival;
+            self.next = self.next.min(arrival);
         }
     }
 
@@ -91,11 +99,12 @@ impl Landing {
         if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
             end.arrival += by;
         }
+        self.look_again();
     }
 
-    /// The next arrival.
-    fn next(&self) -> u64 {
-        self.ends.iter().map(|end| end.arrival).min().unwrap_or(NEVER)
+    /// Finds out which arrival is the next.
+    fn look_again(&mut self) {
+        self.next = self.ends.iter().fold(NEVER, |next, end| next.min(end.arrival));
     }
 }
 
@@ -103,13 +112,23 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        if self.steady != 0 && self.has_links(pe) {
-            if self.cores[pe as usize].as_deref().is_some_and(Core::is_steady) {
-                return;
-            }
+        if self.steady == 0 || !self.is_held_up(plan, code, pe) {
+            self.descend_now(plan, code, pe, t);
+        }
+    }
+
+    /// What steady cores send to a PE is sent; whether nothing else is to be done there, since its
+    /// core is one.
+    #[inline(never)]
+    fn is_held_up(&mut self, plan: &Plan, code: &C, pe: u32) -> bool {
+        if !self.has_links(pe) {
+            return false;
+        }
+        let is_steady = self.cores[pe as usize].as_deref().is_some_and(Core::is_steady);
+        if !is_steady {
             self.feed_links(plan, code, pe);
         }
-        self.descend_now(plan, code, pe, t);
+        is_steady
     }
 
     /// Whether links end at a PE.
@@ -126,11 +145,12 @@ impl<C: Code> Region<C> {
             return;
         }
         let from = std::mem::replace(&mut landing.until, t + 1);
-        if landing.next() <= t {
+        if landing.next <= t {
             self.descend_from(plan, code, pe, (from, t));
         }
     }
 
+    #[inline(never)]
     fn descend_from(&mut self, plan: &Plan, code: &C, pe: u32, (from, t): (u64, u64)) {
         if self.cores[pe as usize].is_none() {
             let ends = &self.landings[pe as usize].ends;
@@ -142,31 +162,43 @@ impl<C: Code> Region<C> {
         }
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         let mut ends = std::mem::take(&mut self.landings[pe as usize].ends);
-        for end in &mut ends {
-            end.ready = if end.arrival <= t { core.ready(plan, end, t) } else { NEVER };
-        }
         let mut cycle = from;
         while cycle <= t {
             // The first that may go now, and when the next may.
-            let (mut best, mut key, mut next) = (None, (NEVER, 0, 0), NEVER);
-            for (at, end) in ends.iter().enumerate() {
-                next = next.min(end.ready);
-                if end.ready <= cycle && end.key() < key {
-                    (best, key) = (Some(at), end.key());
+            let (mut best, mut next): (Option<&mut End>, u64) = (None, NEVER);
+            for end in &mut ends {
+                if end.arrival > t {
+                    continue;
+                }
+                let ready = core.ready(plan, end, t);
+                if ready > cycle {
+                    next = next.min(ready);
+                    continue;
+                }
+                match &mut best {
+                    None => best = Some(end),
+                    Some(best) => {
+                        next = cycle + 1;
+                        if end.key() < best.key() {
+                            *best = end;
+                        }
+                    }
                 }
             }
-            if let Some(end) = best.and_then(|at| ends.get_mut(at)) {
+            if let Some(end) = best {
                 self.land(plan, &mut core, end, cycle);
-                end.ready = core.ready(plan, end, t);
-                next = cycle + 1;
+                next = next.min(core.ready(plan, end, t));
             }
-            cycle = next;
+            cycle = next.max(cycle + 1);
         }
-        self.landings[pe as usize].ends = ends;
+        let landing = &mut self.landings[pe as usize];
+        landing.ends = ends;
+        landing.look_again();
         self.cores[pe as usize] = Some(core);
     }
 
     /// The first word of a channel goes down the ramp in cycle `t`.
+    #[inline]
     fn land(&mut self, plan: &Plan, core: &mut Core<C>, end: &mut End, t: u64) {
         #[cfg(test)]
         if t < self.now {
@@ -302,7 +334,9 @@ impl<C: Code> Region<C> {
             self.land(plan, &mut core, end, t);
             self.wakes.core(pe, t + plan.timing.ramp_down);
         }
-        self.landings[pe as usize].ends = ends;
+        let landing = &mut self.landings[pe as usize];
+        landing.ends = ends;
+        landing.look_again();
         self.cores[pe as usize] = Some(core);
     }
 
@@ -316,6 +350,7 @@ impl<C: Code> Region<C> {
 
 impl<C: Code> Core<C> {
     /// The queue that takes the words of a channel in cycle `t`.
+    #[inline]
     fn queue_at(&self, plan: &Plan, end: &End, t: u64) -> Option<usize> {
         if self.bound.are_planned() {
             return end.queue.map(usize::from);
@@ -326,6 +361,7 @@ impl<C: Code> Core<C> {
 
     /// From which cycle the first word of a channel may go down; [`NEVER`] if not by `t`, or for
     /// want of a place.
+    #[inline]
     fn ready(&self, plan: &Plan, end: &End, t: u64) -> u64 {
         if end.arrival > t || end.arrival == NEVER {
             return NEVER;

@@ -93,6 +93,17 @@ impl<C: Code> Region<C> {
         at: &mut Visit<'_, C>,
         core: &mut Core<C>,
     ) -> Result<(), Fault> {
+        core.alone = false;
+        if core.owned_in | core.owned_out | core.leaving != 0 {
+            Ok(())
+        } else {
+            self.go_alone(at, core)
+        }
+    }
+
+    /// Likewise, of a core none of whose queues is in use.
+    #[inline(never)]
+    fn go_alone(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
         let end = (at.now + self.alone).min(self.end);
         core.alone = core.is_alone() && at.t < end && !at.plan.strict && self.cuts.is_empty();
         if core.alone { self.cycles_alone(at, core, end) } else { Ok(()) }

@@ -45,11 +45,12 @@ impl<C: Code> Region<C> {
         let running = running & !core.thread_blocked;
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
+        let heard = heard & !core.owned_in;
         let end = end.min(until);
         while at.t < end {
             core.look(at.t);
             let sight = core.sight;
-            if sight.controls != 0 || sight.words & heard & !core.owned_in != 0 {
+            if sight.controls != 0 || sight.words & heard != 0 {
                 break;
             }
             core.acted = Acted::default();
@@ -84,22 +85,35 @@ impl<C: Code> Region<C> {
         let ends = core.threads.ends(id);
         let mut words = [0; 2];
         for (word, &queue) in words.iter_mut().zip(ends.inputs()) {
-            *word = self.take_input(at, core, queue.into()).payload;
+            let (payload, full_of) = core.pop_word(queue.into(), at.t, at.plan.timing.credit);
+            *word = payload;
+            if let Some(color) = full_of {
+                self.unblock_color(at.pe, color, at.t + at.plan.timing.credit);
+            }
         }
         let Some(op) = core.threads.get_mut(id) else { return Ok(false) };
-        let (output, ended) =
-            at.code.plain(core.at, &mut core.state, &mut op.code, words).map_err(|kind| {
+        let (output, ended) = match at.code.plain(core.at, &mut core.state, &mut op.code, words) {
+            Ok(done) => done,
+            Err(kind) => {
                 let kind = Box::new(TrapKind::Code(kind));
-                Fault { kind, task: op.task, loc: op.loc, color: None }
-            })?;
+                return Err(Fault { kind, task: op.task, loc: op.loc, color: None });
+            }
+        };
         if let (Some(payload), Some(output)) = (output, ends.output) {
             core.send(at, output, payload, 0, ended);
         }
-        if ended && let Some(mut op) = core.threads.take(id) {
-            let result = self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true);
-            core.threads.put(op);
-            result?;
+        if ended {
+            self.end_calm(at, core, id)?;
         }
         Ok(ended)
+    }
+
+    /// A microthread's operation has ended.
+    #[inline(never)]
+    fn end_calm(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, id: u8) -> Result<(), Fault> {
+        let Some(mut op) = core.threads.take(id) else { return Ok(()) };
+        let result = self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true);
+        core.threads.put(op);
+        result
     }
 }

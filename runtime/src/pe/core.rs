@@ -385,6 +385,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Looks at the queues in cycle `t`. A head that has come in view stays so until it is taken.
+    #[inline]
     pub(super) fn look(&mut self, t: u64) {
         self.sight.full = self.full;
         for queue in bits(self.arrived & !self.sight.words) {
@@ -393,6 +394,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Looks at the head of an input queue that was not in view.
+    #[inline]
     fn look_at(&mut self, queue: usize, t: u64) {
         if let Some(head) = self.inputs[queue].ring.visible(t) {
             self.sight.words |= 1 << queue;
@@ -402,6 +404,7 @@ impl<C: Code> Core<C> {
 
     /// Takes the head of an input queue in cycle `t`, its place being free `credit` cycles later;
     /// also whether there was no place.
+    #[inline]
     pub(super) fn pop(&mut self, queue: usize, t: u64, credit: u64) -> (Slot, bool) {
         let Input { ring, taken, .. } = &mut self.inputs[queue];
         *taken = taken.wrapping_add(1);
@@ -417,7 +420,27 @@ impl<C: Code> Core<C> {
         (word, was_full)
     }
 
+    /// Takes the payload of the head of an input queue likewise; also its color if there was no place.
+    #[inline]
+    pub(super) fn pop_word(&mut self, queue: usize, t: u64, credit: u64) -> (u32, Option<u8>) {
+        let Input { ring, taken, .. } = &mut self.inputs[queue];
+        *taken = taken.wrapping_add(1);
+        let was_full = ring.is_full();
+        let word = ring.pop(t + credit);
+        let (first, marked) = (ring.first(), ring.is_marked());
+        if first > t || marked {
+            self.arrived &= !(u64::from(first == NEVER) << queue);
+            self.sight.words &= !(1 << queue);
+            self.sight.controls &= !(1 << queue);
+            if marked {
+                self.look_at(queue, t);
+            }
+        }
+        (word.payload, was_full.then_some(word.color))
+    }
+
     /// A word has come down the ramp into a queue.
+    #[inline]
     pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {
         let input = &mut self.inputs[queue];
         if !input.ring.is_open() {
@@ -436,6 +459,7 @@ impl<C: Code> Core<C> {
     }
 
     /// Puts a word into an output queue of so many places.
+    #[inline]
     pub(super) fn push(&mut self, queue: usize, places: u32, word: Slot) {
         let ring = match self.outputs.get_mut(queue) {
             Some(Outgoing { ring, .. }) if ring.places() != 0 => ring,

@@ -127,6 +127,7 @@ impl Code for Programs {
         Ok(Element { output: stepped.output, activate: stepped.activate, left: stepped.left })
     }
 
+    #[inline]
     fn plain(
         &self,
         pe: Pe,

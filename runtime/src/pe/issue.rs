@@ -408,8 +408,8 @@ impl<C: Code> Core<C> {
         last: bool,
     ) {
         let queue = usize::from(output.queue);
-        let places = at.program.outputs[queue].places;
-        self.push(queue, places, output.slot(at.t + 1, payload, origin, last));
+        let word = output.slot(at.t + 1, payload, origin, last);
+        self.push(queue, at.program.outputs[queue].places, word);
     }
 }
 

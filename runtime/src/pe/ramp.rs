@@ -4,7 +4,7 @@ use super::code::Code;
 use super::core::{Core, Outgoing, bits};
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
-use crate::fabric::ring::NEVER;
+use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::RAMP;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -22,32 +22,76 @@ enum Departure {
 
 impl<C: Code> Region<C> {
     /// R11: one word up the ramp; false if it is not known yet which.
+    #[inline]
     pub(super) fn ascend(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
-        let queue = match self.departure(at, core) {
-            Departure::Of(queue) => queue,
-            Departure::Nothing => return true,
+        if let Some((queue, id)) = self.first_enter_channel(at, core) {
+            let word = self.leave_queue(core, queue, at.t);
+            self.ways.count(word.color, Way::Channel, 1);
+            self.enter_channel(at, id, word);
+            return true;
+        }
+        match self.departure(at, core) {
+            Departure::Of(queue) => self.ascend_somewhere(at, core, queue),
+            Departure::Nothing => {}
             Departure::Unknown => return false,
-        };
-        let (plan, pe, t) = (at.plan, at.pe, at.t);
+        }
+        true
+    }
+
+    /// The output queue that sends its head, and the channel that takes it, if that is known at a glance.
+    #[inline]
+    fn first_enter_channel(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<(usize, u32)> {
+        let (mut left, mut oldest, mut queue) = (core.leaving, NEVER, 0);
+        while left != 0 {
+            let one = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Outgoing { ring, held, .. } = &core.outputs[one];
+            let stamp = ring.first();
+            if stamp < oldest && *held < at.t {
+                (oldest, queue) = (stamp, one);
+            }
+        }
+        if oldest > at.t {
+            return None;
+        }
+        let color = core.outputs[queue].ring.head()?.color;
+        let Outlet::Channel(id) = core.outlet(color) else { return None };
+        let channel = &self.channels[id as usize];
+        (channel.free_from() <= at.t && !channel.is_shared()).then_some((queue, id))
+    }
+
+    /// A word goes up the ramp into a channel that has a place.
+    #[inline]
+    fn enter_channel(&mut self, at: &Visit<'_, C>, id: u32, word: Slot) {
+        if self.channels[id as usize].push(word, at.t) {
+            self.announce(at.plan, id, at.pe);
+        }
+    }
+
+    /// The head of an output queue leaves it.
+    #[inline]
+    fn leave_queue(&mut self, core: &mut Core<C>, queue: usize, t: u64) -> Slot {
         core.acted.acted = true;
         self.stats.sent += 1;
         let Outgoing { ring, sent, .. } = &mut core.outputs[queue];
-        let mut word = ring.pop(t + 1);
+        let word = ring.pop(t + 1);
         if let Some(sent) = sent {
             sent.words += u64::from(sent.color == word.color);
         }
-        if ring.is_empty() {
-            core.leaving &= !(1 << queue);
-        }
+        core.leaving &= !(u64::from(ring.is_empty()) << queue);
         core.full &= !(1 << queue);
+        word
+    }
+
+    /// A queue's head goes up the ramp, wherever its way leads.
+    #[inline(never)]
+    fn ascend_somewhere(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, queue: usize) {
+        let (plan, pe, t) = (at.plan, at.pe, at.t);
+        let mut word = self.leave_queue(core, queue, t);
         let outlet = core.outlet(word.color);
         self.ways.count(word.color, way(outlet), 1);
         match outlet {
-            Outlet::Channel(id) => {
-                if self.channels[id as usize].push(word, t) {
-                    self.announce(plan, id, pe);
-                }
-            }
+            Outlet::Channel(id) => self.enter_channel(at, id, word),
             Outlet::Pipe(id) => {
                 let mut words = self.buffers.pop().unwrap_or_default();
                 words.push(word.payload);
@@ -63,7 +107,6 @@ impl<C: Code> Region<C> {
                 self.trespass(plan, pe, word.color);
             }
         }
-        true
     }
 
     /// What goes up the ramp in the visit's cycle; a look is arranged for when a word could, if

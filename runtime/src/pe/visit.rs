@@ -197,6 +197,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Takes the head of an input queue.
+    #[inline]
     pub(super) fn take_input(
         &mut self,
         at: &Visit<'_, C>,

@@ -81,6 +81,21 @@ impl Vector {
     }
 }
 
+impl Feed {
+    /// The value of the next element.
+    #[inline]
+    fn next(&mut self, state: &mut PeState, inputs: [u32; 2]) -> Result<u32, CodeTrapKind> {
+        match self {
+            Feed::Scalar(value) => Ok(*value),
+            Feed::Word { at, mask } => Ok(inputs[usize::from(*at)] & *mask),
+            Feed::Vector(vector) => {
+                let (wide, address) = (vector.wide, vector.next());
+                state.memory.load_word(address, wide)
+            }
+        }
+    }
+}
+
 impl PlainElement {
     /// An operation that is plain.
     pub(super) fn new(start: &VectorStart, walks: &[Walk; 4]) -> Option<PlainElement> {
@@ -151,16 +166,13 @@ impl PlainElement {
         state: &mut PeState,
         inputs: [u32; 2],
     ) -> Result<Option<u32>, CodeTrapKind> {
-        let mut values = [0; 3];
-        for (value, feed) in values.iter_mut().zip(&mut self.feeds[..usize::from(self.used)]) {
-            *value = match feed {
-                Feed::Scalar(value) => *value,
-                Feed::Word { at, mask } => inputs[usize::from(*at)] & *mask,
-                Feed::Vector(vector) => {
-                    let (wide, address) = (vector.wide, vector.next());
-                    state.memory.load_word(address, wide)?
-                }
-            };
+        let [first, second, third] = &mut self.feeds;
+        let mut values = [first.next(state, inputs)?, 0, 0];
+        if self.used > 1 {
+            values[1] = second.next(state, inputs)?;
+        }
+        if self.used > 2 {
+            values[2] = third.next(state, inputs)?;
         }
         let value = self.op.row().apply(values, &mut self.carry);
         self.value = value;

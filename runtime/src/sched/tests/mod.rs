@@ -3,6 +3,7 @@
 mod borders;
 mod broken;
 mod chain;
+mod exchange;
 mod generate;
 mod ir;
 mod leaps;

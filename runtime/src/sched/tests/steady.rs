@@ -191,7 +191,7 @@ impl Build {
 }
 
 #[derive(Debug, PartialEq)]
-struct Seen {
+pub(super) struct Seen {
     ends: Vec<RunEnd>,
     events: Vec<Event>,
     stats: Stats,
@@ -199,7 +199,12 @@ struct Seen {
     hashes: Vec<u32>,
 }
 
-fn run(spec: &Spec, kind: EngineKind, (threads, region): (usize, u16), stops: &[u64]) -> Seen {
+pub(super) fn run(
+    spec: &Spec,
+    kind: EngineKind,
+    (threads, region): (usize, u16),
+    stops: &[u64],
+) -> Seen {
     let mut engine: Engine<Script> = spec.engine(kind, threads, region);
     engine.pace = Pace::restless(40);
     let run = |&cycle| engine.run(&[], &Limits { cycle, ..Limits::default() });
@@ -219,14 +224,14 @@ fn run(spec: &Spec, kind: EngineKind, (threads, region): (usize, u16), stops: &[
     }
 }
 
-fn agree(seed: u64) {
-    let spec = machine(seed);
+/// The machine of a seed does the same in all engines.
+pub(super) fn agree(seed: u64, spec: &Spec) {
     let mut rng = Rng::new(seed + 1);
     let stops = [50 + rng.below(600) as u64, 700 + rng.below(300) as u64, 4000];
     let stops = if rng.chance(40) { &stops[..] } else { &stops[2..] };
-    let step = run(&spec, EngineKind::Step, (1, 0), stops);
+    let step = run(spec, EngineKind::Step, (1, 0), stops);
     for shape in [(1, 0), (1, 3), (2, 2)] {
-        let exact = run(&spec, EngineKind::Exact, shape, stops);
+        let exact = run(spec, EngineKind::Exact, shape, stops);
         let on = format!("seed {seed}, {shape:?}");
         let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
         assert_eq!(first, None, "{on}");
@@ -244,7 +249,7 @@ fn agree(seed: u64) {
 #[test]
 fn chains_agree() {
     for seed in first()..first() + seeds() {
-        agree(seed);
+        agree(seed, &machine(seed));
     }
 }
 

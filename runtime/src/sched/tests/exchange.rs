@@ -1,0 +1,164 @@
+//! Exchanges between neighbours, of `exact` against `step`: on every PE up to four microthreads send
+//! and four receive, so they take turns, and words wait in all queues.
+
+use dflow_ir::inst::{FlagOp, Priority};
+use dflow_ir::loc::Loc;
+use dflow_ir::mesh::{Color, ColorConfig, Port, PortSet, Route};
+use dflow_ir::program::{InitialFlag, QueueBinding, TaskBinding, TaskKind};
+use dflow_ir::target::TargetId;
+
+use super::generate::Rng;
+use super::random::{first, seeds};
+use super::script::{Act, Spec, input, output, vector};
+use super::steady::{agree, run};
+use crate::config::EngineKind;
+use crate::exec::{Stream, VectorStart};
+use crate::sched::reached::{self, Reached};
+
+/// By direction: the port by which words leave, and the place of the neighbour that gets them.
+const WAYS: [(Port, [i32; 2]); 4] =
+    [(Port::East, [1, 0]), (Port::West, [-1, 0]), (Port::South, [0, 1]), (Port::North, [0, -1])];
+
+/// The task that starts all; those that follow have the next numbers.
+const FIRST: u8 = 9;
+
+/// Words that PEs of a parity send in a direction.
+fn lane(way: usize, parity: usize) -> u8 {
+    (2 * way + parity) as u8
+}
+
+struct Build {
+    rng: Rng,
+    spec: Spec,
+    size: [usize; 2],
+    /// Lengths of both rounds, for most operations.
+    lengths: [u32; 2],
+}
+
+fn machine(seed: u64) -> Spec {
+    let mut rng = Rng::new(seed);
+    let target = if rng.chance(60) { TargetId::Wse2 } else { TargetId::Wse3 };
+    let size = [1 + rng.below(5), 1 + rng.below(4)];
+    let spec = Spec::new(target, size[0] as u16, size[1] as u16);
+    let lengths = [10 + rng.below(90) as u32, 1 + rng.below(60) as u32];
+    let mut build = Build { rng, spec, size, lengths };
+    // Which PE sends in which direction, and how much.
+    let count = size[0] * size[1];
+    let mut operations = vec![Vec::new(); count];
+    for pe in 0..count {
+        for way in 0..WAYS.len() {
+            if let Some(to) = build.neighbour(pe, way).filter(|_| build.rng.chance(85)) {
+                build.join((pe, to), way, &mut operations);
+            }
+        }
+    }
+    for (pe, operations) in operations.into_iter().enumerate() {
+        build.tasks(pe, operations);
+    }
+    for router in &mut build.spec.routers {
+        router.colors.sort_by_key(|(color, ..)| *color);
+    }
+    build.spec
+}
+
+impl Build {
+    fn neighbour(&self, pe: usize, way: usize) -> Option<usize> {
+        let [width, height] = self.size;
+        let [x, y] = [(pe % width) as i32 + WAYS[way].1[0], (pe / width) as i32 + WAYS[way].1[1]];
+        let inside = (0..width as i32).contains(&x) && (0..height as i32).contains(&y);
+        inside.then(|| y as usize * width + x as usize)
+    }
+
+    fn route(&mut self, pe: usize, color: u8, rx: Port, tx: Port) {
+        let route = Route { rx: PortSet::one(rx), tx: PortSet::one(tx) };
+        let config = ColorConfig { route, ..ColorConfig::default() };
+        let color = Color::new(color).unwrap();
+        self.spec.routers[pe].colors.push((color, config, Loc::default()));
+    }
+
+    fn queue(&mut self, pe: usize, is_input: bool, queue: u8, color: u8) {
+        let binding =
+            QueueBinding::new(is_input, queue, Color::new(color).unwrap(), Loc::default());
+        self.spec.programs[pe].queues.push(binding);
+    }
+
+    /// Lengths of both rounds at one end; seldom not those of the other end.
+    fn lengths(&mut self) -> [u32; 2] {
+        let mut lengths = self.lengths;
+        if self.rng.chance(15) {
+            lengths[self.rng.below(2)] += self.rng.below(40) as u32;
+        }
+        lengths
+    }
+
+    /// A PE sends to its neighbour in a direction.
+    fn join(
+        &mut self,
+        (from, to): (usize, usize),
+        way: usize,
+        operations: &mut [Vec<[VectorStart; 2]>],
+    ) {
+        let color = lane(way, (from % self.size[0] + from / self.size[0]) % 2);
+        let port = WAYS[way].0;
+        self.route(from, color, Port::Ramp, port);
+        self.route(to, color, WAYS[way ^ 1].0, Port::Ramp);
+        let (out, into) = (way as u8, 4 + way as u8);
+        self.queue(from, false, out, color);
+        self.queue(to, true, into, color);
+        let start = |dest: Stream, source: Stream, microthread: u8, length: u32| VectorStart {
+            asynchronous: true,
+            microthread,
+            ..vector(dest, source, length)
+        };
+        let lengths = self.lengths();
+        operations[from]
+            .push(lengths.map(|length| start(output(out, color), Stream::Scalar(7), out, length)));
+        let lengths = self.lengths();
+        let memory = Stream::Pointer { address: 0 };
+        operations[to].push(lengths.map(|length| start(memory, input(into, color), into, length)));
+    }
+
+    /// All operations begin in one task, in any order; when one is over its second round follows.
+    fn tasks(&mut self, pe: usize, mut operations: Vec<[VectorStart; 2]>) {
+        let mut acts = vec![Act::Work(self.rng.below(30) as u32)];
+        let mut next = FIRST;
+        while !operations.is_empty() {
+            let [mut begins, follows] = operations.swap_remove(self.rng.below(operations.len()));
+            next += 1;
+            if self.rng.chance(10) {
+                begins.priority = Some(Priority::High);
+            }
+            begins.activate = Some(next);
+            acts.push(Act::Vector(Box::new(begins)));
+            let pause = [0, 0, 5, 50][self.rng.below(4)];
+            self.task(pe, next, vec![Act::Work(pause), Act::Vector(Box::new(follows))]);
+        }
+        self.task(pe, FIRST, acts);
+        let flag = InitialFlag { op: FlagOp::Activate, id: FIRST, loc: Loc::default() };
+        self.spec.programs[pe].initial_flags.push(flag);
+    }
+
+    fn task(&mut self, pe: usize, id: u8, acts: Vec<Act>) {
+        let func = self.spec.func(pe, "task", &[], acts);
+        let task = TaskBinding { kind: TaskKind::Local, id, func, loc: Loc::default() };
+        self.spec.programs[pe].tasks.push(task);
+    }
+}
+
+#[test]
+fn exchanges_agree() {
+    for seed in first()..first() + seeds() {
+        agree(seed, &machine(seed));
+    }
+}
+
+/// They reach what they are about.
+#[test]
+fn exchanges_are_calm() {
+    for seed in 0..60 {
+        run(&machine(seed), EngineKind::Exact, (1, 0), &[4000]);
+    }
+    for (what, least) in [(Reached::Calm, 100_000), (Reached::Wanted, 100)] {
+        assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
+    }
+}
