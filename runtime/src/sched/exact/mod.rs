@@ -45,7 +45,7 @@ fn stint<C: Code>(
     is_first: bool,
 ) -> Option<bool> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
-    let sync = Sync::new(count);
+    let sync = Sync::new(count, regions.iter().any(|region| region.flow));
     let mut workers: Vec<Worker<'_, '_, C>> =
         (0..count).map(|id| Worker::new(run, &sync, (owners, bands), id, gauge.clone())).collect();
     for (region, &owner) in regions.iter_mut().zip(owners) {

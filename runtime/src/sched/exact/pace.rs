@@ -9,9 +9,12 @@ use crate::config::EngineKind;
 /// Cycles after which a thread looks at what it did.
 const CYCLES: u32 = 256;
 
-/// Visits per cycle of a thread that make up for keeping in step; those of `flow` do more.
+/// Visits per cycle of a thread that make up for keeping in step; of `flow`, microseconds.
 const WORTH: u64 = 32;
-const FLOW_WORTH: u64 = 4;
+const FLOW_WORTH: u64 = 1;
+
+/// So many times as much is worth it whatever came of working together lately: there are bursts.
+const BURST: u64 = 16;
 
 /// Times that a thread slept after which it looks at what it did, and visits that make up for each.
 const SLEEPS: u32 = 64;
@@ -66,14 +69,20 @@ impl Pace {
 
     /// What a thread of the next stint watches; `threads`: of the run.
     pub(super) fn gauge(&self, threads: usize) -> Gauge {
-        let left = self.cycles;
         let work = match (threads, self.together) {
             (0 | 1, _) => Work::Any,
             (_, true) => Work::Together { sleeps: 0, visits: [0; 2], looks: 0 },
             (_, false) => Work::Alone { visits: vec![0; threads] },
         };
         let wait = if self.together || self.restless { 0 } else { self.doubts };
-        Gauge { left: left << wait, cycles: left, worth: self.worth, restless: self.restless, work }
+        Gauge {
+            left: self.cycles,
+            cycles: self.cycles,
+            looks: 1 << wait,
+            worth: self.worth,
+            restless: self.restless,
+            work,
+        }
     }
 }
 
@@ -83,6 +92,8 @@ pub(crate) struct Gauge {
     /// Cycles until the next look, and between looks.
     left: u32,
     cycles: u32,
+    /// Looks until one in the stint of one thread says more than that there is a burst.
+    looks: u32,
     worth: u64,
     restless: bool,
     work: Work,
@@ -129,7 +140,9 @@ impl Gauge {
                 visits.fill(0);
                 // What the others would take off the one that has most to do.
                 let others = all - most;
-                others >= (all / 4).max(4 * worth) || self.restless
+                self.looks = self.looks.saturating_sub(1);
+                let least = if self.looks == 0 { 4 } else { BURST } * worth;
+                others >= (all / 4).max(least) || self.restless
             }
         }
     }

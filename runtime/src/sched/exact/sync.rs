@@ -15,6 +15,10 @@ use super::super::run::lock;
 /// The end of time.
 pub(crate) const FOREVER: u64 = u64::MAX >> 1;
 
+/// Looks before a thread sleeps: a microsecond, or tens of them.
+const SPINS: u32 = 64;
+const SPINS_LONG: u32 = 2000;
+
 /// What the threads of a run share.
 pub(crate) struct Sync {
     /// Promise of each thread, times two, plus one if it was made after doing something.
@@ -26,6 +30,8 @@ pub(crate) struct Sync {
     over: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
+    /// How often a thread looks again before it sleeps.
+    spins: u32,
 }
 
 struct State {
@@ -36,9 +42,10 @@ struct State {
 }
 
 impl Sync {
-    /// For `count` threads.
-    pub(crate) fn new(count: usize) -> Sync {
+    /// For `count` threads; `long`: a cycle takes them long.
+    pub(crate) fn new(count: usize, long: bool) -> Sync {
         Sync {
+            spins: if long { SPINS_LONG } else { SPINS },
             promises: (0..count).map(|_| AtomicU64::new(0)).collect(),
             mail: (0..count).map(|_| Mutex::default()).collect(),
             has_mail: (0..count).map(|_| AtomicBool::new(false)).collect(),
@@ -129,7 +136,7 @@ impl Sync {
     pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) -> bool {
         let moved = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
         let news = || moved() || self.is_over();
-        for _ in 0..64 {
+        for _ in 0..self.spins {
             if news() {
                 return false;
             }

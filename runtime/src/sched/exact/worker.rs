@@ -4,6 +4,8 @@
 //! regions of its own thread because all of them run in order of cycles, from others because
 //! `t` is before their promises.
 
+use std::time::Instant;
+
 use super::super::region::{Message, Region};
 use super::super::run::{Run, Told};
 use super::pace::Gauge;
@@ -165,10 +167,13 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
             let region = &mut *self.regions[place];
             let bytes = region.bytes;
+            let begun = region.flow.then(Instant::now);
             let visited = region.cycle(self.run, t);
             self.visits += visited as u64;
             visits += visited;
-            self.gauge.visited(self.bands[region.id as usize], visited as u64);
+            // Visits of `flow` are all sizes.
+            let work = begun.map_or(visited as u64, |begun| begun.elapsed().as_micros() as u64);
+            self.gauge.visited(self.bands[region.id as usize], work);
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.next();
