@@ -157,7 +157,8 @@ impl<C: Code> Region<C> {
     /// What has been taken from a pipe has changed, or its places have: its sender is told when the
     /// cycle is over, if it is abroad. `free`: from then on a place is free.
     pub(crate) fn tell_sender(&mut self, id: u32, free: Option<u64>) -> bool {
-        let End::Taker(taker) = &mut self.pipes[id as usize].end else { return false };
+        let end = self.pipes[id as usize].end.as_deref_mut();
+        let Some(End::Taker(taker)) = end else { return false };
         taker.free = taker.free.max(free);
         if !std::mem::replace(&mut taker.noted, true) {
             self.taken_abroad.push(id);
@@ -171,7 +172,7 @@ impl<C: Code> Region<C> {
         for id in ids.drain(..) {
             let pipe = &mut self.pipes[id as usize];
             let (taken, borders) = (pipe.taken(), pipe.route().borders);
-            let End::Taker(taker) = &mut pipe.end else { continue };
+            let Some(End::Taker(taker)) = pipe.end.as_deref_mut() else { continue };
             taker.noted = false;
             let (region, pipe, free) = (taker.region, taker.pipe, taker.free.take());
             let (at, from, what) =
@@ -208,7 +209,7 @@ impl<C: Code> Region<C> {
         };
         match news.what {
             What::Opened { route, queues } => {
-                let end = End::taker(news.from, news.pipe);
+                let end = Some(End::taker(news.from, news.pipe));
                 let id = self.add_pipe(Pipe::new(&plan.timing, route, queues, end, Box::default()));
                 self.from_abroad.insert(key, id);
             }

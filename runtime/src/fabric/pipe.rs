@@ -127,14 +127,13 @@ pub(crate) struct Pipe {
     wanted: bool,
     /// Links that it may have to share.
     shared: Box<[u32]>,
-    pub(super) end: End,
+    /// The end that is here, if the other one is in another region.
+    pub(super) end: Option<Box<End>>,
 }
 
-/// Which of its ends are here, if it leads into another region.
-#[derive(Clone, Copy, Debug)]
+/// An end of a pipe that leads into another region.
+#[derive(Debug)]
 pub(crate) enum End {
-    /// Both.
-    Both,
     /// That of the sender: no packets are kept.
     Sender,
     /// That of the taker.
@@ -142,7 +141,7 @@ pub(crate) enum End {
 }
 
 /// The end of a pipe where words from another region are taken.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Taker {
     /// Where they come from: region, and number of the pipe there.
     pub(super) region: u32,
@@ -175,7 +174,7 @@ impl Pipe {
         timing: &Latencies,
         route: Route,
         queues: u32,
-        end: End,
+        end: Option<End>,
         shared: Box<[u32]>,
     ) -> Pipe {
         let hops = u64::from(route.hops);
@@ -201,20 +200,20 @@ impl Pipe {
             open: 0,
             wanted: false,
             shared,
-            end,
+            end: end.map(Box::new),
         }
     }
 
     /// Whether its words are taken in another region.
     pub(crate) fn leads_abroad(&self) -> bool {
-        matches!(self.end, End::Sender)
+        matches!(self.end.as_deref(), Some(End::Sender))
     }
 
     /// The other region that its words come from, if they do.
     pub(crate) fn comes_from(&self) -> Option<u32> {
-        match self.end {
+        match self.end.as_deref()? {
             End::Taker(taker) => Some(taker.region),
-            End::Both | End::Sender => None,
+            End::Sender => None,
         }
     }
 

@@ -302,7 +302,7 @@ impl<C: Code> Region<C> {
         }
         self.loads.resize_with(self.links.len(), Vec::new);
         let is_abroad = route.region != self.id;
-        let end = if is_abroad { End::Sender } else { End::Both };
+        let end = is_abroad.then_some(End::Sender);
         let pipe = Pipe::new(&plan.timing, route, depth + input, end, shared);
         let id = self.add_pipe(pipe);
         if is_abroad {

@@ -22,7 +22,7 @@ use rows::{Count, ROWS, Row};
 
 /// The engines that are compared, and on how many threads.
 const ENGINES: &[(&str, EngineKind, &[usize])] =
-    &[("exact", EngineKind::Exact, &[1, 2]), ("flow", EngineKind::Flow, &[1])];
+    &[("exact", EngineKind::Exact, &[1, 2]), ("flow", EngineKind::Flow, &[1, 2])];
 
 /// The programs, by file name.
 const PROGRAMS: &[(&str, &str)] = &[
@@ -35,6 +35,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("reduce.csl", include_str!("programs/reduce.csl")),
     ("streams.dfl", include_str!("programs/streams.dfl")),
     ("traffic.dfl", include_str!("programs/traffic.dfl")),
+    ("words.dfl", include_str!("programs/words.dfl")),
 ];
 
 fn image(row: &Row, full: bool) -> Image {

@@ -75,6 +75,14 @@ pub(crate) const ROWS: &[Row] = &[
         count: Count::Tasks,
     },
     Row {
+        name: "data tasks of streams (tasks)",
+        program: "words.dfl",
+        common: &[("n", 256), ("rounds", 4)],
+        small: &[("width", 32), ("height", 32)],
+        full: &[("width", 128), ("height", 128)],
+        count: Count::Tasks,
+    },
+    Row {
         name: "halo exchange (words)",
         program: "halo.dfl",
         common: &[],
