@@ -232,7 +232,7 @@ pub(crate) struct MachineArgs {
     /// Code engine
     #[arg(long, value_enum, default_value_t = CodeArg::Jit)]
     pub(crate) code: CodeArg,
-    /// Threads of the exact engine, at most; results do not depend on it
+    /// Threads of the exact and flow engines, at most; results do not depend on it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// End the run at this cycle

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -48,10 +48,19 @@ impl Place {
         std::fs::write(path, text).expect("a file");
     }
 
+    /// Another process writes it: those that other tests start meanwhile would have the file open for
+    /// writing too, and the system runs no such file.
     fn program(&self, name: &str, text: &str) {
-        self.file(name, text);
-        let rights = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(self.path(name), rights).expect("rights");
+        let mut shell = Command::new("sh")
+            .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+            .arg(self.path(name))
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut input = shell.stdin.take().expect("its input");
+        input.write_all(text.as_bytes()).expect("a program");
+        drop(input);
+        assert!(shell.wait().expect("an end").success());
     }
 
     fn command(&self, args: &[&str]) -> Command {

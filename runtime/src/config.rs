@@ -22,7 +22,7 @@ pub enum EngineKind {
     /// The same cycles, visiting only what acts; any number of threads.
     #[default]
     Exact,
-    /// Streams in stretches of words: cycles are an approximation, data are not.
+    /// Streams in stretches of words: cycles are an approximation, data are not; any number of threads.
     Flow,
 }
 
@@ -43,9 +43,9 @@ pub struct Config {
     pub engine: EngineKind,
     /// The code engine.
     pub code: CodeKind,
-    /// Threads of the `exact` engine; 0 counts as 1.
+    /// Threads of the `exact` and `flow` engines; 0 counts as 1.
     pub threads: usize,
-    /// Side of a region of the `exact` engine in PEs; 0: a band of rows or columns per thread.
+    /// Side of a region in PEs, which cycles of `flow` depend on a little; 0: bands of rows or columns.
     pub region: u16,
     /// Keeps arrivals, task starts and issue slots for comparison; costs time and memory.
     pub record: bool,

@@ -1,21 +1,24 @@
 //! Pipes that lead from one region into another, in the `flow` engine.
 //!
 //! Each of the two regions has an end of such a pipe. The sender's counts words and places, that of the
-//! taker holds the words; what one of them does the other is told, and knows a cycle later for each border
-//! on the way. That is before it could matter: a word takes longer to arrive, and a place to come back. So
+//! taker holds the words; what one of them does the other is told, and knows a cycle (the least latency of a hop
+//! and a credit) later for each border on the way. That is before it could matter: a word takes longer to arrive, and a place to come back. So
 //! what a region does in a cycle depends on cycles before alone, whichever region is run first.
 //!
 //! Invariants: news of a cycle are in before it is run, and are taken in at its start, in the order of the
-//! cycles in which they were sent and of the regions that sent them; a way that has ever gone through
+//! cycles in which they are known and of the regions that sent them; a way that has ever gone through
 //! routers is no such pipe, as nobody sees the routers of another region.
 
 use dflow_ir::mesh::Port;
 
 use super::channel::Route;
 use super::pipe::{End, Pipe, Taken};
+use super::ring::NEVER;
 use super::router::RAMP;
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
+#[cfg(test)]
+use crate::sched::reached::Reached;
 use crate::sched::region::{Message, Region};
 use crate::ways::Why;
 
@@ -45,7 +48,7 @@ enum What {
     Retimed { number: u64, end: u64, sooner: bool },
     /// As [`Pipe::bend`].
     Bent { number: u64, left: u64, t: u64, then: u64 },
-    /// So much has been taken; `free` is the cycle from which the last place came free.
+    /// So much has been taken; `free` is the cycle from which the first place came free.
     Taken { taken: Taken, free: Option<u64> },
 }
 
@@ -150,7 +153,7 @@ impl<C: Code> Region<C> {
     /// Tells the taker of a pipe's words.
     fn tell(&mut self, id: u32, what: What) {
         let Route { region, borders, .. } = self.pipes[id as usize].route();
-        let (at, from) = (self.now + u64::from(borders), self.id);
+        let (at, from) = (self.now + u64::from(borders) * self.lead, self.id);
         self.messages.push(Message::News(News { region, at, from, pipe: id, what }));
     }
 
@@ -159,7 +162,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn tell_sender(&mut self, id: u32, free: Option<u64>) -> bool {
         let end = self.pipes[id as usize].end.as_deref_mut();
         let Some(End::Taker(taker)) = end else { return false };
-        taker.free = taker.free.max(free);
+        taker.free = taker.free.into_iter().chain(free).min();
         if !std::mem::replace(&mut taker.noted, true) {
             self.taken_abroad.push(id);
         }
@@ -176,19 +179,26 @@ impl<C: Code> Region<C> {
             taker.noted = false;
             let (region, pipe, free) = (taker.region, taker.pipe, taker.free.take());
             let (at, from, what) =
-                (self.now + u64::from(borders), self.id, What::Taken { taken, free });
+                (self.now + u64::from(borders) * self.lead, self.id, What::Taken { taken, free });
             self.messages.push(Message::News(News { region, at, from, pipe, what }));
         }
         self.taken_abroad = ids;
     }
 
+    /// News from another region.
+    pub(crate) fn add_news(&mut self, news: News) {
+        self.next_news = self.next_news.min(news.at);
+        self.news.push(news);
+    }
+
     /// Takes in what is known from cycle `t` on.
     pub(crate) fn take_in_news(&mut self, plan: &Plan, t: u64) {
-        if self.news.iter().all(|news| news.at > t) {
+        if self.next_news > t {
             return;
         }
-        let (mut due, later) =
-            std::mem::take(&mut self.news).into_iter().partition::<Vec<_>, _>(|it| it.at <= t);
+        let all = std::mem::take(&mut self.news).into_iter();
+        let (mut due, later) = all.partition::<Vec<_>, _>(|it| it.at <= t);
+        self.next_news = later.iter().map(|news| news.at).min().unwrap_or(NEVER);
         self.news = later;
         due.sort_by_key(|news| (news.at, news.from));
         for news in due {
@@ -196,23 +206,31 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// When the next news are known.
-    pub(crate) fn next_news(&self) -> u64 {
-        self.news.iter().map(|news| news.at).min().unwrap_or(u64::MAX)
-    }
-
     fn take_in(&mut self, plan: &Plan, news: News) {
         let key = (news.from, news.pipe);
         let id = match news.what {
-            What::Taken { .. } => news.pipe,
-            _ => self.from_abroad.get(&key).copied().unwrap_or_default(),
-        };
-        match news.what {
+            What::Taken { .. } => Some(news.pipe),
             What::Opened { route, queues } => {
                 let end = Some(End::taker(news.from, news.pipe));
                 let id = self.add_pipe(Pipe::new(&plan.timing, route, queues, end, Box::default()));
                 self.from_abroad.insert(key, id);
+                return;
             }
+            What::Sent { .. } | What::Retimed { .. } | What::Bent { .. } => {
+                self.from_abroad.get(&key).copied()
+            }
+        };
+        // A pipe that is no more has nothing to be told.
+        let Some(id) = id.filter(|&id| self.pipes[id as usize].is_abroad()) else { return };
+        #[cfg(test)]
+        crate::sched::reached::note(match news.what {
+            What::Retimed { .. } => Reached::Retimed,
+            What::Bent { .. } => Reached::Bent,
+            What::Taken { .. } => Reached::Taken,
+            What::Sent { .. } | What::Opened { .. } => Reached::Abroad,
+        });
+        match news.what {
+            What::Opened { .. } => {}
             What::Sent { span, words } => {
                 self.send_words(plan, id, span, words);
             }

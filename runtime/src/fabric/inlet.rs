@@ -11,6 +11,7 @@
 use dflow_ir::mesh::Wavelet;
 
 use super::channel::Outlet;
+use super::pipe::End;
 use super::ring::NEVER;
 use super::router::{RAMP, Router, Source};
 use crate::pe::code::Code;
@@ -106,7 +107,7 @@ impl<C: Code> Region<C> {
                 self.to_host.extend(words);
                 let count = self.to_host.len() - before;
                 let (.., buffer) = pipe.take(count);
-                self.buffers.extend(buffer);
+                self.keep_buffer(buffer);
                 self.stats.hops += count as u64 * u64::from(route.hops);
                 self.stats.delivered += count as u64;
                 self.stats.to_host += count as u64;
@@ -140,6 +141,9 @@ impl<C: Code> Region<C> {
         pipe.clear();
         if let Some(incoming) = self.incoming.as_mut().filter(|_| !pipe.leads_abroad()) {
             incoming[pipe.route().dest as usize].retain(|inflow| inflow.pipe != id);
+        }
+        if let Some(End::Taker(taker)) = pipe.end.take().as_deref() {
+            self.from_abroad.remove(&(taker.region, taker.pipe));
         }
         self.unused.push(id);
         self.closed = self.closed.wrapping_add(1);

@@ -25,10 +25,10 @@ pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region
             if pipe.held() == 0 || pipe.comes_from().is_some() || route.link.is_some() {
                 continue;
             }
-            let taker = if pipe.leads_abroad() {
-                regions[route.region as usize].taker_of(home as u32, id)
-            } else {
-                Some(id)
+            let is_abroad = pipe.leads_abroad();
+            let taker = match is_abroad {
+                true => regions[route.region as usize].taker_of(home as u32, id),
+                false => Some(id),
             };
             let Some(taker) = taker else { continue };
             let words: Vec<u32> =
@@ -38,7 +38,9 @@ pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region
                 continue;
             }
             regions[home].drop_pipe(id);
-            if route.borders != 0 {
+            if is_abroad {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Settled);
                 regions[route.region as usize].drop_pipe(taker);
             }
             regions[home].look_again(&route);

@@ -77,7 +77,8 @@ impl<C: Code> Core<C> {
             _ if !program.hears => true,
             (Some(queue), None) => {
                 let channel = self.input(program, queue).channel;
-                self.channel_blocked >> channel & 1 != 0 || self.inputs[queue].ring.first() <= t
+                let has_word = self.inputs.get(queue).is_some_and(|it| it.ring.first() <= t);
+                self.channel_blocked >> channel & 1 != 0 || has_word
             }
             _ => false,
         }

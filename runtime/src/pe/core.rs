@@ -261,7 +261,9 @@ impl<C: Code> Core<C> {
     /// Estimated bytes, without the code's state.
     pub(crate) fn bytes(&self) -> u64 {
         let rings: usize = self.inputs.iter().map(|input| input.ring.bytes() + 32).sum();
-        (size_of::<Core<C>>() + rings) as u64
+        // Queues and ways that are used later: as most PEs do.
+        let used = 2 * size_of::<Outgoing>() + 4 * size_of::<Outlet>();
+        (size_of::<Core<C>>() + rings + used) as u64
     }
 
     /// Applies a flag operation in cycle `t`.

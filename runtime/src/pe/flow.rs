@@ -119,8 +119,9 @@ impl<C: Code> Region<C> {
         let was_empty = pipe.held() == 0;
         let route = pipe.route();
         let (end, buffer) = pipe.push(span, words);
-        self.buffers.extend(buffer);
-        let Some(arrival) = pipe.arrival().filter(|_| was_empty) else { return end };
+        let arrival = pipe.arrival();
+        self.keep_buffer(buffer);
+        let Some(arrival) = arrival.filter(|_| was_empty) else { return end };
         if route.link.is_some() {
             self.wakes.router(route.dest, span.1.max(arrival));
             return end;
@@ -134,6 +135,14 @@ impl<C: Code> Region<C> {
             self.wakes.core(route.dest, arrival + plan.timing.ramp_down);
         }
         end
+    }
+
+    /// Keeps a buffer for other words, if there are not as many as PEs: those that come from other
+    /// regions are used by nobody there.
+    pub(crate) fn keep_buffer(&mut self, buffer: Option<Vec<u32>>) {
+        if self.buffers.len() < self.cores.len() {
+            self.buffers.extend(buffer);
+        }
     }
 
     /// Whether an operation of a PE waits for words from a pipe to a queue, to take them by stretches, or

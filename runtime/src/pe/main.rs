@@ -77,6 +77,7 @@ impl<O> Main<O> {
     /// Becomes another one. There is nothing to drop where no operation was, as nearly always.
     #[inline]
     pub(super) fn set(&mut self, to: Main<O>) {
+        const { assert!(!std::mem::needs_drop::<Next>()) };
         match self {
             Main::Vector(_) | Main::Launch(_) => *self = to,
             Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {

@@ -377,8 +377,8 @@ impl<C: Code> Region<C> {
         self.stats.delivered += count as u64;
         self.ways.stretches.taken += count as u64;
         let (end, last, buffer) = pipe.take(count);
-        self.buffers.extend(buffer);
         pipe.drain((end, count as u64), t);
+        self.keep_buffer(buffer);
         self.wake_sender(id, t);
         (end, last)
     }

@@ -1,11 +1,11 @@
-//! How the rectangle is cut into regions, a band for each thread.
+//! How the rectangle is cut into regions, of which a thread has one or several.
 //!
-//! A way that leads into another thread's band goes router by router, where within one it would be
+//! In `exact` a way that leads into another thread's band goes router by router, where within one it would be
 //! a channel. Whether bands pay is therefore asked of the program's ways before the run: cut where
 //! the fewest long ways cross, into so many bands that what a thread has to do is least.
 //!
 //! Invariant: results of `exact` do not depend on regions, so this is about time only. Those of `flow` do, a little
-//! (pipes into other regions are told of later, `fabric::abroad`): its regions are the same for any number of threads.
+//! (pipes into other regions are told of later, `fabric::abroad`): its regions do not depend on the number of threads.
 
 use dflow_ir::mesh::Port;
 

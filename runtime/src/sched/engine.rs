@@ -41,7 +41,7 @@ pub(crate) struct Engine<C: Code> {
     links: Vec<Mutex<LinkState>>,
     kind: EngineKind,
     threads: usize,
-    /// Who works in the `exact` engine.
+    /// Who works.
     pub(super) pace: Pace,
     pub(crate) now: u64,
     frontier: u64,

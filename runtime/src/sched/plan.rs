@@ -71,6 +71,11 @@ impl Latencies {
 }
 
 impl Latencies {
+    /// Cycles after which one region may know at the earliest what another one does.
+    pub(crate) fn lead(&self) -> u64 {
+        self.hop.min(self.credit)
+    }
+
     /// Cycles that a core may be ahead of its region (`pe::visit`): what its router grants in the
     /// region's next cycle comes in view later.
     pub(crate) fn ahead(&self) -> u64 {

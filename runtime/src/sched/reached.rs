@@ -1,4 +1,4 @@
-//! For tests: how often the `exact` engine has used each of its shortcuts on this thread.
+//! For tests: how often the engines have used each of its shortcuts on this thread.
 
 use std::cell::Cell;
 
@@ -40,10 +40,18 @@ pub(crate) enum Reached {
     Drained,
     /// One that was steady was woken before its end.
     Disturbed,
+    /// `flow`: words went into another region by a pipe, their times changed, or the pace of them, and
+    /// the sender was told what was taken.
+    Abroad,
+    Retimed,
+    Bent,
+    Taken,
+    /// Words of such a pipe were put where they stand.
+    Settled,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 18] = [
+pub(crate) const ALL: [Reached; 23] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Alone,
@@ -62,7 +70,16 @@ pub(crate) const ALL: [Reached; 18] = [
     Reached::Fed,
     Reached::Drained,
     Reached::Disturbed,
+    Reached::Abroad,
+    Reached::Retimed,
+    Reached::Bent,
+    Reached::Taken,
+    Reached::Settled,
 ];
+
+/// Those of `flow`.
+pub(crate) const OF_FLOW: [Reached; 5] =
+    [Reached::Abroad, Reached::Retimed, Reached::Bent, Reached::Taken, Reached::Settled];
 
 thread_local! {
     static COUNTS: Cell<[u64; ALL.len()]> = const { Cell::new([0; ALL.len()]) };

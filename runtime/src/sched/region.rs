@@ -119,6 +119,10 @@ pub(crate) struct Region<C: Code> {
     pub(crate) from_abroad: BTreeMap<(u32, u32), u32>,
     pub(crate) taken_abroad: Vec<u32>,
     pub(crate) news: Vec<News>,
+    /// When the first of these is known, and how many cycles after it was sent at least: threads are no
+    /// further apart than that.
+    pub(crate) next_news: u64,
+    pub(crate) lead: u64,
     /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
     /// Boxes of operations that are over.
@@ -258,6 +262,8 @@ impl<C: Code> Region<C> {
             from_abroad: BTreeMap::new(),
             taken_abroad: Vec::new(),
             news: Vec::new(),
+            next_news: NEVER,
+            lead: plan.timing.lead(),
             incoming,
             spare: Vec::new(),
             candidates: Vec::new(),
@@ -355,7 +361,7 @@ impl<C: Code> Region<C> {
 
     /// The next cycle in which something happens, as far as is known; the end of time if nothing does.
     pub(crate) fn next(&self) -> u64 {
-        self.wakes.next().min(self.next_news())
+        self.wakes.next().min(self.next_news)
     }
 
     /// Takes a message from another region.
@@ -382,7 +388,7 @@ impl<C: Code> Region<C> {
                     self.unblock(pe, free);
                 }
             }
-            Message::News(news) => self.news.push(news),
+            Message::News(news) => self.add_news(news),
         }
     }
 

@@ -9,9 +9,9 @@ use crate::config::EngineKind;
 /// Cycles after which a thread looks at what it did.
 const CYCLES: u32 = 256;
 
-/// Visits per cycle of a thread that make up for keeping in step; of `flow`, microseconds.
+/// Work per cycle of a thread that makes up for keeping in step: visits, and nanoseconds in `flow`.
 const WORTH: u64 = 32;
-const FLOW_WORTH: u64 = 1;
+const FLOW_WORTH: u64 = 1000;
 
 /// So many times as much is worth it whatever came of working together lately: there are bursts.
 const BURST: u64 = 16;
@@ -32,7 +32,7 @@ pub(crate) struct Pace {
     doubts: u32,
     /// Cycles between looks.
     cycles: u32,
-    /// Visits per cycle that are worth it.
+    /// Work per cycle that is worth it.
     worth: u64,
     /// A stint is over at each look, whatever was done.
     restless: bool,
@@ -111,8 +111,13 @@ enum Work {
 }
 
 impl Gauge {
-    /// A region of the `owner`th thread has been visited so often.
-    pub(super) fn visited(&mut self, owner: usize, count: u64) {
+    /// Whether anybody asks what was done.
+    pub(super) fn is_read(&self) -> bool {
+        self.work != Work::Any
+    }
+
+    /// So much was done in a region of the `owner`th thread.
+    pub(super) fn worked(&mut self, owner: usize, count: u64) {
         match &mut self.work {
             Work::Any => {}
             Work::Together { visits, .. } => visits.iter_mut().for_each(|it| *it += count),
@@ -174,7 +179,7 @@ mod tests {
     fn cycles(mut gauge: Gauge, visits: &[u64]) -> Option<u32> {
         (1..1 << 20).find(|_| {
             for (owner, &count) in visits.iter().enumerate() {
-                gauge.visited(owner, count);
+                gauge.worked(owner, count);
             }
             gauge.cycle()
         })

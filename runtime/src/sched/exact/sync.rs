@@ -3,7 +3,7 @@
 //! A thread promises "nothing from me has a stamp before P". Promises only rise. A thread
 //! that can do nothing waits; when all wait and no mail is on its way, the least next event of
 //! all is known, and everybody may promise the cycle after it. So idle stretches are jumped
-//! over, and no thread ever spins for long.
+//! over, and no thread spins for more than some cycles take.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};

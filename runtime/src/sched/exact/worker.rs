@@ -93,8 +93,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
 
     /// Runs up to the run's stop, or until the stint is over.
     pub(crate) fn run(&mut self) {
-        let timing = &self.run.plan.timing;
-        let lead = timing.hop.min(timing.credit);
+        let lead = self.run.plan.timing.lead();
         // The first look comes before the first cycle: the state may be too large already.
         let mut work = CHECK;
         let _leave = Leave(self.sync, self.id);
@@ -167,13 +166,13 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
             let region = &mut *self.regions[place];
             let bytes = region.bytes;
-            let begun = region.flow.then(Instant::now);
+            let begun = (region.flow && self.gauge.is_read()).then(Instant::now);
             let visited = region.cycle(self.run, t);
             self.visits += visited as u64;
             visits += visited;
-            // Visits of `flow` are all sizes.
-            let work = begun.map_or(visited as u64, |begun| begun.elapsed().as_micros() as u64);
-            self.gauge.visited(self.bands[region.id as usize], work);
+            // Visits of `flow` are of all sizes.
+            let work = begun.map_or(visited as u64, |begun| begun.elapsed().as_nanos() as u64);
+            self.gauge.worked(self.bands[region.id as usize], work);
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.next();

@@ -78,6 +78,10 @@ fn to_host(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Spec {
 fn outcome(spec: &Spec, kind: EngineKind, region: u16) -> (RunEnd, Account, Vec<u32>) {
     let mut engine: Engine<Script> = spec.engine(kind, 1, region);
     let end = engine.run(&[], &Limits { cycle: 100_000, ..Limits::default() });
+    let leaps = engine.regions.iter().map(|region| region.leaps.count());
+    // One in each region, up to its border.
+    let expected = if kind == EngineKind::Flow { engine.regions.len() } else { 0 };
+    assert_eq!(leaps.sum::<usize>(), expected);
     let cores = engine.regions.iter().flat_map(|region| &region.cores);
     let taken = cores.flatten().map(|core| core.state.hash).collect();
     let account = engine.account();

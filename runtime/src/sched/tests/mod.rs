@@ -1,5 +1,6 @@
 //! Tests of both schedulers: timing by hand, and random machines compared.
 
+mod abroad;
 mod borders;
 mod broken;
 mod chain;

@@ -58,6 +58,8 @@ pub(super) struct Spec {
     pub(super) routers: Vec<RouterConfig>,
     /// In the order of row and column.
     pub(super) links: Vec<HostLinkInfo>,
+    /// A hop and a credit take two cycles each.
+    pub(super) slow: bool,
     /// Words that the host's end holds, per link.
     pub(super) rooms: Vec<Option<u64>>,
 }
@@ -70,7 +72,7 @@ impl Spec {
             (0..count).map(|pe| Program::empty(format!("pe{pe}"), Profile::Pe)).collect();
         let (acts, routers) = (vec![Vec::new(); count], vec![RouterConfig::default(); count]);
         let (links, rooms) = (Vec::new(), Vec::new());
-        Spec { target, width, height, programs, acts, routers, links, rooms }
+        Spec { target, width, height, programs, acts, routers, links, rooms, slow: false }
     }
 
     /// Adds a function to a PE.
@@ -99,7 +101,11 @@ impl Spec {
     pub(super) fn engine(&self, engine: EngineKind, threads: usize, region: u16) -> Engine<Script> {
         let config = Config { engine, threads, region, record: true, ..Config::default() };
         let target = Target::get(self.target);
-        let timing = Latencies::new(&target.timing);
+        let mut timing = target.timing.clone();
+        if self.slow {
+            (timing.hop, timing.credit) = (2, 2);
+        }
+        let timing = Latencies::new(&timing);
         let programs = self.programs.iter();
         let programs = programs.map(|program| PePlan::new(program, target, &timing, 0).unwrap());
         let routers = self.routers.iter();

@@ -10,7 +10,7 @@ use crate::pe::op::Op;
 
 #[test]
 fn what_a_pe_keeps_stays_small() {
-    // Blocks are rounded up to one of four sizes between two powers of two: these are their bounds.
+    // Blocks are rounded up to one of four sizes between two powers of two; pipes lie in a row.
     let most = [
         ("core", size_of::<Core<Programs>>(), 1024),
         ("operation", size_of::<Op<VectorState>>(), 320),
