@@ -105,7 +105,7 @@ impl<C: Code> Region<C> {
             let table = &plan.routers[plan.router_of[number] as usize];
             let Ok((port, shared)) = table.hands_on(here.color, from) else { return links };
             if shared && plan.locate(at.0, at.1).0 != self.id {
-                links.push(ABROAD | 4 * number as u32 + u32::from(port));
+                links.push(ABROAD | (4 * number as u32 + u32::from(port)));
             }
             let next = plan.neighbour(at.0, at.1, Port::ALL[usize::from(port)]);
             let Some(next) = next.filter(|_| port != RAMP) else { return links };

@@ -101,7 +101,7 @@ impl Spec {
     pub(super) fn engine(&self, engine: EngineKind, threads: usize, region: u16) -> Engine<Script> {
         let config = Config { engine, threads, region, record: true, ..Config::default() };
         let target = Target::get(self.target);
-        let mut timing = target.timing.clone();
+        let mut timing = target.timing;
         if self.slow {
             (timing.hop, timing.credit) = (2, 2);
         }
