@@ -1,9 +1,10 @@
 //! Pipes that lead from one region into another, in the `flow` engine.
 //!
 //! Each of the two regions has an end of such a pipe. The sender's counts words and places, that of the
-//! taker holds the words; what one of them does the other is told, and knows a cycle (the least latency of a hop
-//! and a credit) later for each border on the way. That is before it could matter: a word takes longer to arrive, and a place to come back. So
-//! what a region does in a cycle depends on cycles before alone, whichever region is run first.
+//! taker holds the words; what one of them does the other is told, and knows a cycle (the least latency
+//! of a hop and a credit) later for each border on the way. That is before it could matter: a word takes
+//! longer to arrive, and a place to come back. So what a region does in a cycle depends on cycles before
+//! alone, whichever region is run first.
 //!
 //! Invariants: news of a cycle are in before it is run, and are taken in at its start, in the order of the
 //! cycles in which they are known and of the regions that sent them; a way that has ever gone through
@@ -17,8 +18,6 @@ use super::ring::NEVER;
 use super::router::RAMP;
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
-#[cfg(test)]
-use crate::sched::reached::Reached;
 use crate::sched::region::{Message, Region};
 use crate::ways::Why;
 
@@ -153,8 +152,13 @@ impl<C: Code> Region<C> {
     /// Tells the taker of a pipe's words.
     fn tell(&mut self, id: u32, what: What) {
         let Route { region, borders, .. } = self.pipes[id as usize].route();
+        self.post((region, borders), id, what);
+    }
+
+    /// Tells a region behind so many borders of a pipe.
+    fn post(&mut self, (region, borders): (u32, u32), pipe: u32, what: What) {
         let (at, from) = (self.now + u64::from(borders) * self.lead, self.id);
-        self.messages.push(Message::News(News { region, at, from, pipe: id, what }));
+        self.messages.push(Message::News(News { region, at, from, pipe, what }));
     }
 
     /// What has been taken from a pipe has changed, or its places have: its sender is told when the
@@ -178,9 +182,7 @@ impl<C: Code> Region<C> {
             let Some(End::Taker(taker)) = pipe.end.as_deref_mut() else { continue };
             taker.noted = false;
             let (region, pipe, free) = (taker.region, taker.pipe, taker.free.take());
-            let (at, from, what) =
-                (self.now + u64::from(borders) * self.lead, self.id, What::Taken { taken, free });
-            self.messages.push(Message::News(News { region, at, from, pipe, what }));
+            self.post((region, borders), pipe, What::Taken { taken, free });
         }
         self.taken_abroad = ids;
     }
@@ -206,50 +208,40 @@ impl<C: Code> Region<C> {
         }
     }
 
-    fn take_in(&mut self, plan: &Plan, news: News) {
-        let key = (news.from, news.pipe);
-        let id = match news.what {
-            What::Taken { .. } => Some(news.pipe),
-            What::Opened { route, queues } => {
-                let end = Some(End::taker(news.from, news.pipe));
-                let id = self.add_pipe(Pipe::new(&plan.timing, route, queues, end, Box::default()));
-                self.from_abroad.insert(key, id);
-                return;
-            }
-            What::Sent { .. } | What::Retimed { .. } | What::Bent { .. } => {
-                self.from_abroad.get(&key).copied()
-            }
-        };
-        // A pipe that is no more has nothing to be told.
-        let Some(id) = id.filter(|&id| self.pipes[id as usize].is_abroad()) else { return };
+    fn take_in(&mut self, plan: &Plan, News { from, pipe, what, .. }: News) {
         #[cfg(test)]
-        crate::sched::reached::note(match news.what {
-            What::Retimed { .. } => Reached::Retimed,
-            What::Bent { .. } => Reached::Bent,
-            What::Taken { .. } => Reached::Taken,
-            What::Sent { .. } | What::Opened { .. } => Reached::Abroad,
-        });
-        match news.what {
-            What::Opened { .. } => {}
-            What::Sent { span, words } => {
+        note(&what);
+        let taker = self.taker_of(from, pipe);
+        match (what, taker) {
+            (What::Opened { route, queues }, _) => {
+                let end = Some(End::taker(from, pipe));
+                let id = self.add_pipe(Pipe::new(&plan.timing, route, queues, end, Box::default()));
+                self.from_abroad.insert((from, pipe), id);
+            }
+            (What::Taken { taken, free }, _) => {
+                let sender = &mut self.pipes[pipe as usize];
+                // A pipe that is no more has nothing to be told.
+                if sender.leads_abroad() {
+                    sender.know(taken);
+                    if let Some(t) = free {
+                        self.wake_sender(pipe, t.max(self.now));
+                    }
+                }
+            }
+            (What::Sent { span, words }, Some(id)) => {
                 self.send_words(plan, id, span, words);
             }
-            What::Retimed { number, end, sooner } => {
+            (What::Retimed { number, end, sooner }, Some(id)) => {
                 let pipe = &mut self.pipes[id as usize];
                 pipe.retime(number, end);
                 if sooner {
                     self.wakes.core(pipe.route().dest, self.now);
                 }
             }
-            What::Bent { number, left, t, then } => {
+            (What::Bent { number, left, t, then }, Some(id)) => {
                 self.pipes[id as usize].bend(number, left, t, then);
             }
-            What::Taken { taken, free } => {
-                self.pipes[id as usize].know(taken);
-                if let Some(t) = free {
-                    self.wake_sender(id, t.max(self.now));
-                }
-            }
+            (What::Sent { .. } | What::Retimed { .. } | What::Bent { .. }, None) => {}
         }
     }
 
@@ -276,4 +268,16 @@ impl<C: Code> Region<C> {
     pub(super) fn taker_of(&self, from: u32, pipe: u32) -> Option<u32> {
         self.from_abroad.get(&(from, pipe)).copied()
     }
+}
+
+/// For tests: what is told.
+#[cfg(test)]
+fn note(what: &What) {
+    use crate::sched::reached::{Reached, note};
+    note(match what {
+        What::Opened { .. } | What::Sent { .. } => Reached::Abroad,
+        What::Retimed { .. } => Reached::Retimed,
+        What::Bent { .. } => Reached::Bent,
+        What::Taken { .. } => Reached::Taken,
+    });
 }

@@ -112,7 +112,7 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        if self.steady == 0 || !self.is_held_up(plan, code, pe) {
+        if self.steady == 0 || !self.feed_from_steady(plan, code, pe) {
             self.descend_now(plan, code, pe, t);
         }
     }
@@ -120,7 +120,7 @@ impl<C: Code> Region<C> {
     /// What steady cores send to a PE is sent; whether nothing else is to be done there, since its
     /// core is one.
     #[inline(never)]
-    fn is_held_up(&mut self, plan: &Plan, code: &C, pe: u32) -> bool {
+    fn feed_from_steady(&mut self, plan: &Plan, code: &C, pe: u32) -> bool {
         if !self.has_links(pe) {
             return false;
         }

@@ -204,11 +204,6 @@ impl Pipe {
         }
     }
 
-    /// Whether its other end is in another region.
-    pub(crate) fn is_abroad(&self) -> bool {
-        self.end.is_some()
-    }
-
     /// Whether its words are taken in another region.
     pub(crate) fn leads_abroad(&self) -> bool {
         matches!(self.end.as_deref(), Some(End::Sender))

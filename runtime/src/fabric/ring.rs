@@ -1,9 +1,9 @@
 //! A bounded buffer whose words and places carry the cycle from which they may be seen.
 //!
-//! Invariants: at most `places` words; places behind the pointer are there once a word has come; a slot's stamp is that of its word while it holds one,
-//! else the cycle from which the place may be filled. Stamps never fall along the ring. The
-//! stamps of the oldest word and of the next place stand beside the slots too: most looks want no
-//! more than these.
+//! Invariants: at most `places` words; places behind the pointer are there once a word has come; a
+//! slot's stamp is that of its word while it holds one, else the cycle from which the place may be
+//! filled. Stamps never fall along the ring. The stamps of the oldest word and of the next place stand
+//! beside the slots too: most looks want no more than these.
 
 /// One slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

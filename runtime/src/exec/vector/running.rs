@@ -457,7 +457,7 @@ impl VectorState {
 
 /// Address of the next element of an operand, which moves on.
 fn next_address(walks: &mut Option<Box<[Walk; 4]>>, operand: usize) -> u64 {
-    // They are there while the general step does the elements.
+    debug_assert!(walks.is_some(), "they are there while the general step does the elements");
     let Some(walks) = walks else { return 0 };
     let address = walks[operand].address();
     walks[operand].advance();
