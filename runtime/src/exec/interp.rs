@@ -12,7 +12,7 @@ use dflow_ir::scalar::{self, exception};
 use dflow_ir::ty::Ty;
 
 use super::program::{CodeAt, FuncPlan, LoadedProgram};
-use super::state::{Dsr, FRAME_HEADER, FRAME_LIMIT, PeState};
+use super::state::{Dsr, FRAME_LIMIT, PeState};
 use super::vector::{self, Issued, VectorArgs};
 use super::{
     ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Registers,
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         frame[0] = u64::from(func.as_u32()) << 32;
         let params = body.locals.values().take(body.params as usize);
         for (at, (&arg, ty)) in args.iter().zip(params).enumerate() {
-            frame[FRAME_HEADER as usize + at] = ty.mask(arg);
+            frame[plan.word(Local::from_u32(at as u32)) as usize] = ty.mask(arg);
         }
         let (slots, previous) = enter_stack(self.program, self.state, plan)?;
         let frame = &mut self.state.frames[base as usize..];
@@ -167,12 +167,12 @@ impl<'a> Run<'a> {
     }
 
     fn local(&self, local: Local) -> u64 {
-        self.state.frames[(self.at.base + FRAME_HEADER + local.as_u32()) as usize]
+        self.state.frames[(self.at.base + self.plan.word(local)) as usize]
     }
 
     fn set(&mut self, local: Local, value: u64) {
         let raw = self.ty(local).mask(value);
-        self.state.frames[(self.at.base + FRAME_HEADER + local.as_u32()) as usize] = raw;
+        self.state.frames[(self.at.base + self.plan.word(local)) as usize] = raw;
     }
 
     fn ty(&self, local: Local) -> Ty {

@@ -14,6 +14,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
 use dflow_ir::scalar::exception::Exception;
 
+pub(crate) mod dsrs;
 pub mod fifo;
 pub mod interp;
 pub mod memory;

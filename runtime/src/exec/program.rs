@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 use dflow_ir::cost::{self, FuncCost, Slots};
 use dflow_ir::dsd::DsrRef;
-use dflow_ir::func::{Block, Func, Inst};
+use dflow_ir::func::{Block, Func, Inst, Local};
 use dflow_ir::image::MemoryMap;
 use dflow_ir::inst::{FlagOp, InstData, Operand};
 use dflow_ir::loc::Loc;
@@ -18,10 +18,11 @@ use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use indexmap::IndexSet;
 
+use super::dsrs::DsrSet;
 use super::fifo::FifoState;
 use super::memory::Unwritten;
 use super::odd::{Odd, Owners};
-use super::state::{Dsr, FRAME_HEADER, FRAME_MIN, register};
+use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
 pub const HOST_MEMORY: u64 = 4 << 30;
@@ -43,6 +44,10 @@ pub struct CodeAt {
 pub struct FuncPlan {
     /// Words of its frame: header, then one per local.
     pub frame_words: u32,
+    /// Of these, the first ones, which a suspension keeps.
+    pub kept_words: u32,
+    /// Word of each local: those that live across a suspension come first.
+    words: Vec<u32>,
     /// Bytes of its stack slots together.
     pub stack_bytes: u32,
     /// Alignment of its stack area.
@@ -85,8 +90,8 @@ pub struct LoadedProgram {
     stack: (u64, u64),
     memory_limit: u64,
     initial_dsrs: Vec<(DsrRef, Dsr)>,
-    /// Descriptor registers that a PE keeps: up to the last one that an instruction names.
-    registers: usize,
+    /// Descriptor registers that a PE keeps: those that an instruction names.
+    registers: DsrSet,
     raises: bool,
     args_len: usize,
 }
@@ -308,15 +313,16 @@ impl LoadedProgram {
         &self.initial_dsrs
     }
 
-    pub(crate) fn registers(&self) -> usize {
+    pub(crate) fn registers(&self) -> DsrSet {
         self.registers
     }
 
     /// Bytes of a PE's state once it has run, without frames.
     pub(crate) fn state_bytes(&self) -> usize {
         let fifos = self.program.fifos.len() * size_of::<FifoState>();
-        let xdsrs = if self.registers == 0 { 0 } else { self.target.xdsrs.into() };
-        let registers = self.registers * size_of::<Dsr>() + xdsrs * size_of::<Option<DsrRef>>();
+        let registers = self.registers.count();
+        let xdsrs = if registers == 0 { 0 } else { self.target.xdsrs.into() };
+        let registers = registers * size_of::<Dsr>() + xdsrs * size_of::<Option<DsrRef>>();
         self.used_bytes() + fifos + registers
     }
 
@@ -346,6 +352,12 @@ impl LoadedProgram {
 }
 
 impl FuncPlan {
+    /// The word of a local in its frame.
+    #[inline]
+    pub fn word(&self, local: Local) -> u32 {
+        self.words[local.as_u32() as usize]
+    }
+
     fn new(
         func: &Func,
         may_suspend: bool,
@@ -353,8 +365,11 @@ impl FuncPlan {
         signature: u32,
         costs: FuncCost,
     ) -> FuncPlan {
+        let (kept_words, words) = frame(func, suspension);
         let mut plan = FuncPlan {
             frame_words: (FRAME_HEADER + func.locals.len() as u32).max(FRAME_MIN),
+            kept_words,
+            words,
             stack_bytes: 0,
             stack_align: 1,
             slot_offsets: Vec::with_capacity(func.stack_slots.len()),
@@ -394,6 +409,26 @@ impl FuncPlan {
         }
         plan
     }
+}
+
+/// How many words of a function's frame a suspension keeps, and the word of each local.
+fn frame(func: &Func, suspension: &FuncSuspension) -> (u32, Vec<u32>) {
+    let mut kept = vec![false; func.locals.len()];
+    let live = suspension.points.iter().flat_map(|point| &point.live);
+    // What the host writes when it has done what was asked of it.
+    let written = func.insts.values().flat_map(|inst| match inst {
+        InstData::Host { dsts, .. } => &**dsts,
+        _ => &[],
+    });
+    live.chain(written).for_each(|&local| kept[local.as_u32() as usize] = true);
+    let mut order: Vec<usize> = (0..kept.len()).collect();
+    order.sort_by_key(|&local| !kept[local]);
+    let mut words = vec![0; kept.len()];
+    for (&local, word) in order.iter().zip(FRAME_HEADER..) {
+        words[local] = word;
+    }
+    let count = kept.iter().filter(|&&kept| kept).count();
+    (FRAME_HEADER + count as u32, words)
 }
 
 /// Whether anything sets which exceptions stop the PE.
@@ -460,24 +495,30 @@ fn initial_dsrs(program: &Program, globals: &PrimaryMap<GlobalId, u32>) -> Vec<(
     program.initial_dsrs.iter().map(load).collect()
 }
 
-/// Registers up to the last one that an instruction names; PEs of programs that name none keep none.
-fn registers(program: &Program) -> usize {
+/// Registers that an instruction names; PEs of programs that name none keep none.
+fn registers(program: &Program) -> DsrSet {
+    let mut named = DsrSet::default();
     if program.profile != Profile::Pe {
-        return 0;
+        return named;
     }
-    let of = |operand: &Operand| match operand {
-        Operand::Dsr(dsr) => register(*dsr) + 1,
-        _ => 0,
-    };
-    let named = |inst: &InstData| match inst {
-        InstData::LoadDsr { dsr, .. } | InstData::SetDsr { dsr, .. } => register(*dsr) + 1,
-        InstData::Vector(vector) => {
-            vector.sources.iter().map(of).fold(of(&vector.dest), usize::max)
+    let mut add = |operand: &Operand| {
+        if let Operand::Dsr(dsr) = operand {
+            named.add(*dsr);
         }
-        _ => 0,
     };
-    let insts = program.funcs.values().flat_map(|func| func.insts.values());
-    insts.map(named).max().unwrap_or(0)
+    for inst in program.funcs.values().flat_map(|func| func.insts.values()) {
+        match inst {
+            InstData::LoadDsr { dsr, .. } | InstData::SetDsr { dsr, .. } => {
+                add(&Operand::Dsr(*dsr));
+            }
+            InstData::Vector(vector) => {
+                add(&vector.dest);
+                vector.sources.iter().for_each(&mut add);
+            }
+            _ => {}
+        }
+    }
+    named
 }
 
 /// At least five: a vector operation's operands and index.

@@ -1,20 +1,23 @@
 //! What code sees of one PE: memory, frames, descriptor registers, FIFOs, random numbers.
 //!
 //! Invariants: nothing of a suspended main thread is on the native stack; frames are laid out
-//! as [`FuncPlan`](super::program::FuncPlan) says, the same for every engine. An untouched PE
+//! as [`FuncPlan`](super::program::FuncPlan) says; native code, whose locals are its own while it runs,
+//! keeps no more of one than outlives the suspension. An untouched PE
 //! owns no heap memory.
 
-use dflow_ir::dsd::{Dsd, DsrFile, DsrRef};
+use dflow_ir::dsd::{Dsd, DsrRef};
 use dflow_ir::func::Local;
 use dflow_ir::inst::{DsrField, VectorOptions};
 use dflow_ir::program::FifoId;
 use dflow_ir::scalar::exception::Exception;
 
-use super::CodeTrapKind;
+use super::dsrs::Dsrs;
 use super::fifo::FifoState;
 use super::memory::Memory;
-use super::program::LoadedProgram;
+use super::program::{FuncPlan, LoadedProgram};
 use super::random::Generators;
+use super::{CodeTrapKind, HostCall};
+use crate::jit::prefetch;
 use crate::rare::Rare;
 
 /// Words of a frame before its locals: function and resume index, base of its stack slots,
@@ -57,7 +60,7 @@ pub struct PeState {
     pub(crate) top: u32,
     /// PE stack pointer.
     pub(crate) sp: u64,
-    pub(crate) dsrs: Box<[Dsr]>,
+    pub(crate) dsrs: Dsrs,
     pub(crate) fifos: Rare<FifoState>,
     /// Registers that the extended registers belong to.
     pub(crate) xdsrs: Rare<Option<DsrRef>>,
@@ -75,7 +78,7 @@ impl PeState {
             frames: Vec::new(),
             top: 0,
             sp: 0,
-            dsrs: Box::default(),
+            dsrs: Dsrs::default(),
             fifos: Rare::default(),
             xdsrs: Rare::default(),
             generators: Generators::default(),
@@ -109,8 +112,8 @@ impl PeState {
         self.sp = program.stack().0;
         self.unmasked = program.unmasked();
         self.fifos = program.program().fifos.keys().map(|_| FifoState::default()).collect();
-        if program.registers() != 0 {
-            self.dsrs = vec![Dsr::default(); program.registers()].into();
+        if program.registers().count() != 0 {
+            self.dsrs = Dsrs::new(program.registers());
             self.xdsrs = (0..program.target().xdsrs).map(|_| None).collect();
             for &(at, dsr) in program.initial_dsrs() {
                 self.load_dsr(at, dsr);
@@ -130,12 +133,12 @@ impl PeState {
 
     /// A register; one that does not exist is unset.
     pub fn dsr(&self, at: DsrRef) -> Dsr {
-        self.dsrs.get(register(at)).copied().unwrap_or_default()
+        self.dsrs.get(at).copied().unwrap_or_default()
     }
 
     /// The descriptor in a register that holds nothing else of consequence to an operation on memory.
     pub(crate) fn plain_descriptor(&self, at: DsrRef) -> Option<Dsd> {
-        let dsr = self.dsrs.get(register(at))?;
+        let dsr = self.dsrs.get(at)?;
         let moves = dsr.save_address || dsr.single_step || dsr.moved != 0;
         let plain = !moves && dsr.index.is_none() && dsr.xdsr.is_none();
         plain.then_some(dsr.dsd)
@@ -151,7 +154,7 @@ impl PeState {
 
     /// Writes back a register that moves on.
     pub(crate) fn store_dsr(&mut self, at: DsrRef, dsr: Dsr) {
-        if let Some(register) = self.dsrs.get_mut(register(at)) {
+        if let Some(register) = self.dsrs.get_mut(at) {
             *register = dsr;
         }
     }
@@ -185,14 +188,20 @@ impl PeState {
         }
     }
 
+    /// Has the host fetch the innermost frame, ahead of its use.
+    pub(crate) fn fetch(&self) {
+        let frame = self.frames.get(self.top as usize..).unwrap_or_default();
+        frame.chunks(8).take(4).filter_map(|line| line.first()).for_each(prefetch);
+    }
+
     /// Function and resume index of the innermost suspended frame, as the frame holds them.
     pub(crate) fn suspended_word(&self) -> Option<u64> {
         self.frames.get(self.top as usize).copied()
     }
 
     /// Value of a local of the innermost suspended frame.
-    pub fn suspended_local(&self, local: Local) -> Option<u64> {
-        self.frames.get((self.top + FRAME_HEADER + local.as_u32()) as usize).copied()
+    pub fn suspended_local(&self, plan: &FuncPlan, local: Local) -> Option<u64> {
+        self.frames.get((self.top + plan.word(local)) as usize).copied()
     }
 
     /// Next pseudo-random word of the active generator.
@@ -220,21 +229,17 @@ impl PeState {
     }
 }
 
-/// Place of a register among a PE's: by number, then by file, since programs use the first few.
-pub(crate) fn register(at: DsrRef) -> usize {
-    let file = match at.file {
-        DsrFile::Dest => 0,
-        DsrFile::Src0 => 1,
-        DsrFile::Src1 => 2,
-    };
-    usize::from(at.index) * DsrFile::ALL.len() + file
-}
-
 /// Writes the results of a host operation into the suspended frame, before the resume.
-/// `values` are raw, one per local of `dsts`.
-pub fn finish_host_call(state: &mut PeState, dsts: &[Local], values: &[u64]) {
-    for (local, &value) in dsts.iter().zip(values) {
-        let at = (state.top + FRAME_HEADER + local.as_u32()) as usize;
+/// `values` are raw, one per local that the call defines.
+pub fn finish_host_call(
+    program: &LoadedProgram,
+    state: &mut PeState,
+    call: &HostCall,
+    values: &[u64],
+) {
+    let plan = program.plan(call.func);
+    for (&local, &value) in call.dsts.iter().zip(values) {
+        let at = (state.top + plan.word(local)) as usize;
         if let Some(word) = state.frames.get_mut(at) {
             *word = value;
         }

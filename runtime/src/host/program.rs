@@ -159,7 +159,7 @@ impl<M: Mesh> Host<'_, M> {
             }
             _ => self.call(op, &call.args).map_err(|failure| failure.at(loc))?,
         };
-        finish_host_call(&mut self.state, &call.dsts, &values);
+        finish_host_call(program, &mut self.state, call, &values);
         Ok(None)
     }
 

@@ -91,8 +91,8 @@ fn settle(parts: &mut Parts<'_>, done: Result<(), CodeTrapKind>, loc: Loc) -> u3
 
 /// Marks the innermost frame, which is now to be written, and stops.
 fn stop(parts: &mut Parts<'_>, func: u32, frame: u64, stop: Stop) -> u32 {
-    let base = (frame / 8) as u32;
-    let words = parts.program.plan(FuncId::from_u32(func)).frame_words;
+    let base = frame as u32 / 8;
+    let words = parts.program.plan(FuncId::from_u32(func)).kept_words;
     parts.state.reserve_frames(base + words);
     parts.state.top = base;
     parts.out.stop = stop;

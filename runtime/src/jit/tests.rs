@@ -26,7 +26,6 @@ use proptest::prelude::*;
 use super::Jit;
 use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
-use crate::exec::state::FRAME_HEADER;
 use crate::exec::{
     ActKind, CodeEngine, CodeTrapKind, ConfigRead, Entry, FifoCheck, PeState, Registers, Segment,
     Stop, VectorStart, VectorState, finish_host_call,
@@ -101,22 +100,23 @@ impl Pair {
         if matches!(stop, Stop::Return) {
             return;
         }
-        assert_eq!(plain.top, native.top);
-        let mut base = 0;
+        let (mut base, mut kept) = (0, 0);
         loop {
             let word = plain.frames[base as usize];
-            assert_eq!(word, native.frames[base as usize]);
+            assert_eq!(word, native.frames[kept as usize]);
             let func = FuncId::from_u32((word >> 32) as u32);
             let plan = self.program.plan(func);
             let points = &self.program.suspension().funcs[func].points;
             for local in &points[(word as u32 - 1) as usize].live {
-                let at = (base + FRAME_HEADER + local.as_u32()) as usize;
-                assert_eq!(plain.frames[at], native.frames[at], "{func} {local} {word:#x}");
+                let [first, second] = [base, kept].map(|base| (base + plan.word(*local)) as usize);
+                assert_eq!(plain.frames[first], native.frames[second], "{func} {local} {word:#x}");
             }
+            assert_eq!(base == plain.top, kept == native.top);
             if base == plain.top {
                 return;
             }
             base += plan.frame_words;
+            kept += plan.kept_words;
         }
     }
 
@@ -143,8 +143,8 @@ impl Pair {
                 Stop::Yield => 0,
                 Stop::Host(call) => {
                     let values: Vec<u64> = (0..call.dsts.len() as u64).map(|v| v + turn).collect();
-                    finish_host_call(&mut self.plain, &call.dsts, &values);
-                    finish_host_call(&mut self.native, &call.dsts, &values);
+                    finish_host_call(&self.program, &mut self.plain, &call, &values);
+                    finish_host_call(&self.program, &mut self.native, &call, &values);
                     0
                 }
             };

@@ -27,6 +27,11 @@ pub(crate) trait Code: Sync {
     /// Estimated bytes of that state once it is used.
     fn bytes(&self, pe: Pe) -> u64;
 
+    /// Has the host fetch what of a PE's state stands elsewhere, ahead of its use.
+    fn fetch(&self, state: &Self::State) {
+        let _ = state;
+    }
+
     /// Bytes of what has an entry per PE.
     fn table_bytes(&self) -> u64 {
         0

@@ -51,6 +51,10 @@ impl Code for Programs {
         self.program(pe).state_bytes() as u64
     }
 
+    fn fetch(&self, state: &PeState) {
+        state.fetch();
+    }
+
     fn table_bytes(&self) -> u64 {
         let slots: usize = self.slots.iter().map(|slots| size_of_val(&**slots)).sum();
         (slots + size_of_val(&*self.rank)) as u64

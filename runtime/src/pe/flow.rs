@@ -12,7 +12,6 @@ use crate::fabric::channel::{Outlet, Route};
 use crate::fabric::pipe::{End, Inflow, Pipe};
 use crate::fabric::ring::Slot;
 use crate::fabric::router::RAMP;
-use crate::jit::prefetch;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -257,25 +256,6 @@ impl<C: Code> Region<C> {
                 pipe.want();
                 core.sight.full |= 1 << queue;
             }
-        }
-    }
-
-    /// Has the host fetch what visits to come will look at: cores, then their operations, then the
-    /// pipes of these.
-    pub(crate) fn fetch(&self, visits: &[u32]) {
-        let core = |ahead: usize| {
-            let pe = visits.get(ahead)? / 2;
-            self.cores[pe as usize].as_deref()
-        };
-        if let Some(core) = core(5) {
-            prefetch(core);
-        }
-        if let Some(core) = core(3) {
-            core.operations().for_each(prefetch);
-        }
-        if let Some(core) = core(1) {
-            let pipe = |id: u32| prefetch(&self.pipes[id as usize]);
-            core.operations().for_each(|op| op.stretch.pipes().for_each(pipe));
         }
     }
 

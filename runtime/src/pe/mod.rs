@@ -11,6 +11,7 @@ pub(crate) mod calm;
 pub(crate) mod code;
 pub(crate) mod core;
 pub(crate) mod exec;
+mod fetch;
 pub(crate) mod flow;
 pub(crate) mod heard;
 pub(crate) mod issue;

@@ -29,6 +29,11 @@ impl<T> Sparse<T> {
         self.list.get_mut(at.wrapping_sub(self.from))
     }
 
+    /// The first that is there.
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.list.first()
+    }
+
     /// The entries that are there, in order, with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.list.iter().enumerate().map(|(at, entry)| (self.from + at, entry))

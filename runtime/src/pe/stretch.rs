@@ -82,11 +82,6 @@ impl Stretch {
         self.is_on
     }
 
-    /// The pipes that its words come from and go to.
-    pub(super) fn pipes(&self) -> impl Iterator<Item = u32> {
-        self.inputs.iter().flatten().chain(&self.output).map(Words::pipe)
-    }
-
     /// When the operation may take a slot again, or end.
     fn over(&self) -> u64 {
         self.until + if self.goes_on { WHOLE.div_ceil(self.rate.max(1)) } else { self.tail }

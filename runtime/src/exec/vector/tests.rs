@@ -19,6 +19,7 @@ use proptest::prelude::*;
 
 use super::whole;
 use super::{FifoCheck, Issued, VectorArgs, VectorState, issue};
+use crate::exec::dsrs::{DsrSet, Dsrs};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::{Dsr, PeState};
 use crate::exec::{CodeTrapKind, MemoryStream, Stream, VectorStart};
@@ -60,7 +61,11 @@ fn program() -> LoadedProgram {
 fn state(program: &LoadedProgram) -> PeState {
     let mut state = PeState::new(program);
     state.prepare(program, &[]);
-    state.dsrs = vec![Dsr::default(); 48].into();
+    let mut named = DsrSet::default();
+    for file in DsrFile::ALL {
+        (0..16).for_each(|index| named.add(DsrRef { file, index }));
+    }
+    state.dsrs = Dsrs::new(named);
     state
 }
 

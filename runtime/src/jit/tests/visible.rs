@@ -112,7 +112,10 @@ fn registers_are_words_that_a_segment_writes_in_slots_of_their_own() {
     assert!(matches!(segment.stop, Stop::Config(ConfigRead { address: 0x7f23, .. })));
     // The load saw its own write above the other register.
     let seen = u32::from(0x7f23u16.wrapping_mul(31)) | 0x1234 << 16;
-    assert_eq!(pair.plain.suspended_local(both), Some(seen.into()));
+    assert_eq!(
+        pair.plain.suspended_local(pair.program.plan(FuncId::from_u32(0)), both),
+        Some(seen.into())
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! From IR functions to native code.
 //!
 //! Shape of a native function: `(context, frame, params…) -> (status, result)`, where `frame` is
-//! the byte offset of its frame. It starts fresh or, if the context says so, at the suspension
+//! the byte offset of its frame and, in the upper half, where it would be if frames held all locals
+//! (which bounds the depth). It starts fresh or, if the context says so, at the suspension
 //! point that its frame names. Invariants: total on validated programs; issue slots are summed
 //! per block at translation and kept in a variable; locals become SSA variables and are written
 //! to the frame only when the function suspends.
@@ -348,6 +349,7 @@ impl<'a> Translator<'a> {
     /// Depth, length of the segment, stack.
     fn check_limits(&mut self, cycles: Value) {
         let room = (i64::from(FRAME_LIMIT) - i64::from(self.plan.frame_words)) * 8;
+        let room = room << 32 | i64::from(u32::MAX);
         let too_deep = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, self.frame, room);
         self.trap_if(too_deep, TrapCode::StackOverflow, 0);
         let limit = i64::from(SEGMENT_LIMIT);
@@ -418,7 +420,16 @@ impl<'a> Translator<'a> {
 
     fn frame_address(&mut self) -> Value {
         let frames = self.load_field(types::I64, field!(frames));
-        self.b.ins().iadd(frames, self.frame)
+        let offset = self.b.ins().ireduce(types::I32, self.frame);
+        let offset = self.b.ins().uextend(types::I64, offset);
+        self.b.ins().iadd(frames, offset)
+    }
+
+    /// What to add to the own frame for that of a function which is called.
+    fn frame_behind(&self) -> i64 {
+        let [kept, all] =
+            [self.plan.kept_words, self.plan.frame_words].map(|words| i64::from(words) * 8);
+        all << 32 | kept
     }
 
     fn load_frame(&mut self, frame: Value, word: u32) -> Value {

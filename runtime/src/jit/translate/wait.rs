@@ -11,7 +11,6 @@ use dflow_ir::inst::{InstData, VectorInst};
 use dflow_ir::program::{FuncId, SigId};
 
 use super::{Translator, field, from_raw, native_signature, to_raw};
-use crate::exec::state::FRAME_HEADER;
 use crate::jit::helpers::{Helper, STOPPED};
 
 impl Translator<'_> {
@@ -29,7 +28,7 @@ impl Translator<'_> {
         }
         for &local in &self.points.points[point as usize - 1].live {
             let raw = self.raw(local);
-            self.store_frame(raw, frame, FRAME_HEADER + local.as_u32());
+            self.store_frame(raw, frame, self.plan.word(local));
         }
         self.return_status(STOPPED);
     }
@@ -51,7 +50,7 @@ impl Translator<'_> {
         self.pending = 0;
         let frame = self.frame_address();
         for &local in self.points.points[point as usize - 1].live.iter().chain(extra) {
-            let raw = self.load_frame(frame, FRAME_HEADER + local.as_u32());
+            let raw = self.load_frame(frame, self.plan.word(local));
             let ty = self.ty(local);
             let value = from_raw(&mut self.b, raw, ty);
             self.set(local, value);
@@ -243,7 +242,7 @@ impl Translator<'_> {
     ) {
         self.store_cycles();
         let point = self.plan.resume_inst[inst];
-        let words = i64::from(self.plan.frame_words) * 8;
+        let behind = self.frame_behind();
         let mut values = args;
         values.extend(code);
         if point != 0 {
@@ -257,7 +256,7 @@ impl Translator<'_> {
             }
             if code.is_some() {
                 let frame = self.frame_address();
-                let word = self.load_frame(frame, self.plan.frame_words);
+                let word = self.load_frame(frame, self.plan.kept_words);
                 let index = self.b.ins().ushr_imm_u(word, 32);
                 again.push(self.code_of(index).into());
             }
@@ -268,7 +267,7 @@ impl Translator<'_> {
             }
             self.b.switch_to_block(enter);
         }
-        let frame = self.b.ins().iadd_imm_s(self.frame, words);
+        let frame = self.b.ins().iadd_imm_s(self.frame, behind);
         let mut all = vec![self.context, frame];
         all.append(&mut values);
         let call = emit(self, &all);

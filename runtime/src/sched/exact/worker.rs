@@ -232,7 +232,7 @@ impl<C: Code> Region<C> {
         }
         for (at, &visit) in visits.iter().enumerate() {
             if self.flow {
-                self.fetch(&visits[at + 1..]);
+                self.fetch(code, &visits[at + 1..]);
             }
             self.fetch_words(&visits[at + 1..]);
             if visit % 2 == 0 {
