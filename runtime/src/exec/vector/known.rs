@@ -17,6 +17,7 @@ use dflow_ir::inst::{Operand, VectorInst};
 use super::VectorArgs;
 use super::quick::Quick;
 use super::start::SharedStart;
+use crate::exec::VectorStart;
 use crate::exec::CodeTrapKind;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
@@ -27,6 +28,7 @@ const ENTRIES: usize = 1024;
 thread_local! {
     static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
     static STARTED: RefCell<Vec<Option<Started>>> = const { RefCell::new(Vec::new()) };
+    static RESOLVED: RefCell<Vec<Option<(u64, SharedStart)>>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Entry {
@@ -124,22 +126,32 @@ pub(super) fn started(
     })
 }
 
-/// Keeps what an operation has been resolved to, if its arguments say it all.
-pub(super) fn keep(
+/// What an operation has been resolved to, which is kept: if its arguments say it all, not to be
+/// resolved again; if not, for PEs that come to the same.
+pub(super) fn share(
     program: &LoadedProgram,
     inst: &VectorInst,
     args: &VectorArgs,
-    start: &SharedStart,
-) {
+    start: VectorStart,
+) -> SharedStart {
     let held = |operand: &Operand| matches!(operand, Operand::Dsr(_) | Operand::Fifo(_));
-    if std::iter::once(&inst.dest).chain(&inst.sources).any(held) {
-        return;
+    let says_all = !std::iter::once(&inst.dest).chain(&inst.sources).any(held);
+    let (program, inst) = (program.id(), std::ptr::from_ref(inst).addr());
+    let place = place_of(inst, args);
+    if !says_all {
+        return RESOLVED.with_borrow_mut(|entries| {
+            entries.resize_with(ENTRIES, || None);
+            match &mut entries[place] {
+                Some((of, known)) if *of == program && **known == start => known.clone(),
+                entry => entry.insert((program, SharedStart::from(start))).1.clone(),
+            }
+        });
     }
-    let inst = std::ptr::from_ref(inst).addr();
+    let start = SharedStart::from(start);
     STARTED.with_borrow_mut(|entries| {
         entries.resize_with(ENTRIES, || None);
         let start = start.clone();
-        entries[place_of(inst, args)] =
-            Some(Started { program: program.id(), inst, args: *args, start });
+        entries[place] = Some(Started { program, inst, args: *args, start });
     });
+    start
 }

@@ -112,8 +112,7 @@ pub(crate) fn issue_any(
     };
     if start.asynchronous || waits(&start.dest) || start.sources.iter().any(waits) {
         // It is odd when an element gets there.
-        let start = SharedStart::from(start);
-        known::keep(program, inst, args, &start);
+        let start = known::share(program, inst, args, start);
         return Ok((Issued::Starts(start), None));
     }
     let odd = odd::leaves(program, &start);
