@@ -54,7 +54,7 @@ impl<C: Code> Region<C> {
                 source.outlet = Outlet::Closing(id);
                 let is_used = self.pipes[id as usize].is_used();
                 if is_used {
-                    self.pipes[id as usize].want();
+                    self.pipes[id as usize].want(0);
                 } else {
                     source.outlet = Outlet::Unknown;
                     self.drop_pipe(id);
@@ -71,7 +71,7 @@ impl<C: Code> Region<C> {
     fn enter_words(&mut self, plan: &Plan, source: &mut Source, id: u32, (pe, t): (u32, u64)) {
         let most = self.pipes[id as usize].room().min(LONGEST) as usize;
         if most == 0 {
-            return self.pipes[id as usize].want();
+            return self.pipes[id as usize].want(0);
         }
         let enters = |&&(cycle, word): &&(u64, Wavelet)| cycle <= t && !word.control;
         let count = source.words.iter().take(most).take_while(enters).count();

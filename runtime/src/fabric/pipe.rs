@@ -124,8 +124,8 @@ pub(crate) struct Pipe {
     on_the_way: u32,
     /// What the operation at its end is still bound to take.
     open: u32,
-    /// The source waits for a place.
-    wanted: bool,
+    /// The source waits until so many places are free, or any word has been taken.
+    wanted: Option<u32>,
     /// Links that it may have to share.
     shared: Box<[u32]>,
     /// The end that is here, if the other one is in another region.
@@ -199,7 +199,7 @@ impl Pipe {
             places: on_the_way + queues,
             on_the_way,
             open: 0,
-            wanted: false,
+            wanted: None,
             shared,
             end: end.map(Box::new),
         }
@@ -272,9 +272,24 @@ impl Pipe {
         self.shared.first().into_iter().for_each(prefetch);
     }
 
-    /// The source waits for a place.
-    pub(crate) fn want(&mut self) {
-        self.wanted = true;
+    /// The source waits until so many places are free; for any word that is taken, if none.
+    pub(crate) fn want(&mut self, places: u32) {
+        self.wanted = Some(self.wanted.map_or(places, |wanted| wanted.min(places)));
+    }
+
+    /// Words that it takes now, if these are so many at least; if not the source waits for that.
+    pub(crate) fn room_for(&mut self, least: u32) -> u32 {
+        let room = self.room();
+        if room < least {
+            self.want(least);
+            return 0;
+        }
+        room
+    }
+
+    /// Half of the words that it takes in if nobody takes them out.
+    pub(crate) fn half(&self) -> u32 {
+        (self.places / 2).max(1)
     }
 
     /// When the first word is at the last router.
@@ -411,19 +426,24 @@ impl Pipe {
     /// Lets go of `count` words that stand in front; the number of the word after them, when the
     /// last of them is at the last router, and the buffer if nothing is left in it.
     pub(crate) fn take(&mut self, count: usize) -> (u64, u64, Option<Vec<u32>>) {
-        self.held -= count as u32;
         self.open = self.open.saturating_sub(count as u32);
-        let Some(packet) = self.packets.front_mut() else { return (self.taken.end(), 0, None) };
-        packet.taken += count;
-        let end = packet.span.base + packet.taken as u64;
+        let Some(packet) = self.packets.front() else { return (self.taken.end(), 0, None) };
+        let end = packet.span.base + (packet.taken + count) as u64;
         let last = packet.span.bent(&self.bends, end - 1);
-        let empty = packet.taken == packet.words.len();
-        let packet = if empty { self.packets.pop_front() } else { None };
-        let buffer = packet.map(|mut packet| {
-            packet.words.clear();
-            packet.words
-        });
-        (end, last, buffer)
+        (end, last, self.leave(count))
+    }
+
+    /// `count` words that stand in front leave it; the buffer if nothing is left in it.
+    fn leave(&mut self, count: usize) -> Option<Vec<u32>> {
+        let packet = self.packets.front_mut()?;
+        self.held -= count as u32;
+        packet.taken += count;
+        if packet.taken < packet.words.len() {
+            return None;
+        }
+        let mut words = self.packets.pop_front()?.words;
+        words.clear();
+        Some(words)
     }
 
     /// The `count` words before `end` are taken from cycle `first` on.
@@ -459,17 +479,17 @@ impl Pipe {
         self.sent.end().saturating_sub(u64::from(self.held + self.queued))
     }
 
-    /// The source waits for places: from how many cycles on it may use one that becomes free.
+    /// The source waits for places, and has as many as it waits for: from how many cycles on it may use
+    /// one that becomes free.
     pub(crate) fn credit(&mut self) -> Option<u64> {
-        std::mem::take(&mut self.wanted).then_some(self.credit)
+        let room = self.room();
+        self.wanted.take_if(|wanted| room >= *wanted).map(|_| self.credit)
     }
 
-    /// The first word goes into the input queue.
-    pub(crate) fn queue_one(&mut self) {
+    /// The first word goes into the input queue; the buffer if nothing is left in it.
+    pub(crate) fn queue_one(&mut self) -> Option<Vec<u32>> {
         self.queued += 1;
-        let open = self.open;
-        self.take(1);
-        self.open = open;
+        self.leave(1)
     }
 
     /// A word has left the input queue in cycle `t`, at a visit in cycle `now`.

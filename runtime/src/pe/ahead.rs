@@ -15,6 +15,7 @@ use super::core::{Core, Fault, bits};
 use super::main::Main;
 use super::op::Op;
 use super::plan::PePlan;
+use super::share::WHOLE;
 use super::visit::Visit;
 use crate::exec::{ActKind, SharedStart, SlotAct, Stop};
 use crate::fabric::ring::NEVER;
@@ -30,6 +31,13 @@ pub(crate) struct LaterAct {
     pub(crate) at: u64,
     task: u16,
     act: SlotAct,
+}
+
+/// The main thread has run ahead over several tasks: between them others have slots.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TasksAhead {
+    since: u64,
+    slots: u64,
 }
 
 /// Whether a flag says no more than which task may come next.
@@ -60,6 +68,35 @@ impl<C: Code> Core<C> {
             Main::Vector(op) if !op.stretch.is_on() => op.from += late,
             Main::Idle | Main::Counting { .. } | Main::Vector(_) | Main::Launch(_) => {}
         }
+    }
+
+    /// From which cycle on an operation that comes after the main thread may have slots, being ready from
+    /// cycle `t` on: between the tasks that the main thread has run ahead over, if these leave some.
+    pub(super) fn slots_from(&self, t: u64) -> u64 {
+        if t >= self.main_from || self.share_ahead(t) < WHOLE / 8 {
+            t.max(self.main_from)
+        } else {
+            t
+        }
+    }
+
+    /// The part of the slots from cycle `t` on that tasks which the main thread has run ahead over leave
+    /// to others.
+    fn share_ahead(&self, t: u64) -> u64 {
+        let TasksAhead { since, slots } = self.tasks_ahead;
+        let cycles = self.main_from.saturating_sub(since);
+        if t < since || cycles == 0 { 0 } else { WHOLE.saturating_sub(slots * WHOLE / cycles) }
+    }
+
+    /// Before which cycle the last of `count` elements from cycle `t` on, which come after the main
+    /// thread, cannot issue for its tasks.
+    pub(super) fn behind_tasks(&self, t: u64, count: u64) -> u64 {
+        if t >= self.main_from {
+            return 0;
+        }
+        let share = self.share_ahead(t).max(1);
+        let between = ((self.main_from - t) * share / WHOLE).min(count);
+        t + between * WHOLE / share + (count - between) - 1
     }
 
     /// Whether nothing but the main thread is at work, so that nobody minds when its flags change
@@ -123,6 +160,11 @@ impl<C: Code> Region<C> {
     /// any.
     fn run_tasks(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
         let mut ran = false;
+        // One that is ahead lets the others come up first: many tasks in one visit, not one in each.
+        let is_ahead = core.main_from > at.t;
+        if !is_ahead {
+            core.tasks_ahead = TasksAhead { since: at.t, slots: 0 };
+        }
         loop {
             ran |= matches!(core.main, Main::Ready { .. });
             self.run_ahead(at, core)?;
@@ -133,7 +175,7 @@ impl<C: Code> Region<C> {
             if t == NEVER {
                 return Ok(ran);
             }
-            if t > at.t && !self.may_go_on(at, core, t, AHEAD) {
+            if t > at.t && (is_ahead || !self.may_go_on(at, core, t, AHEAD)) {
                 self.wakes.core(at.pe, t);
                 return Ok(ran);
             }
@@ -172,6 +214,7 @@ impl<C: Code> Region<C> {
             }
             core.acted.acted = true;
             let total = self.segment(&Visit { t: now, ..*at }, core, next);
+            core.tasks_ahead.slots += u64::from(total);
             let last =
                 now + u64::from(total) - 1 + core.slots_before_main(u64::MAX, now, total.into());
             self.active_until = self.active_until.max(last + 1);
@@ -296,7 +339,12 @@ impl<C: Code> Region<C> {
         let goes_on = matches!(core.main, Main::Ready { from, .. } if from <= at.t);
         for id in bits(core.threads.idle() & !core.thread_blocked) {
             let waits = |op: &Op<C::Op>| goes_on && !core.is_before_main(op.priority);
-            if core.threads.get(id as u8).is_some_and(|op| waits(op) || self.is_starved(core, op)) {
+            let Some(op) = core.threads.get(id as u8) else { continue };
+            if waits(op) {
+                continue;
+            }
+            if at.t < op.patience && self.is_starved(core, op) {
+                core.begins = core.begins.min(op.patience);
                 continue;
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
@@ -314,7 +362,7 @@ impl<C: Code> Region<C> {
         if let Main::Vector(op) = &core.main
             && op.flows
             && !op.stretch.is_on()
-            && !self.is_starved(core, op)
+            && !(at.t < op.patience && self.is_starved(core, op))
             && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
         {
             let result = self.stretch(at, core, &mut op);

@@ -6,7 +6,7 @@ use dflow_ir::inst::{FlagOp, MainPriority, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 
-use super::ahead::LaterAct;
+use super::ahead::{LaterAct, TasksAhead};
 use super::bind::Bindings;
 use super::code::{Code, Pe};
 use super::main::Main;
@@ -54,6 +54,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) main: Main<C::Op>,
     /// The main thread has run ahead: it does nothing before this cycle, and acts of it are to come.
     pub(crate) main_from: u64,
+    /// Tasks that follow one another in this: slots that it has used in them since a cycle.
+    pub(super) tasks_ahead: TasksAhead,
     pub(crate) later: VecDeque<LaterAct>,
     /// Task that the main thread runs.
     pub(crate) task: u16,
@@ -218,6 +220,7 @@ impl<C: Code> Core<C> {
             sight: Sight::default(),
             main: Main::Idle,
             main_from: 0,
+            tasks_ahead: TasksAhead::default(),
             later: VecDeque::new(),
             task: NO_TASK,
             segment: Segment::default(),

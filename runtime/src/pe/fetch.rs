@@ -54,7 +54,14 @@ impl<C: Code> Region<C> {
     fn fetch_cores(&self, code: &C, visits: &[u32]) {
         let core = |ahead: usize| self.cores[*visits.get(ahead)? as usize / 2].as_deref();
         core(8).into_iter().for_each(prefetch);
+        if let Some(&visit) = visits.get(5) {
+            self.wakes.fetch(visit / 2);
+            self.incoming.iter().for_each(|of| prefetch(&of[visit as usize / 2]));
+        }
         core(5).into_iter().for_each(|core| core.fetch(code));
+        if let (Some(&visit), Some(incoming)) = (visits.get(3), &self.incoming) {
+            incoming[visit as usize / 2].first().into_iter().for_each(prefetch);
+        }
         if let Some(core) = core(3) {
             let pipes = core.operations().flat_map(|op| core.pipes_by(op));
             pipes.filter_map(|id| self.pipes.get(id as usize)).for_each(prefetch);

@@ -89,7 +89,8 @@ impl<C: Code> Region<C> {
         let pipe = &mut self.pipes[id as usize];
         let Route { color, hops, .. } = pipe.route();
         let payload = pipe.front(1).first().copied().unwrap_or_default();
-        pipe.queue_one();
+        let buffer = pipe.queue_one();
+        self.keep_buffer(buffer);
         self.wake_sender(id, t);
         self.stats.hops += u64::from(hops);
         Slot { stamp: t, payload, color, ..Slot::default() }
@@ -253,7 +254,7 @@ impl<C: Code> Region<C> {
             let Outlet::Pipe(id) = core.outlet(sent.color) else { continue };
             let pipe = &mut self.pipes[id as usize];
             if pipe.room() == 0 {
-                pipe.want();
+                pipe.want(0);
                 core.sight.full |= 1 << queue;
             }
         }

@@ -14,6 +14,9 @@ use super::visit::Visit;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::region::Region;
 
+/// Likewise beside operations, if all words are known: these get the slots in between.
+const BESIDE: u64 = 64;
+
 impl<C: Code> Region<C> {
     /// The first word of each queue that starts data tasks comes down if it would stand there by the
     /// visit's cycle; those behind it can as well be in the pipe.
@@ -103,20 +106,37 @@ impl<C: Code> Region<C> {
         let known = |queue: usize| {
             let pipe = self.pipe_of(at.pe, queue as u8);
             core.arrived >> queue & 1 != 0
-                || pipe.is_some_and(|id| self.pipes[id as usize].arrival().is_some())
+                || pipe.is_some_and(|id| self.pipes[id as usize].is_used())
         };
         let program = at.program;
-        let mute = |op: &Op<C::Op>| op.activate.is_none() && op.unblock.is_none();
-        let still = core.due.is_empty() && core.later.is_empty() && core.threads.iter().all(mute);
+        let still = self.still_until(at, core);
         let far = if core.knows_next(program, t) {
             ahead
-        } else if program.pulls == 0 || !still {
+        } else if program.pulls == 0 || still <= at.t {
             0
-        } else if program.hears_data_only && !core.threads.any() && bits(program.pulls).all(known) {
-            ahead
+        } else if program.hears_data_only && bits(program.pulls).all(known) {
+            if core.threads.any() { BESIDE } else { ahead }
         } else {
             SOON
         };
-        t < at.t + far
+        t < (at.t + far).min(still)
+    }
+
+    /// Before which cycle nothing but the main thread and words can say which task is next: no act of it
+    /// is to come, no operation ends that starts or unblocks something.
+    fn still_until(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
+        if !core.due.is_empty() || !core.later.is_empty() {
+            return at.t;
+        }
+        let tells = |op: &&Op<C::Op>| op.activate.is_some() || op.unblock.is_some();
+        let ends = |op: &Op<C::Op>| {
+            if !op.flows {
+                return at.t;
+            }
+            let (done, length) = at.code.progress(&op.code);
+            let left = length.map_or(0, |length| u64::from(length - done));
+            op.stretch.least_until(at.t) + left
+        };
+        core.threads.iter().filter(tells).map(ends).min().unwrap_or(NEVER)
     }
 }

@@ -9,6 +9,7 @@ use super::bind::Bindings;
 use super::plan::PePlan;
 use super::stretch::Stretch;
 use crate::exec::{SharedStart, Stream};
+use crate::fabric::ring::NEVER;
 use crate::trap::TrapKind;
 
 /// A running operation.
@@ -30,6 +31,9 @@ pub(crate) struct Op<O> {
     pub(crate) by_words: bool,
     pub(crate) from: u64,
     pub(crate) stretch: Stretch,
+    /// A stretch begins when so many places are free, or after this cycle if any is.
+    pub(super) least: u32,
+    pub(super) patience: u64,
     pub(crate) feeds: Feeds,
     pub(crate) has_fifo: bool,
     pub(crate) activate: Option<u8>,
@@ -168,6 +172,8 @@ impl<O> Op<O> {
             by_words: false,
             from: 0,
             stretch: Stretch::default(),
+            least: 1,
+            patience: NEVER,
             feeds: Feeds::default(),
             has_fifo,
             activate: start.activate,

@@ -196,7 +196,7 @@ impl<C: Code> Region<C> {
         Some(match outlet {
             Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => (0, NEVER),
             Outlet::Pipe(id) => {
-                self.pipes[id as usize].want();
+                self.pipes[id as usize].want(0);
                 (NEVER, at.t)
             }
             Outlet::Channel(id) => {
@@ -212,7 +212,7 @@ impl<C: Code> Region<C> {
                 (free, known)
             }
             Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
-                self.pipes[id as usize].want();
+                self.pipes[id as usize].want(0);
                 (NEVER, at.t)
             }
             Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) | Outlet::Gathered(_) => {

@@ -30,6 +30,8 @@ use crate::ways::Way;
 pub(super) const PARTS: u64 = 1 << 8;
 /// Takers of words are told of stretches that end so many cycles sooner than they were told.
 pub(super) const SOONER: u64 = 4;
+/// Operations wait for more places than one for so many cycles.
+const PATIENCE: u64 = 32;
 /// Stretches may begin so many cycles ahead.
 pub(super) const SOON: u64 = 16;
 /// A stretch waits for somebody to take its words.
@@ -87,6 +89,11 @@ impl Stretch {
         self.until + if self.goes_on { WHOLE.div_ceil(self.rate.max(1)) } else { self.tail }
     }
 
+    /// From cycle `t` on it is over in this one at the soonest.
+    pub(super) fn least_until(&self, t: u64) -> u64 {
+        if self.is_on { t.max(self.mark) + self.left / PARTS } else { t }
+    }
+
     /// It does not end before this cycle.
     fn bound(&self) -> u64 {
         let there = |words: &Option<Words>| words.as_ref().map_or(0, |words| words.at);
@@ -140,8 +147,9 @@ impl Stretch {
 /// What a stretch may do.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
-    /// When its first element issues.
+    /// When its first element issues, and before which cycle the last one does not.
     begin: u64,
+    floor: u64,
     count: usize,
     /// Pipes of its inputs, in their order, and of its output.
     inputs: [Option<u32>; 2],
@@ -211,7 +219,8 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         op: &mut Op<C::Op>,
     ) -> Result<bool, Fault> {
-        let Some(Reach { begin: t, count, inputs, output }) = self.reach(at, core, op) else {
+        let Some(Reach { begin: t, floor, count, inputs, output }) = self.reach(at, core, op)
+        else {
             return Ok(false);
         };
         let plan = at.plan;
@@ -234,6 +243,7 @@ impl<C: Code> Region<C> {
             mark: t,
             left: (count as u64 - 1) * PARTS,
             rate: WHOLE,
+            floor,
             goes_on: !at.code.is_done(&op.code),
             ..Stretch::default()
         };
@@ -250,7 +260,7 @@ impl<C: Code> Region<C> {
             self.stats.sent += count as u64;
             let color = op.output.map_or(0, |output| output.color);
             self.ways.count(color, Way::Stretch, count as u64);
-            op.stretch.floor = self.slowed(pipe, (t, count as u64));
+            op.stretch.floor = floor.max(self.slowed(pipe, (t, count as u64)));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
             let end = self.send_words(plan, pipe, (t, until), outputs);
             op.stretch.output = Some(Words::new(pipe, end, until));
@@ -306,12 +316,7 @@ impl<C: Code> Region<C> {
         }
         let Some(output) = op.output else { return false };
         let Outlet::Pipe(id) = core.outlet(output.color) else { return false };
-        let pipe = &mut self.pipes[id as usize];
-        let full = pipe.room() == 0;
-        if full {
-            pipe.want();
-        }
-        full
+        self.pipes[id as usize].room_for(op.least) == 0
     }
 
     /// How far an operation can go, and from when on it has words, a place, and slots that the main
@@ -329,13 +334,14 @@ impl<C: Code> Region<C> {
             return None;
         }
         let mut begin = op.from.max(at.t);
-        if !core.is_before_main(op.priority) {
-            begin = begin.max(core.main_from);
-        }
         let inputs = self.pipes_of(at.pe, op)?;
         for id in inputs.into_iter().flatten() {
             let arrival = self.pipes[id as usize].arrival()?;
             begin = begin.max(arrival + at.plan.timing.ramp_down);
+        }
+        let after_main = !core.is_before_main(op.priority);
+        if after_main {
+            begin = core.slots_from(begin);
         }
         let (done, length) = at.code.progress(&op.code);
         let left = length.map_or(LONGEST, |length| length - done);
@@ -345,10 +351,9 @@ impl<C: Code> Region<C> {
             let Outlet::Pipe(id) = self.known_outlet(at.plan, core, at.pe, out.color, queue) else {
                 return None;
             };
-            let pipe = &mut self.pipes[id as usize];
-            count = count.min(pipe.room() as usize);
+            let room = self.room_for(at, core, op, id);
+            count = count.min(room as usize);
             if count == 0 {
-                pipe.want();
                 return None;
             }
             output = Some(id);
@@ -360,7 +365,39 @@ impl<C: Code> Region<C> {
         for id in inputs.into_iter().flatten() {
             count = self.pipes[id as usize].front(count).len();
         }
-        (count != 0).then_some(Reach { begin, count, inputs, output })
+        let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
+        (count != 0).then_some(Reach { begin, floor, count, inputs, output })
+    }
+
+    /// Places of a pipe for the words of an operation. One that has all its words at hand waits until
+    /// half of the pipe is free, as long as that goes on: those at its end have enough to do until
+    /// then, and a stretch for each place that becomes free would be none.
+    fn room_for(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+        id: u32,
+    ) -> u32 {
+        let pipe = &mut self.pipes[id as usize];
+        let room = pipe.room();
+        let (done, length) = at.code.progress(&op.code);
+        let left = length.map_or(LONGEST, |length| length - done);
+        op.least = if op.needs.inputs == 0 { left.min(pipe.half()) } else { 1 };
+        if room == 0 || room >= op.least {
+            // Then it begins to be patient.
+            (op.least, op.patience) = (1, NEVER);
+            return pipe.room_for(1);
+        }
+        if op.patience == NEVER {
+            op.patience = at.t + PATIENCE;
+        }
+        if at.t >= op.patience {
+            (op.least, op.patience) = (1, NEVER);
+        } else {
+            core.begins = core.begins.min(op.patience);
+        }
+        pipe.room_for(op.least)
     }
 
     /// Words of a pipe are taken from cycle `t` on; the number of the one after them, and when the
@@ -494,7 +531,7 @@ impl<C: Code> Region<C> {
         let pipe = &mut self.pipes[words.pipe() as usize];
         let until = match pipe.place_from(words.end) {
             None => {
-                pipe.want();
+                pipe.want(0);
                 WAITS
             }
             Some(from) if stretch.until == WAITS => from.max(at.t),

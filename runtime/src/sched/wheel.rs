@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use crate::jit::prefetch;
 use crate::pe::core::bits;
 
 const SLOTS: u64 = 64;
@@ -115,6 +116,11 @@ impl Wakes {
         {
             wheel.wake(2 * pe + 1, at);
         }
+    }
+
+    /// Has the host fetch what is known of a core's looks, ahead of its use.
+    pub(crate) fn fetch(&self, pe: u32) {
+        self.looks.get(pe as usize).into_iter().for_each(prefetch);
     }
 
     /// Whether a core was to be looked at in cycle `t` only for what has been put off since.

@@ -17,8 +17,8 @@ use dflow_ir::inst::{Operand, VectorInst};
 use super::VectorArgs;
 use super::quick::Quick;
 use super::start::SharedStart;
-use crate::exec::VectorStart;
 use crate::exec::CodeTrapKind;
+use crate::exec::VectorStart;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 

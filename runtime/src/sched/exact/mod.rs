@@ -22,7 +22,8 @@ pub(crate) fn run<C: Code>(
     threads: usize,
     pace: &mut Pace,
 ) {
-    let bands = bands(run, threads);
+    let flow = regions.iter().any(|region| region.flow);
+    let bands = bands(run, threads, flow);
     let count = bands.iter().max().map_or(1, |&last| last + 1);
     let one = vec![0; bands.len()];
     let mut is_first = true;
@@ -45,7 +46,8 @@ fn stint<C: Code>(
     is_first: bool,
 ) -> Option<bool> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
-    let sync = Sync::new(count, regions.iter().any(|region| region.flow));
+    let flow = regions.iter().any(|region| region.flow);
+    let sync = Sync::new(count, flow);
     let mut workers: Vec<Worker<'_, '_, C>> =
         (0..count).map(|id| Worker::new(run, &sync, (owners, bands), id, gauge.clone())).collect();
     for (region, &owner) in regions.iter_mut().zip(owners) {
@@ -72,12 +74,13 @@ fn stint<C: Code>(
 }
 
 /// Thread of each region: bands of whole rows or columns of regions, so that a thread has at
-/// most two neighbours.
-fn bands<C: Code>(run: &Run<'_, C>, threads: usize) -> Vec<usize> {
+/// most two neighbours. Those of `flow`, where work moves over the mesh in waves, are dealt in turn.
+fn bands<C: Code>(run: &Run<'_, C>, threads: usize, flow: bool) -> Vec<usize> {
     let (columns, regions) = (run.plan.columns() as usize, run.plan.regions() as usize);
     let rows = regions.checked_div(columns).unwrap_or(0);
     let along = rows.max(columns).max(1);
     let threads = borders::bands(threads, columns, rows);
     let line = |region: usize| if rows >= columns { region / columns } else { region % columns };
-    (0..regions).map(|region| line(region) * threads / along).collect()
+    let band = |line: usize| if flow { line % threads } else { line * threads / along };
+    (0..regions).map(|region| band(line(region))).collect()
 }

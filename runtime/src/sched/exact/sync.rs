@@ -32,6 +32,8 @@ pub(crate) struct Sync {
     changed: Condvar,
     /// How often a thread looks again before it sleeps.
     spins: u32,
+    /// The last thread and the first one are neighbours too.
+    ring: bool,
 }
 
 struct State {
@@ -42,10 +44,11 @@ struct State {
 }
 
 impl Sync {
-    /// For `count` threads; `long`: a cycle takes them long.
-    pub(crate) fn new(count: usize, long: bool) -> Sync {
+    /// For `count` threads; `flow`: a cycle takes them long, and their bands are dealt in turn.
+    pub(crate) fn new(count: usize, flow: bool) -> Sync {
         Sync {
-            spins: if long { SPINS_LONG } else { SPINS },
+            spins: if flow { SPINS_LONG } else { SPINS },
+            ring: flow,
             promises: (0..count).map(|_| AtomicU64::new(0)).collect(),
             mail: (0..count).map(|_| Mutex::default()).collect(),
             has_mail: (0..count).map(|_| AtomicBool::new(false)).collect(),
@@ -63,7 +66,10 @@ impl Sync {
 
     fn neighbours(&self, me: usize) -> impl Iterator<Item = usize> {
         let count = self.promises.len();
-        [me.checked_sub(1), Some(me + 1).filter(|&next| next < count)].into_iter().flatten()
+        let around = |other: usize| self.ring.then_some(other).filter(|&other| other != me);
+        let before = me.checked_sub(1).or_else(|| around(count - 1));
+        let after = Some(me + 1).filter(|&next| next < count).or_else(|| around(0));
+        [before, after].into_iter().flatten()
     }
 
     /// The least promise of the neighbours, and whether one of them did something before it.
