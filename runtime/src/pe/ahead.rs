@@ -33,11 +33,13 @@ pub(crate) struct LaterAct {
     act: SlotAct,
 }
 
-/// The main thread has run ahead over several tasks: between them others have slots.
+/// What the main thread has run ahead over: since when, in how many slots, and whether in several tasks,
+/// between which others have slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TasksAhead {
     since: u64,
     slots: u64,
+    several: bool,
 }
 
 /// Whether a flag says no more than which task may come next.
@@ -83,9 +85,13 @@ impl<C: Code> Core<C> {
     /// The part of the slots from cycle `t` on that tasks which the main thread has run ahead over leave
     /// to others.
     fn share_ahead(&self, t: u64) -> u64 {
-        let TasksAhead { since, slots } = self.tasks_ahead;
+        let TasksAhead { since, slots, several } = self.tasks_ahead;
         let cycles = self.main_from.saturating_sub(since);
-        if t < since || cycles == 0 { 0 } else { WHOLE.saturating_sub(slots * WHOLE / cycles) }
+        if t < since || cycles == 0 || !several {
+            0
+        } else {
+            WHOLE.saturating_sub(slots * WHOLE / cycles)
+        }
     }
 
     /// Before which cycle the last of `count` elements from cycle `t` on, which come after the main
@@ -163,7 +169,7 @@ impl<C: Code> Region<C> {
         // One that is ahead lets the others come up first: many tasks in one visit, not one in each.
         let is_ahead = core.main_from > at.t;
         if !is_ahead {
-            core.tasks_ahead = TasksAhead { since: at.t, slots: 0 };
+            core.tasks_ahead = TasksAhead { since: at.t, ..TasksAhead::default() };
         }
         loop {
             ran |= matches!(core.main, Main::Ready { .. });
@@ -179,6 +185,7 @@ impl<C: Code> Region<C> {
                 self.wakes.core(at.pe, t);
                 return Ok(ran);
             }
+            core.tasks_ahead.several |= t > at.t;
             let then = Visit { t, ..*at };
             if at.program.hears {
                 self.draw_heard(&then, core);
