@@ -11,9 +11,11 @@
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
 //! places for, and those that the operation at its end is bound to take.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::channel::Route;
+use super::ring::NEVER;
 use super::router::RAMP;
 use crate::jit::prefetch;
 use crate::sched::plan::Latencies;
@@ -114,6 +116,9 @@ pub(crate) struct Pipe {
     /// by when they are.
     sent: Span,
     taken: Span,
+    /// When the first word is at the last router; [`NEVER`] if that has not been asked since anything
+    /// about it changed.
+    first: Cell<u64>,
     /// Bends of the packets and of the last words that were sent, by number.
     bends: Vec<Bend>,
     /// Words in it, and words of it that stand in the input queue.
@@ -193,6 +198,7 @@ impl Pipe {
             credit: (hops + 1) * timing.credit,
             sent: Span::default(),
             taken: Span::default(),
+            first: Cell::new(NEVER),
             bends: Vec::new(),
             held: 0,
             queued: 0,
@@ -295,7 +301,12 @@ impl Pipe {
     /// When the first word is at the last router.
     pub(crate) fn arrival(&self) -> Option<u64> {
         let packet = self.packets.front()?;
-        Some(packet.span.bent(&self.bends, packet.span.base + packet.taken as u64))
+        let look = || packet.span.bent(&self.bends, packet.span.base + packet.taken as u64);
+        if self.first.get() == NEVER {
+            self.first.set(look());
+        }
+        debug_assert_eq!(self.first.get(), look());
+        Some(self.first.get())
     }
 
     /// When the last word of the first packet is at the last router.
@@ -327,6 +338,7 @@ impl Pipe {
             last: end + self.transit,
         };
         self.held += words.len() as u32;
+        self.first.set(NEVER);
         // Those of packets that have been taken whole say nothing any more.
         let first = self.packets.front().map_or(span.base, |packet| packet.span.base);
         let past = self.bends.partition_point(|bend| bend.number < first);
@@ -382,6 +394,7 @@ impl Pipe {
         if self.sent.end() != number {
             return;
         }
+        self.first.set(NEVER);
         self.sent.last = (end + self.transit).max(self.sent.first);
         if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
             // That a single word that has joined others waits for a place is not modelled.
@@ -393,6 +406,7 @@ impl Pipe {
     /// Of the words before `number`, which an operation sends, all but `left` have left it by cycle
     /// `t`, and it does not go on as before: it stands still up to cycle `then`.
     pub(crate) fn bend(&mut self, number: u64, left: u64, t: u64, then: u64) {
+        self.first.set(NEVER);
         let last = number.saturating_sub(left + 1);
         if self.sent.end() != number || last < self.sent.base || left == 0 {
             return;
@@ -435,6 +449,7 @@ impl Pipe {
 
     /// `count` words that stand in front leave it; the buffer if nothing is left in it.
     fn leave(&mut self, count: usize) -> Option<Vec<u32>> {
+        self.first.set(NEVER);
         let packet = self.packets.front_mut()?;
         self.held -= count as u32;
         packet.taken += count;
@@ -516,6 +531,7 @@ impl Pipe {
 
     /// Empties it.
     pub(crate) fn clear(&mut self) {
+        self.first.set(NEVER);
         (self.held, self.open) = (0, 0);
         self.packets.clear();
     }
