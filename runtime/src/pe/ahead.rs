@@ -350,8 +350,9 @@ impl<C: Code> Region<C> {
             if waits(op) {
                 continue;
             }
-            if at.t < op.patience && self.is_starved(core, op) {
-                core.begins = core.begins.min(op.patience);
+            let patience = op.patience;
+            if at.t < patience && self.is_starved(core, op) {
+                core.begins = core.begins.min(patience);
                 continue;
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
@@ -369,12 +370,15 @@ impl<C: Code> Region<C> {
         if let Main::Vector(op) = &core.main
             && op.flows
             && !op.stretch.is_on()
-            && !(at.t < op.patience && self.is_starved(core, op))
-            && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
         {
-            let result = self.stretch(at, core, &mut op);
-            core.main = Main::Vector(op);
-            begun += u64::from(result?);
+            let patience = op.patience;
+            if at.t < patience && self.is_starved(core, op) {
+                core.begins = core.begins.min(patience);
+            } else if let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) {
+                let result = self.stretch(at, core, &mut op);
+                core.main = Main::Vector(op);
+                begun += u64::from(result?);
+            }
         }
         if begun != 0 {
             self.stats.slots += begun;

@@ -122,6 +122,8 @@ impl<C: Code> Region<C> {
         let arrival = pipe.arrival();
         self.keep_buffer(buffer);
         let Some(arrival) = arrival.filter(|_| was_empty) else { return end };
+        // Words that have waited for more places may have left before.
+        let arrival = arrival.max(self.now + 1);
         if route.link.is_some() {
             self.wakes.router(route.dest, span.1.max(arrival));
             return end;

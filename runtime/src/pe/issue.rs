@@ -198,6 +198,7 @@ impl<C: Code> Region<C> {
         }
         let Some(mut op) = core.threads.take(id) else { return Ok(()) };
         if op.flows && ready == Readiness::Plain {
+            op.takes_any_room();
             let flowed = self.stretch(at, core, &mut op);
             if !matches!(flowed, Ok(false)) {
                 core.threads.put(op);
@@ -254,6 +255,7 @@ impl<C: Code> Region<C> {
             return self.end_main(at.plan, at.code, core, at.pe, at.t, op, end);
         }
         if op.flows && ready == Readiness::Plain {
+            op.takes_any_room();
             if self.stretch(at, core, &mut op)? {
                 core.main = Main::Vector(op);
                 core.unshared = true;

@@ -188,6 +188,11 @@ impl<O> Op<O> {
         })
     }
 
+    /// Its next stretch begins with as many places as there are.
+    pub(super) fn takes_any_room(&mut self) {
+        self.patience = 0;
+    }
+
     /// Its input queues, as bits.
     pub(crate) fn input_mask(&self) -> u64 {
         self.needs.inputs

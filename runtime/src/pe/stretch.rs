@@ -351,10 +351,16 @@ impl<C: Code> Region<C> {
             let Outlet::Pipe(id) = self.known_outlet(at.plan, core, at.pe, out.color, queue) else {
                 return None;
             };
+            let waited = at.t >= op.patience;
+            let since = op.patience.saturating_sub(PATIENCE);
             let room = self.room_for(at, core, op, id);
             count = count.min(room as usize);
             if count == 0 {
                 return None;
+            }
+            if waited && since != 0 && begin == at.t && core.main_from <= since {
+                // Had it known that no more places would become free, it would not have waited.
+                begin = since.max(op.from);
             }
             output = Some(id);
         }
@@ -459,11 +465,13 @@ impl<C: Code> Region<C> {
         if self.look_at_words(at, core, on) || core.unshared || core.delayed || counted {
             self.share(core, at.t);
         }
-        let mut over = 0;
+        let (mut over, mut now) = (0, false);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             if self.is_over(at, &mut op.stretch) {
                 op.stretch.is_on = false;
+                // What was over before has not happened now.
+                now |= op.stretch.over() >= at.t;
                 self.active_until = self.active_until.max(op.stretch.until + 1);
                 let inputs = op.needs.inputs;
                 core.busy_in &= !inputs;
@@ -473,7 +481,7 @@ impl<C: Code> Region<C> {
         if over == 0 {
             return Ok(());
         }
-        core.acted.acted = true;
+        core.acted.acted |= now;
         for id in bits(over & ((1 << COUNT) - 1)) {
             core.threads.rests(id as u8);
         }

@@ -17,7 +17,7 @@ fn what_a_pe_keeps_stays_small() {
         ("router", size_of::<Router>(), 320),
         ("lane of a router", size_of::<Lane>(), 128),
         ("input queue", size_of::<Input>(), 64),
-        ("pipe", size_of::<Pipe>(), 224),
+        ("pipe", size_of::<Pipe>(), 240),
     ];
     for (what, bytes, most) in most {
         assert!(bytes <= most, "{what}: {bytes} bytes");
