@@ -33,13 +33,14 @@ pub(crate) struct LaterAct {
     act: SlotAct,
 }
 
-/// What the main thread has run ahead over: since when, in how many slots, and whether in several tasks,
-/// between which others have slots.
+/// Tasks that the main thread has run ahead over: since when, the slots of all, and from when on the
+/// last one has them, and of those before it how many. Between these others have slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TasksAhead {
     since: u64,
     slots: u64,
-    several: bool,
+    last: u64,
+    before: u64,
 }
 
 /// Whether a flag says no more than which task may come next.
@@ -73,24 +74,19 @@ impl<C: Code> Core<C> {
     }
 
     /// From which cycle on an operation that comes after the main thread may have slots, being ready from
-    /// cycle `t` on: between the tasks that the main thread has run ahead over, if these leave some.
+    /// cycle `t` on: between tasks that the main thread has run ahead over, or when it is through.
     pub(super) fn slots_from(&self, t: u64) -> u64 {
-        if t >= self.main_from || self.share_ahead(t) < WHOLE / 8 {
-            t.max(self.main_from)
-        } else {
-            t
-        }
+        if t < self.main_from && self.share_ahead(t) < WHOLE / 8 { self.main_from } else { t }
     }
 
-    /// The part of the slots from cycle `t` on that tasks which the main thread has run ahead over leave
-    /// to others.
+    /// The part of the slots from cycle `t` up to the last task which the main thread has run ahead over
+    /// that those before it leave to others; nothing from the last one on.
     fn share_ahead(&self, t: u64) -> u64 {
-        let TasksAhead { since, slots, several } = self.tasks_ahead;
-        let cycles = self.main_from.saturating_sub(since);
-        if t < since || cycles == 0 || !several {
+        let TasksAhead { since, last, before, .. } = self.tasks_ahead;
+        if t < since || t >= last {
             0
         } else {
-            WHOLE.saturating_sub(slots * WHOLE / cycles)
+            WHOLE.saturating_sub(before * WHOLE / (last - since))
         }
     }
 
@@ -101,8 +97,11 @@ impl<C: Code> Core<C> {
             return 0;
         }
         let share = self.share_ahead(t).max(1);
-        let between = ((self.main_from - t) * share / WHOLE).min(count);
-        t + between * WHOLE / share + (count - between) - 1
+        let between = self.tasks_ahead.last.saturating_sub(t) * share / WHOLE;
+        match count.checked_sub(between) {
+            None | Some(0) => t + count * WHOLE / share - 1,
+            Some(rest) => self.main_from + rest - 1,
+        }
     }
 
     /// Whether nothing but the main thread is at work, so that nobody minds when its flags change
@@ -169,7 +168,7 @@ impl<C: Code> Region<C> {
         // One that is ahead lets the others come up first: many tasks in one visit, not one in each.
         let is_ahead = core.main_from > at.t;
         if !is_ahead {
-            core.tasks_ahead = TasksAhead { since: at.t, ..TasksAhead::default() };
+            core.tasks_ahead = TasksAhead { since: at.t, last: at.t, ..TasksAhead::default() };
         }
         loop {
             ran |= matches!(core.main, Main::Ready { .. });
@@ -185,15 +184,14 @@ impl<C: Code> Region<C> {
                 self.wakes.core(at.pe, t);
                 return Ok(ran);
             }
-            core.tasks_ahead.several |= t > at.t;
             let then = Visit { t, ..*at };
             if at.program.hears {
                 self.draw_heard(&then, core);
                 core.look(t);
             }
-            if self.pick(&then, core).is_none() {
-                return Ok(ran);
-            }
+            let Some(from) = self.pick(&then, core) else { return Ok(ran) };
+            core.tasks_ahead.last = from;
+            core.tasks_ahead.before = core.tasks_ahead.slots;
         }
     }
 

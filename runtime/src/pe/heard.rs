@@ -14,7 +14,8 @@ use super::visit::Visit;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::region::Region;
 
-/// Likewise beside operations, if all words are known: these get the slots in between.
+/// Cycles by which tasks go on beside operations, which have the slots in between, if all words that
+/// start some are known.
 const BESIDE: u64 = 64;
 
 impl<C: Code> Region<C> {
@@ -128,15 +129,14 @@ impl<C: Code> Region<C> {
         if !core.due.is_empty() || !core.later.is_empty() {
             return at.t;
         }
-        let tells = |op: &&Op<C::Op>| op.activate.is_some() || op.unblock.is_some();
         let ends = |op: &Op<C::Op>| {
-            if !op.flows {
+            if !op.flows || op.needs.inputs != 0 && !op.ignores_control() {
                 return at.t;
             }
             let (done, length) = at.code.progress(&op.code);
             let left = length.map_or(0, |length| u64::from(length - done));
             op.stretch.least_until(at.t) + left
         };
-        core.threads.iter().filter(tells).map(ends).min().unwrap_or(NEVER)
+        core.threads.iter().filter(|op| op.tells()).map(ends).min().unwrap_or(NEVER)
     }
 }

@@ -188,6 +188,12 @@ impl<O> Op<O> {
         })
     }
 
+    /// Whether its end starts or unblocks something.
+    pub(super) fn tells(&self) -> bool {
+        let by_control = matches!(self.on_control, OnControl::Activate(_) | OnControl::Unblock(_));
+        self.activate.is_some() || self.unblock.is_some() || by_control
+    }
+
     /// Its next stretch begins with as many places as there are.
     pub(super) fn takes_any_room(&mut self) {
         self.patience = 0;

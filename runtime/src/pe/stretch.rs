@@ -91,7 +91,7 @@ impl Stretch {
 
     /// From cycle `t` on it is over in this one at the soonest.
     pub(super) fn least_until(&self, t: u64) -> u64 {
-        if self.is_on { t.max(self.mark) + self.left / PARTS } else { t }
+        if self.is_on { t.max(self.mark + self.left / PARTS) } else { t }
     }
 
     /// It does not end before this cycle.
