@@ -7,6 +7,7 @@
 use super::code::Code;
 use super::core::{Acted, Core, Fault};
 use super::main::Main;
+use super::ramp::Known;
 use super::visit::Visit;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
@@ -29,19 +30,19 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Region<C> {
-    /// Does the calm cycles of a core from the visit's on, before cycle `end`. False if it is not
-    /// known yet what goes up the ramp in the next one.
+    /// Does the calm cycles of a core from the visit's on, before cycle `end`; whether it is known what
+    /// goes up the ramp in the next one.
     pub(super) fn calm_cycles(
         &mut self,
         at: &mut Visit<'_, C>,
         core: &mut Core<C>,
         end: u64,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Known, Fault> {
         if self.flow || self.watch.to_mesh != 0 || at.plan.track {
-            return Ok(true);
+            return Ok(Known::Yes);
         }
-        let Some(until) = core.calm_until(at) else { return Ok(true) };
-        let Some(running) = core.threads.calm() else { return Ok(true) };
+        let Some(until) = core.calm_until(at) else { return Ok(Known::Yes) };
+        let Some(running) = core.threads.calm() else { return Ok(Known::Yes) };
         let running = running & !core.thread_blocked;
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
@@ -54,8 +55,9 @@ impl<C: Code> Region<C> {
                 break;
             }
             core.acted = Acted::default();
-            if core.leaving != 0 && !self.ascend(at, core) {
-                return Ok(false);
+            let known = self.ascend(at, core);
+            if known != Known::Yes {
+                return Ok(known);
             }
             let last = core.last_thread;
             let first = core.threads.first_ready(running, sight.words, sight.full, last);
@@ -73,7 +75,7 @@ impl<C: Code> Region<C> {
                 break;
             }
         }
-        Ok(true)
+        Ok(Known::Yes)
     }
 
     /// A microthread's slot; whether its operation has ended.

@@ -45,6 +45,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) leaving: u64,
     /// Output queues without a place, as bits.
     pub(crate) full: u64,
+    /// No word goes up the ramp before this cycle.
+    pub(super) departs: u64,
     /// Ways of its words, by color.
     pub(crate) outlets: Sparse<Outlet>,
     /// Colors that go through routers because others used their way, as bits.
@@ -213,6 +215,7 @@ impl<C: Code> Core<C> {
             arrived: 0,
             leaving: 0,
             full: 0,
+            departs: 0,
             outlets: Sparse::default(),
             retry: 0,
             sight: Sight::default(),
@@ -441,6 +444,13 @@ impl<C: Code> Core<C> {
         (word.payload, was_full.then_some(word.color))
     }
 
+    /// Whether a word that comes down the ramp into a queue is anything to look at: one that stands
+    /// behind others is seen when those have been taken.
+    #[inline]
+    pub(crate) fn is_news(&self, queue: usize, word: &Slot) -> bool {
+        self.arrived >> queue & 1 == 0 || word.control || self.is_steady()
+    }
+
     /// A word has come down the ramp into a queue.
     #[inline]
     pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {
@@ -467,6 +477,9 @@ impl<C: Code> Core<C> {
             Some(Outgoing { ring, .. }) if ring.places() != 0 => ring,
             _ => open(&mut self.outputs, queue, places),
         };
+        if ring.is_empty() {
+            self.departs = self.departs.min(word.stamp);
+        }
         ring.push(word);
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;
@@ -527,6 +540,28 @@ impl<C: Code> Core<C> {
         };
         let quiet = self.leaving == 0 && self.sight.controls == 0 && !self.is_flushing();
         (quiet && until > t).then_some(until)
+    }
+
+    /// Whether it may do anything in cycle `t`, whose queues it has looked at, but send words up the
+    /// ramp.
+    pub(super) fn may_act(&self, program: &PePlan, t: u64) -> bool {
+        let due = self.due.front().is_some_and(|&(due, _)| due <= t);
+        if due || self.registers.tears() || self.is_flushing() || self.sight.controls != 0 {
+            return true;
+        }
+        let main = match &self.main {
+            Main::Idle => {
+                let heard = self.sight.words & program.heard & !self.owned_in;
+                self.activated & !self.task_blocked != 0 || heard != 0 || !self.bound.are_planned()
+            }
+            Main::Ready { from, .. } => *from <= t,
+            Main::Counting { slot, next, .. } => {
+                return slot >= next || !self.threads.none_of(self.before_main());
+            }
+            Main::Vector(_) => true,
+            Main::Launch(op) => self.threads.is_free(op.microthread),
+        };
+        main || self.threads.may_issue(self.thread_blocked, self.sight, self.last_thread)
     }
 
     /// Whether a control wavelet waits in one of its queues.

@@ -9,6 +9,8 @@ pub(crate) enum Reached {
     Ahead,
     /// It could not, as only the region's next cycle knows what goes up its ramp.
     Unknown,
+    /// It could not either, and is woken if anything does.
+    Told,
     /// Cycles that a core did many ahead of its region.
     Alone,
     /// A control wavelet or a teardown came to such a core in a cycle that it had been through.
@@ -31,6 +33,9 @@ pub(crate) enum Reached {
     Late,
     /// A router passed words over for which nothing had changed.
     PassedOver,
+    /// A visit to a router was the usual one, and a filter had a say.
+    Usual,
+    Judged,
     /// A core became steady, and one whose words a steady one sends.
     Steady,
     Joined,
@@ -51,9 +56,10 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 23] = [
+pub(crate) const ALL: [Reached; 26] = [
     Reached::Ahead,
     Reached::Unknown,
+    Reached::Told,
     Reached::Alone,
     Reached::Behind,
     Reached::Calm,
@@ -65,6 +71,8 @@ pub(crate) const ALL: [Reached; 23] = [
     Reached::Trespass,
     Reached::Late,
     Reached::PassedOver,
+    Reached::Usual,
+    Reached::Judged,
     Reached::Steady,
     Reached::Joined,
     Reached::Fed,
