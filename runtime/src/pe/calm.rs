@@ -5,10 +5,12 @@
 //! several of them; a cycle is then two masks, an element and a departure.
 
 use super::code::Code;
-use super::core::{Acted, Core, Fault};
+use super::core::{Acted, Core, Fault, bits};
 use super::main::Main;
+use super::plan::PePlan;
 use super::ramp::Known;
 use super::visit::Visit;
+use crate::fabric::ring::NEVER;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
 
@@ -26,6 +28,21 @@ impl<C: Code> Core<C> {
         let until = self.due.front().map_or(until, |&(due, _)| until.min(due));
         let quiet = !self.registers.tears() && !self.is_flushing() && self.bound.are_planned();
         (quiet && until > at.t).then_some(until)
+    }
+
+    /// Whether the channels of these queues are blocked, so that their words start nothing.
+    pub(super) fn are_closed(&self, program: &PePlan, queues: u64) -> bool {
+        let closed = |queue: usize| {
+            let channel = program.inputs[queue].channel;
+            self.channel_blocked >> channel & 1 != 0
+        };
+        bits(queues).all(closed)
+    }
+
+    /// When the next word comes in view of those that have come down the ramp; [`NEVER`] without one.
+    fn next_word(&self) -> u64 {
+        let heads = bits(self.arrived & !self.sight.words);
+        heads.map(|queue| self.inputs[queue].ring.first()).min().unwrap_or(NEVER)
     }
 }
 
@@ -46,13 +63,22 @@ impl<C: Code> Region<C> {
         let running = running & !core.thread_blocked;
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
-        let heard = heard & !core.owned_in;
+        let mut heard = heard & !core.owned_in;
         let end = end.min(until);
         while at.t < end {
             core.look(at.t);
             let sight = core.sight;
-            if sight.controls != 0 || sight.words & heard != 0 {
+            if sight.controls != 0 {
                 break;
+            }
+            if sight.words & heard != 0 {
+                if !core.are_closed(at.program, sight.words & heard) {
+                    break;
+                }
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Closed);
+                // That does not change in calm cycles.
+                heard &= !sight.words;
             }
             core.acted = Acted::default();
             let known = self.ascend(at, core);
@@ -71,8 +97,19 @@ impl<C: Code> Region<C> {
             if core.acted.acted {
                 self.active_until = self.active_until.max(at.t);
             }
-            if ended || !core.acted.acted {
+            if ended {
                 break;
+            }
+            if !core.acted.acted {
+                let next = core.next_word();
+                if core.leaving != 0 || next >= end {
+                    break;
+                }
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Leapt);
+                at.t = at.t.max(next);
+                // It is looked at there, whoever does that cycle.
+                core.acted.acted = true;
             }
         }
         Ok(Known::Yes)

@@ -552,7 +552,9 @@ impl<C: Code> Core<C> {
         let main = match &self.main {
             Main::Idle => {
                 let heard = self.sight.words & program.heard & !self.owned_in;
-                self.activated & !self.task_blocked != 0 || heard != 0 || !self.bound.are_planned()
+                self.activated & !self.task_blocked != 0
+                    || !self.bound.are_planned()
+                    || !self.are_closed(program, heard)
             }
             Main::Ready { from, .. } => *from <= t,
             Main::Counting { slot, next, .. } => {

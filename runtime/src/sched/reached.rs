@@ -17,6 +17,10 @@ pub(crate) enum Reached {
     Behind,
     /// A calm cycle.
     Calm,
+    /// In one a word waited whose channel is blocked; after one that did nothing those followed in
+    /// which no word was to be seen.
+    Closed,
+    Leapt,
     /// A core that counts was not woken by words.
     Deaf,
     /// A word of a channel went down the ramp in a cycle before the region's.
@@ -33,9 +37,12 @@ pub(crate) enum Reached {
     Late,
     /// A router passed words over for which nothing had changed.
     PassedOver,
-    /// A visit to a router was the usual one, and a filter had a say.
+    /// A visit to a router was a usual one, of one word or several; a filter had a say; a word went
+    /// over several links.
     Usual,
+    Ordered,
     Judged,
+    Split,
     /// A core became steady, and one whose words a steady one sends.
     Steady,
     Joined,
@@ -56,13 +63,15 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 26] = [
+pub(crate) const ALL: [Reached; 30] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
     Reached::Alone,
     Reached::Behind,
     Reached::Calm,
+    Reached::Closed,
+    Reached::Leapt,
     Reached::Deaf,
     Reached::Past,
     Reached::Wanted,
@@ -72,7 +81,9 @@ pub(crate) const ALL: [Reached; 26] = [
     Reached::Late,
     Reached::PassedOver,
     Reached::Usual,
+    Reached::Ordered,
     Reached::Judged,
+    Reached::Split,
     Reached::Steady,
     Reached::Joined,
     Reached::Fed,

@@ -55,10 +55,16 @@ impl Lanes {
         Lanes { first: self.first & !others.first, rest: self.rest & !others.rest }
     }
 
-    /// Those of them that are among the first 64, as bits.
+    /// Those of them that are not among others, as bits, as far as they are among the first 64.
     #[inline]
-    pub(super) fn first(self) -> u64 {
-        self.first
+    pub(super) fn first_without(self, others: Lanes) -> u64 {
+        self.first & !others.first
+    }
+
+    /// Whether all are among the first 64.
+    #[inline]
+    pub(super) fn are_few(self) -> bool {
+        self.rest == 0
     }
 
     #[inline]
@@ -82,7 +88,8 @@ mod tests {
         others.add(3);
         assert!(lanes.has(119) && lanes.has(63) && !lanes.has(64) && !lanes.has(55));
         let mut left = lanes.without(others);
-        assert_eq!(left.first(), 1 << 63 | 1);
+        assert_eq!(lanes.first_without(others), 1 << 63 | 1);
+        assert!(!lanes.are_few() && others.are_few());
         let order: Vec<u8> = std::iter::from_fn(|| left.pop()).collect();
         assert_eq!((order, left.is_empty()), (vec![0, 63, 119], true));
     }

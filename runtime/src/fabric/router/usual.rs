@@ -1,28 +1,55 @@
-//! The usual visit to a router: one word may go, and it is a data word, of which the switch and at
-//! most a filter say where it goes: down the ramp, over one link, or both.
+//! The usual visit to a router: all that may go are data words, of which the switch and at most a
+//! filter say where they go, in the same region.
 //!
-//! It does what [`super::visit`] and [`super::grant`] do with such a word, and looks up once what
+//! It does what [`super::visit`] and [`super::grant`] do with such words, and looks up once what
 //! those ask for several times.
 
 use super::lanes::Lanes;
 use super::visit::Here;
-use super::{Lane, NOBODY, OTHERS, RAMP, Router};
+use super::{Lane, NOBODY, NONE, OTHERS, RAMP, Router};
 use crate::fabric::ring::{NEVER, Slot};
 use crate::pe::code::Code;
+use crate::pe::core::bits;
 use crate::sched::region::Region;
 
+/// Heads that may go in the same cycle, at most.
+const HEADS: usize = 4;
+
+/// A head that may go: its place in the order of R4 (stamp, color, port), its lane, its way and all
+/// outputs that it takes.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    order: u64,
+    color: u8,
+    lane: u8,
+    outs: u8,
+    way: Way,
+}
+
 /// Where a word goes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Way {
-    /// The input queue of the core that takes it.
-    queue: Option<u8>,
-    /// The neighbour and the buffer behind the link.
-    link: Option<(u32, u8)>,
-    /// From which cycle all of them have a place.
+    /// From which cycle all buffers have a place.
     free: u64,
+    /// The neighbour behind its first link, and the buffer there, or [`NONE`].
+    pe: u32,
+    lane: u8,
+    /// Its further links, as bits.
+    more: u8,
+    /// The input queue of the core that takes it, or [`NONE`].
+    queue: u8,
     /// A filter has judged it, and keeps it from the core.
     judged: bool,
     filtered: bool,
+}
+
+impl Way {
+    /// To how many buffers it leads.
+    #[inline]
+    fn count(&self) -> u32 {
+        let first = u32::from(self.lane != NONE) + u32::from(self.queue != NONE);
+        first + self.more.count_ones()
+    }
 }
 
 impl<C: Code> Region<C> {
@@ -30,47 +57,122 @@ impl<C: Code> Region<C> {
     /// arrange looks at words to come.
     #[inline]
     pub(super) fn visit_usual(&mut self, here: &Here<'_, C>, router: &mut Router) -> bool {
-        if !self.wakes.are_kept() {
+        if !self.wakes.are_kept() || !router.waiting.are_few() {
             return false;
         }
-        let (mut left, mut only) = (router.waiting.without(router.blocked), None);
-        while let Some(index) = left.pop() {
-            let first = router.lanes[usize::from(index)].ring.first();
-            if first > here.t {
-                self.wakes.router(here.pe, first);
-            } else if only.replace(index).is_some() {
-                return false;
+        let mut only = NONE;
+        let mut left = router.waiting.first_without(router.blocked);
+        while left != 0 {
+            let index = left.trailing_zeros() as u8;
+            left &= left - 1;
+            let stamp = router.lanes[usize::from(index)].ring.first();
+            if stamp > here.t {
+                self.wakes.router(here.pe, stamp);
+            } else if only != NONE {
+                return self.visit_several(here, router);
+            } else {
+                only = index;
             }
         }
-        only.is_none_or(|index| self.go_usual(here, router, index))
-    }
-
-    /// The head of a lane goes if it has its places; false if it is not a usual one.
-    #[inline]
-    fn go_usual(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> bool {
-        let Some(way) = self.usual_way(here, router, index) else { return false };
+        if only == NONE {
+            return true;
+        }
+        let Some(way) = self.usual_way(here, router, &router.lanes[usize::from(only)]) else {
+            return false;
+        };
         #[cfg(test)]
         note(router, way);
         if way.free > here.t {
-            if way.free == NEVER {
-                router.blocked.add(index);
-            } else {
-                self.wakes.router(here.pe, way.free);
-            }
-            return true;
+            self.waits(here, router, only, way.free);
+        } else {
+            self.go_usual(here, router, only, way);
         }
+        true
+    }
+
+    /// Likewise, where several words may go. R4: the oldest go first, and what needs the way of one that
+    /// has gone waits.
+    #[inline(never)]
+    fn visit_several(&mut self, here: &Here<'_, C>, router: &mut Router) -> bool {
+        let (mut heads, mut count) = ([Head::default(); HEADS], 0);
+        let mut left = router.waiting.first_without(router.blocked);
+        while left != 0 {
+            let index = left.trailing_zeros() as u8;
+            left &= left - 1;
+            let lane = &router.lanes[usize::from(index)];
+            let stamp = lane.ring.first();
+            if stamp > here.t {
+                self.wakes.router(here.pe, stamp);
+                continue;
+            }
+            let Some(way) = self.usual_way(here, router, lane) else { return false };
+            if way.free > here.t {
+                self.waits(here, router, index, way.free);
+                continue;
+            }
+            let Some(head) = heads.get_mut(count) else { return false };
+            let lane = &router.lanes[usize::from(index)];
+            let (color, outs) = (lane.color, lane.outs[usize::from(router.position(lane.color))]);
+            let outs = if way.filtered { outs & !(1 << RAMP) } else { outs };
+            let order = stamp << 8 | u64::from(color) << 3 | u64::from(lane.port);
+            *head = Head { order, color, lane: index, outs, way };
+            count += 1;
+        }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Ordered);
+        let heads = &mut heads[..count];
+        if count > 1 {
+            heads.sort_unstable_by_key(|head| head.order);
+        }
+        let (mut moved, mut taken, mut waits) = (0u32, 0u8, false);
+        for head in heads {
+            if moved >> head.color & 1 != 0 || taken & head.outs != 0 {
+                waits = true;
+                continue;
+            }
+            moved |= 1 << head.color;
+            taken |= head.outs;
+            // Those that have gone before it are of other colors: its way is as it was.
+            self.go_one_of(here, router, head.lane, head.way);
+        }
+        if waits {
+            self.wakes.router(here.pe, here.t + 1);
+        }
+        true
+    }
+
+    /// The head of a lane has no place before cycle `free`.
+    #[inline]
+    fn waits(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8, free: u64) {
+        if free == NEVER {
+            router.blocked.add(index);
+        } else {
+            self.wakes.router(here.pe, free);
+        }
+    }
+
+    /// One of several heads goes, as [`Region::go_usual`] says.
+    #[inline(never)]
+    fn go_one_of(&mut self, here: &Here<'_, C>, router: &mut Router, lane: u8, way: Way) {
+        self.go_usual(here, router, lane, way);
+    }
+
+    /// The head of a lane goes, as there are places.
+    #[inline(always)]
+    fn go_usual(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8, way: Way) {
         self.active_until = self.active_until.max(here.t + 1);
-        let lane = &router.lanes[usize::from(index)];
-        let (judge, color) = (lane.judge, lane.color);
+        let color = router.lanes[usize::from(index)].color;
         let word = Slot { color, ..self.leave_lane(here, router, index) };
-        let ways = u64::from(way.queue.is_some()) + u64::from(way.link.is_some());
-        self.stats.copies += ways + u64::from(way.filtered) - 1;
-        let is_full = self.hand_on_usual(here, word, way);
+        self.stats.copies += u64::from(way.count()) + u64::from(way.filtered) - 1;
+        let mut is_full = self.hand_on_usual(here, word, way);
+        if way.more != 0 {
+            is_full |= self.hand_on_more(here, router, (index, way.more), word);
+        }
         if way.judged {
-            self.count_judged(here, router, (judge, color), way.filtered);
+            self.count_judged(here, router, index, way.filtered);
         }
         if !router.waiting.has(index) {
-            return true;
+            return;
         }
         // Those behind it are not looked at before there is a place. A control wavelet may need none,
         // and a filter may say something else of the next one.
@@ -80,64 +182,106 @@ impl<C: Code> Region<C> {
         } else {
             self.look_at_next(here, router, index);
         }
-        true
     }
 
     /// Where the head of a lane goes; none if it is not a usual one. A word that the switch does not take
     /// has a place never.
-    #[inline]
-    fn usual_way(&self, here: &Here<'_, C>, router: &Router, index: u8) -> Option<Way> {
-        let Lane { ring, color, judge, outs, next, place, .. } = &router.lanes[usize::from(index)];
-        let head = ring.head()?;
-        if *judge == OTHERS || head.control || head.advance || place.is_any() {
+    #[inline(always)]
+    fn usual_way(&self, here: &Here<'_, C>, router: &Router, lane: &Lane) -> Option<Way> {
+        let head = lane.ring.head()?;
+        if lane.judge == OTHERS || head.control || head.advance || lane.place.is_any() {
             return None;
         }
-        let mut way = Way { queue: None, link: None, free: 0, judged: false, filtered: false };
-        let outs = outs[usize::from(router.position(*color))];
-        if outs == 0 || router.is_torn(*color) {
-            return Some(Way { free: NEVER, ..way });
+        let mut outs = lane.outs[usize::from(router.position(lane.color))];
+        let mut way = Way {
+            free: 0,
+            pe: 0,
+            lane: NONE,
+            more: 0,
+            queue: NONE,
+            judged: false,
+            filtered: false,
+        };
+        if outs == 0 || router.is_torn(lane.color) {
+            way.free = NEVER;
+            return Some(way);
         }
         if outs >> RAMP & 1 != 0 {
-            let core = self.cores[here.pe as usize].as_deref();
-            if core.is_some_and(|core| !core.bound.are_planned()) {
+            outs &= !(1 << RAMP);
+            let core = self.cores[here.pe as usize].as_deref()?;
+            if !core.bound.are_planned() {
                 return None;
             }
-            way.judged = *judge != NOBODY;
-            way.filtered = way.judged && {
-                let filter = &router.filters[usize::from(*judge)];
-                !filter.passes(head.payload, false)
-            };
+            if lane.judge != NOBODY {
+                way.judged = true;
+                let filter = &router.filters[usize::from(lane.judge)];
+                way.filtered = !filter.passes(head.payload, false);
+            }
             if !way.filtered {
-                let core = core?;
                 let program = &here.plan.programs[usize::from(core.at.program)];
-                match program.queue_of(*color) {
-                    Some(queue) => way.free = core.inputs[queue].ring.free_from(),
+                match program.queue_of(lane.color) {
+                    Some(queue) => {
+                        way.free = core.inputs[queue].ring.free_from();
+                        way.queue = queue as u8;
+                    }
                     None => way.free = NEVER,
                 }
-                way.queue = program.queue_of(*color).map(|queue| queue as u8);
             }
         }
-        let links = outs & !(1 << RAMP);
-        if links != 0 {
-            if !links.is_power_of_two()
-                || (next.port, next.color) != (links.trailing_zeros() as u8, *color)
-            {
-                return None;
-            }
-            let neighbour = self.routers[next.pe as usize].as_deref()?;
-            way.free = way.free.max(neighbour.lanes[usize::from(next.lane)].ring.free_from());
-            way.link = Some((next.pe, next.lane));
+        if outs != 0 {
+            let first = outs.trailing_zeros() as u8;
+            (way.pe, way.lane) = self.behind_usual(router, lane, first)?;
+            way.more = outs & (outs - 1);
+            way.free = way.free.max(self.free_at((way.pe, way.lane))?);
+        }
+        if way.more != 0 {
+            way.free = way.free.max(self.free_of_more(router, lane, way.more)?);
         }
         Some(way)
     }
 
-    /// A word that has left its lane goes its way; whether it took the last place of one of its buffers.
-    #[inline]
+    /// From which cycle a neighbour's buffer has a place.
+    #[inline(always)]
+    fn free_at(&self, (pe, lane): (u32, u8)) -> Option<u64> {
+        let neighbour = self.routers[pe as usize].as_deref()?;
+        Some(neighbour.lanes[usize::from(lane)].ring.free_from())
+    }
+
+    /// From which cycle the buffers behind further links have places.
+    #[inline(never)]
+    fn free_of_more(&self, router: &Router, lane: &Lane, more: u8) -> Option<u64> {
+        let mut free = 0;
+        for port in bits(more.into()) {
+            free = free.max(self.free_at(self.behind_usual(router, lane, port as u8)?)?);
+        }
+        Some(free)
+    }
+
+    /// The neighbour behind a link of a router, and its buffer for the words of a lane, if it is in the
+    /// same region and has one.
+    #[inline(always)]
+    fn behind_usual(&self, router: &Router, lane: &Lane, port: u8) -> Option<(u32, u8)> {
+        if (lane.next.port, lane.next.color) == (port, lane.color) {
+            return Some((lane.next.pe, lane.next.lane));
+        }
+        let side = router.sides[usize::from(port)];
+        if router.has_links || side.region != self.id {
+            return None;
+        }
+        let neighbour = self.routers[side.pe as usize].as_deref()?;
+        let to = neighbour.lane_of[usize::from(lane.color)][usize::from(port ^ 1)];
+        (to != NONE).then_some((side.pe, to))
+    }
+
+    /// A word that has left its lane goes down the ramp, or over its first link, or both; whether it took
+    /// the last place of one of the buffers.
+    #[inline(always)]
     fn hand_on_usual(&mut self, here: &Here<'_, C>, word: Slot, way: Way) -> bool {
         let mut is_full = false;
-        if let Some(queue) = way.queue.map(usize::from)
+        if way.queue != NONE
             && let Some(core) = self.cores[here.pe as usize].as_deref_mut()
         {
+            let queue = usize::from(way.queue);
             let word = Slot { stamp: here.t + here.plan.timing.ramp_down, ..word };
             let (number, is_news) = (core.at.number, core.is_news(queue, &word));
             core.take_in(queue, word);
@@ -145,30 +289,50 @@ impl<C: Code> Region<C> {
             self.announce_word(here.pe, word.stamp, is_news);
             self.delivered(number, queue, word);
         }
-        if let Some((pe, lane)) = way.link
-            && let Some(neighbour) = self.routers[pe as usize].as_deref_mut()
-        {
-            let stamp = here.t + here.plan.timing.hop;
-            let was_empty = neighbour.add(lane, Slot { stamp, ..word });
-            is_full |= neighbour.lanes[usize::from(lane)].ring.is_full();
-            if was_empty {
-                self.wakes.router(pe, stamp);
-            }
-            self.stats.hops += 1;
-            self.trespass(here.plan, pe, word.color);
+        if way.lane != NONE {
+            is_full |= self.pass_over(here, word, (way.pe, way.lane));
         }
         is_full
     }
 
-    /// A filter has judged a data word of its color that has gone: what waits may go now.
-    fn count_judged(
+    /// It goes over further links.
+    #[inline(never)]
+    fn hand_on_more(
         &mut self,
         here: &Here<'_, C>,
-        router: &mut Router,
-        (filter, color): (u8, u8),
-        filtered: bool,
-    ) {
-        let state = &mut router.filters[usize::from(filter)];
+        router: &Router,
+        (lane, more): (u8, u8),
+        word: Slot,
+    ) -> bool {
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Split);
+        let mut is_full = false;
+        for port in bits(more.into()) {
+            let behind = self.behind_usual(router, &router.lanes[usize::from(lane)], port as u8);
+            is_full |= behind.is_some_and(|behind| self.pass_over(here, word, behind));
+        }
+        is_full
+    }
+
+    /// It goes into a neighbour's buffer; whether it took the last place.
+    #[inline]
+    fn pass_over(&mut self, here: &Here<'_, C>, word: Slot, (pe, lane): (u32, u8)) -> bool {
+        let Some(neighbour) = self.routers[pe as usize].as_deref_mut() else { return false };
+        let stamp = here.t + here.plan.timing.hop;
+        let was_empty = neighbour.add(lane, Slot { stamp, ..word });
+        let is_full = neighbour.lanes[usize::from(lane)].ring.is_full();
+        if was_empty {
+            self.wakes.router(pe, stamp);
+        }
+        self.stats.hops += 1;
+        self.trespass(here.plan, pe, word.color);
+        is_full
+    }
+
+    /// A filter has judged a data word of its color that has gone: what waits may go now.
+    fn count_judged(&mut self, here: &Here<'_, C>, router: &mut Router, lane: u8, filtered: bool) {
+        let Lane { judge, color, .. } = router.lanes[usize::from(lane)];
+        let state = &mut router.filters[usize::from(judge)];
         state.count(false);
         state.kept += u64::from(filtered);
         if filtered {
