@@ -30,6 +30,30 @@ impl<C: Code> Core<C> {
         (quiet && until > at.t).then_some(until)
     }
 
+    /// Whether it may do anything in cycle `t`, whose queues it has looked at, but send words up the
+    /// ramp.
+    pub(super) fn may_act(&self, program: &PePlan, t: u64) -> bool {
+        let due = self.due.front().is_some_and(|&(due, _)| due <= t);
+        if due || self.registers.tears() || self.is_flushing() || self.sight.controls != 0 {
+            return true;
+        }
+        let main = match &self.main {
+            Main::Idle => {
+                let heard = self.sight.words & program.heard & !self.owned_in;
+                self.activated & !self.task_blocked != 0
+                    || !self.bound.are_planned()
+                    || !self.are_closed(program, heard)
+            }
+            Main::Ready { from, .. } => *from <= t,
+            Main::Counting { slot, next, .. } => {
+                return slot >= next || !self.threads.none_of(self.before_main());
+            }
+            Main::Vector(_) => true,
+            Main::Launch(op) => self.threads.is_free(op.microthread),
+        };
+        main || self.threads.may_issue(self.thread_blocked, self.sight, self.last_thread)
+    }
+
     /// Whether the channels of these queues are blocked, so that their words start nothing.
     pub(super) fn are_closed(&self, program: &PePlan, queues: u64) -> bool {
         let closed = |queue: usize| {
