@@ -559,9 +559,11 @@ impl<C: Code> Region<C> {
         }
         self.drop_channel(id);
         // The place that the source waits for is another one now.
-        let source = self.cores[route.source as usize].as_deref();
-        if let Some(core) = source.filter(|_| moves && !placed.is_empty()) {
-            self.wakes.core(route.source, t.max(core.until));
+        if let Some(core) = self.cores[route.source as usize].as_deref_mut() {
+            core.look_for_places();
+            if moves && !placed.is_empty() {
+                self.wakes.core(route.source, t.max(core.until));
+            }
         }
         for (node, word) in placed {
             self.stats.hops += u64::from(node);

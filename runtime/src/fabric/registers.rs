@@ -174,6 +174,7 @@ pub(crate) fn write(
             2 => state.max = value,
             _state => (state.open, state.closed) = (value & 1 != 0, value & 2 != 0),
         }
+        router.refresh(plan);
         return Ok(());
     }
     let mut current = router.current(color);

@@ -7,14 +7,17 @@ mod arrive;
 mod enter;
 mod fetch;
 mod grant;
+mod lanes;
 mod leaps;
 mod outputs;
+mod usual;
 mod visit;
 
 use std::collections::VecDeque;
 
 use dflow_ir::mesh::{Color, Port, Wavelet};
 
+use self::lanes::Lanes;
 use super::channel::Outlet;
 use super::control;
 use super::filter::FilterState;
@@ -61,10 +64,10 @@ pub(crate) struct Router {
     pub(crate) gathers: Rare<u32>,
     /// A line waits for a place in its core (`deal`).
     pub(crate) holds_up: bool,
-    /// Lanes that hold words (bit set).
-    waiting: u128,
+    /// Lanes that hold words.
+    waiting: Lanes,
     /// Of these, lanes whose heads wait for something that ends it with [`Region::unblock`].
-    blocked: u128,
+    blocked: Lanes,
 }
 
 /// What is behind a link.
@@ -98,8 +101,9 @@ pub(crate) struct Lane {
     pub(crate) port: u8,
     /// Receptions that the head is still to have, once it has had one (color swaps only).
     rest: u8,
-    /// Nothing but the switch says where its words go: no swap, no filter.
-    is_plain: bool,
+    /// What has a say besides the switch in where its words go: the filter of this number,
+    /// [`NOBODY`], or [`OTHERS`].
+    judge: u8,
     /// Where they go by the switch's position; none where it takes nothing from this port.
     outs: [u8; 4],
     /// The buffer behind the link that its words took last.
@@ -108,6 +112,10 @@ pub(crate) struct Lane {
     place: Place,
     end: Place,
 }
+
+/// Nothing but the switch says where words go; a swap does, or nobody knows.
+const NOBODY: u8 = NONE;
+const OTHERS: u8 = NONE - 1;
 
 /// A neighbour's buffer behind an output.
 #[derive(Clone, Copy, Debug)]
@@ -222,8 +230,8 @@ impl Router {
             sources: Rare::default(),
             gathers: Rare::default(),
             holds_up: false,
-            waiting: 0,
-            blocked: 0,
+            waiting: Lanes::default(),
+            blocked: Lanes::default(),
         }
     }
 
@@ -272,7 +280,7 @@ impl Router {
 
     /// Whether a visit finds anything that could move.
     pub(crate) fn is_busy(&self) -> bool {
-        self.waiting != 0 || self.sources.iter().any(|source| !source.words.is_empty())
+        !self.waiting.is_empty() || self.sources.iter().any(|source| !source.words.is_empty())
     }
 
     /// Whether a color is in teardown.
@@ -366,7 +374,7 @@ impl Router {
         let ring = &mut self.lanes[usize::from(lane)].ring;
         let was_empty = ring.is_empty();
         ring.push(word);
-        self.waiting |= 1 << lane;
+        self.waiting.add(lane);
         was_empty
     }
 
@@ -381,60 +389,50 @@ impl Router {
 
     /// All words are looked at again.
     pub(super) fn unblock_all(&mut self) {
-        self.blocked = 0;
+        self.blocked = Lanes::default();
     }
 
     fn add_lane(&mut self, plan: &Plan, color: u8, port: u8, places: u32) -> u8 {
         let (lane, index) = (self.lanes.len() as u8, self.index(plan, color));
-        let (is_plain, outs) = self.ways_of(plan, color, port);
+        let (judge, outs) = self.ways_of(plan, color, port);
         let next = Next { port: NONE, color: NONE, lane: 0, pe: 0 };
         self.lane_of[usize::from(color)][usize::from(port)] = lane;
         let ring = Ring::new(places);
         let (place, end) = (Place::NONE, Place::NONE);
         // Most routers have two or three.
         self.lanes.reserve_exact(1);
-        self.lanes.push(Lane {
-            ring,
-            color,
-            index,
-            port,
-            rest: 0,
-            is_plain,
-            outs,
-            next,
-            place,
-            end,
-        });
+        self.lanes.push(Lane { ring, color, index, port, rest: 0, judge, outs, next, place, end });
         lane
     }
 
-    /// Where words of a color go from a port by the switch's position, and whether nothing else
-    /// has a say, as long as no register is written.
-    fn ways_of(&self, plan: &Plan, color: u8, port: u8) -> (bool, [u8; 4]) {
+    /// Where words of a color go from a port by the switch's position, and what else has a say,
+    /// as long as no register is written.
+    fn ways_of(&self, plan: &Plan, color: u8, port: u8) -> (u8, [u8; 4]) {
         let table = self.table(plan);
         let Some(row) = table.row(color).filter(|row| row.known && !table.swaps) else {
-            return (false, [0; 4]);
+            return (OTHERS, [0; 4]);
         };
         let way = |at: usize| if row.rx[at] >> port & 1 != 0 { row.tx[at] } else { 0 };
-        (self.filter(color).is_none(), [0, 1, 2, 3].map(way))
+        let filter = self.filters.iter().position(|state| state.color == color);
+        (filter.map_or(NOBODY, |filter| filter as u8), [0, 1, 2, 3].map(way))
     }
 
     /// A place for a word of a color has come free behind a link.
     pub(super) fn unblock_color(&mut self, color: u8) {
-        if self.blocked == 0 {
-            return;
-        }
-        for lane in self.lane_of[usize::from(color)] {
-            self.blocked &= if lane == NONE { !0 } else { !(1 << lane) };
+        let mut left = self.blocked;
+        while let Some(lane) = left.pop() {
+            if self.lanes[usize::from(lane)].color == color {
+                self.blocked.remove(lane);
+            }
         }
     }
 
     /// Its configuration has changed.
     pub(crate) fn refresh(&mut self, plan: &Plan) {
-        self.blocked = 0;
+        self.blocked = Lanes::default();
         for lane in 0..self.lanes.len() {
             let Lane { color, port, .. } = self.lanes[lane];
-            (self.lanes[lane].is_plain, self.lanes[lane].outs) = self.ways_of(plan, color, port);
+            (self.lanes[lane].judge, self.lanes[lane].outs) = self.ways_of(plan, color, port);
         }
     }
 
@@ -561,7 +559,7 @@ impl<C: Code> Region<C> {
     /// All words that wait in a router are looked at again in cycle `at`.
     pub(crate) fn unblock(&mut self, pe: u32, at: u64) {
         if let Some(router) = self.routers[pe as usize].as_deref_mut() {
-            router.blocked = 0;
+            router.blocked = Lanes::default();
         }
         self.wakes.router(pe, at);
     }

@@ -28,10 +28,15 @@ struct Changed {
 }
 
 impl Bindings {
+    /// The input queues as they are bound now.
+    #[inline]
+    pub(crate) fn inputs<'a>(&'a self, plan: &'a PePlan) -> &'a [InputPlan] {
+        self.0.as_ref().map_or(&plan.inputs, |changed| &changed.inputs)
+    }
+
     /// An input queue as it is bound now.
     pub(crate) fn input(&self, plan: &PePlan, queue: usize) -> Option<InputPlan> {
-        let inputs = self.0.as_ref().map_or(&plan.inputs, |changed| &changed.inputs);
-        inputs.get(queue).copied()
+        self.inputs(plan).get(queue).copied()
     }
 
     /// The place where the words of a color wait for an operation on a queue: the queue itself,

@@ -5,9 +5,12 @@
 //! several of them; a cycle is then two masks, an element and a departure.
 
 use super::code::Code;
-use super::core::{Acted, Core, Fault};
+use super::core::{Acted, Core, Fault, bits};
 use super::main::Main;
+use super::plan::PePlan;
+use super::ramp::Known;
 use super::visit::Visit;
+use crate::fabric::ring::NEVER;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
 
@@ -26,36 +29,85 @@ impl<C: Code> Core<C> {
         let quiet = !self.registers.tears() && !self.is_flushing() && self.bound.are_planned();
         (quiet && until > at.t).then_some(until)
     }
+
+    /// Whether it may do anything in cycle `t`, whose queues it has looked at, but send words up the
+    /// ramp.
+    pub(super) fn may_act(&self, program: &PePlan, t: u64) -> bool {
+        let due = self.due.front().is_some_and(|&(due, _)| due <= t);
+        if due || self.registers.tears() || self.is_flushing() || self.sight.controls != 0 {
+            return true;
+        }
+        let main = match &self.main {
+            Main::Idle => {
+                let heard = self.sight.words & program.heard & !self.owned_in;
+                self.activated & !self.task_blocked != 0
+                    || !self.bound.are_planned()
+                    || !self.are_closed(program, heard)
+            }
+            Main::Ready { from, .. } => *from <= t,
+            Main::Counting { slot, next, .. } => {
+                return slot >= next || !self.threads.none_of(self.before_main());
+            }
+            Main::Vector(_) => true,
+            Main::Launch(op) => self.threads.is_free(op.microthread),
+        };
+        main || self.threads.may_issue(self.thread_blocked, self.sight, self.last_thread)
+    }
+
+    /// Whether the channels of these queues are blocked, so that their words start nothing.
+    pub(super) fn are_closed(&self, program: &PePlan, queues: u64) -> bool {
+        let closed = |queue: usize| {
+            let channel = program.inputs[queue].channel;
+            self.channel_blocked >> channel & 1 != 0
+        };
+        bits(queues).all(closed)
+    }
+
+    /// When the next word comes in view of those that have come down the ramp; [`NEVER`] without one.
+    fn next_word(&self) -> u64 {
+        let heads = bits(self.arrived & !self.sight.words);
+        heads.map(|queue| self.inputs[queue].ring.first()).min().unwrap_or(NEVER)
+    }
 }
 
 impl<C: Code> Region<C> {
-    /// Does the calm cycles of a core from the visit's on, before cycle `end`. False if it is not
-    /// known yet what goes up the ramp in the next one.
+    /// Does the calm cycles of a core from the visit's on, before cycle `end`; whether it is known what
+    /// goes up the ramp in the next one.
     pub(super) fn calm_cycles(
         &mut self,
         at: &mut Visit<'_, C>,
         core: &mut Core<C>,
         end: u64,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Known, Fault> {
         if self.flow || self.watch.to_mesh != 0 || at.plan.track {
-            return Ok(true);
+            return Ok(Known::Yes);
         }
-        let Some(until) = core.calm_until(at) else { return Ok(true) };
-        let Some(running) = core.threads.calm() else { return Ok(true) };
+        let Some(until) = core.calm_until(at) else { return Ok(Known::Yes) };
+        let Some(running) = core.threads.calm() else { return Ok(Known::Yes) };
         let running = running & !core.thread_blocked;
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
-        let heard = heard & !core.owned_in;
+        let mut heard = heard & !core.owned_in;
         let end = end.min(until);
         while at.t < end {
             core.look(at.t);
             let sight = core.sight;
-            if sight.controls != 0 || sight.words & heard != 0 {
+            if sight.controls != 0 {
                 break;
             }
+            if sight.words & heard != 0 {
+                if !core.are_closed(at.program, sight.words & heard) {
+                    break;
+                }
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Closed);
+                // That does not change in calm cycles.
+                heard &= !sight.words;
+            }
             core.acted = Acted::default();
-            if core.leaving != 0 && !self.ascend(at, core) {
-                return Ok(false);
+            let known = self.ascend(at, core);
+            if known != Known::Yes {
+                return Ok(known);
             }
             let last = core.last_thread;
             let first = core.threads.first_ready(running, sight.words, sight.full, last);
@@ -69,11 +121,22 @@ impl<C: Code> Region<C> {
             if core.acted.acted {
                 self.active_until = self.active_until.max(at.t);
             }
-            if ended || !core.acted.acted {
+            if ended {
                 break;
             }
+            if !core.acted.acted {
+                let next = core.next_word();
+                if core.leaving != 0 || next >= end {
+                    break;
+                }
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Leapt);
+                at.t = at.t.max(next);
+                // It is looked at there, whoever does that cycle.
+                core.acted.acted = true;
+            }
         }
-        Ok(true)
+        Ok(Known::Yes)
     }
 
     /// A microthread's slot; whether its operation has ended.

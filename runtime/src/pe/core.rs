@@ -45,6 +45,8 @@ pub(crate) struct Core<C: Code> {
     pub(crate) leaving: u64,
     /// Output queues without a place, as bits.
     pub(crate) full: u64,
+    /// No word goes up the ramp before this cycle.
+    pub(super) departs: u64,
     /// Ways of its words, by color.
     pub(crate) outlets: Sparse<Outlet>,
     /// Colors that go through routers because others used their way, as bits.
@@ -215,6 +217,7 @@ impl<C: Code> Core<C> {
             arrived: 0,
             leaving: 0,
             full: 0,
+            departs: 0,
             outlets: Sparse::default(),
             retry: 0,
             sight: Sight::default(),
@@ -444,6 +447,13 @@ impl<C: Code> Core<C> {
         (word.payload, was_full.then_some(word.color))
     }
 
+    /// Whether a word that comes down the ramp into a queue is anything to look at: one that stands
+    /// behind others is seen when those have been taken.
+    #[inline]
+    pub(crate) fn is_news(&self, queue: usize, word: &Slot) -> bool {
+        self.arrived >> queue & 1 == 0 || word.control || self.is_steady()
+    }
+
     /// A word has come down the ramp into a queue.
     #[inline]
     pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {
@@ -470,6 +480,9 @@ impl<C: Code> Core<C> {
             Some(Outgoing { ring, .. }) if ring.places() != 0 => ring,
             _ => open(&mut self.outputs, queue, places),
         };
+        if ring.is_empty() {
+            self.departs = self.departs.min(word.stamp);
+        }
         ring.push(word);
         self.leaving |= 1 << queue;
         self.full |= u64::from(ring.is_full()) << queue;

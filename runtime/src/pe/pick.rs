@@ -98,11 +98,11 @@ impl<C: Code> Region<C> {
         let mut best = core.first_local().map(|(raised, turn)| (raised, turn, true, 0));
         for queue in bits(heads) {
             let Some(head) = core.inputs[queue].ring.head() else { continue };
-            let input = core.input(program, queue);
+            let input = &core.bound.inputs(program)[queue];
             let owned = core.owned_in >> queue & 1 != 0;
             let eligible = core.channel_blocked >> input.channel & 1 == 0
                 && if head.control {
-                    control_task(program, &input, head).is_some()
+                    control_task(program, input, head).is_some()
                         && (!owned || core.passes_control(queue))
                 } else {
                     !owned && input.task != NO_TASK

@@ -10,37 +10,59 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::{Way, Why};
 
+/// Whether it is known what goes up the ramp in a cycle ahead of the region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Known {
+    Yes,
+    /// There was no place in the cycle before; if there is one now, whoever makes it wakes the core.
+    WhenTold,
+    /// The region has to be there first.
+    No,
+}
+
 /// What goes up the ramp in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Departure {
     /// The head of an output queue.
     Of(usize),
     Nothing,
-    /// That is not known before the region is in that cycle.
-    Unknown,
+    /// That is not known.
+    Unknown(Known),
 }
 
 impl<C: Code> Region<C> {
-    /// R11: one word up the ramp; false if it is not known yet which.
+    /// R11: one word up the ramp, if that is known.
     #[inline]
-    pub(super) fn ascend(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
-        if let Some((queue, id)) = self.first_enter_channel(at, core) {
-            let word = self.leave_queue(core, queue, at.t);
-            self.ways.count(word.color, Way::Channel, 1);
-            self.enter_channel(at, id, word);
-            return true;
+    pub(super) fn ascend(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Known {
+        if core.leaving == 0 || at.t < core.departs {
+            return Known::Yes;
         }
-        match self.departure(at, core) {
-            Departure::Of(queue) => self.ascend_somewhere(at, core, queue),
-            Departure::Nothing => {}
-            Departure::Unknown => return false,
-        }
-        true
+        self.ascend_now(at, core)
     }
 
-    /// The output queue that sends its head, and the channel that takes it, if that is known at a glance.
+    /// Likewise, where it is not known that none does.
+    #[inline(never)]
+    fn ascend_now(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Known {
+        match self.first_leaves(at, core) {
+            Some((queue, Outlet::Channel(id))) => {
+                let word = self.leave_queue(core, queue, at.t);
+                self.ways.count(word.color, Way::Channel, 1);
+                self.enter_channel(at, id, word);
+            }
+            Some((queue, _)) => self.ascend_somewhere(at, core, queue),
+            None => match self.departure(at, core) {
+                Departure::Of(queue) => self.ascend_somewhere(at, core, queue),
+                Departure::Nothing => {}
+                Departure::Unknown(known) => return known,
+            },
+        }
+        Known::Yes
+    }
+
+    /// The output queue that sends its head, and where that goes, if it is known at a glance: into a
+    /// channel or into the PE's own router.
     #[inline]
-    fn first_enter_channel(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<(usize, u32)> {
+    fn first_leaves(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<(usize, Outlet)> {
         let (mut left, mut oldest, mut queue) = (core.leaving, NEVER, 0);
         while left != 0 {
             let one = left.trailing_zeros() as usize;
@@ -55,9 +77,23 @@ impl<C: Code> Region<C> {
             return None;
         }
         let color = core.outputs[queue].ring.head()?.color;
-        let Outlet::Channel(id) = core.outlet(color) else { return None };
-        let channel = &self.channels[id as usize];
-        (channel.free_from() <= at.t && !channel.is_shared()).then_some((queue, id))
+        let outlet = core.outlet(color);
+        let leaves = match outlet {
+            Outlet::Channel(id) => {
+                let channel = &self.channels[id as usize];
+                channel.free_from() <= at.t && !channel.is_shared()
+            }
+            Outlet::Routers(_) => self.free_in_router(at.pe, color) <= at.t,
+            Outlet::Unknown | Outlet::Pipe(_) | Outlet::Closing(_) | Outlet::Gathered(_) => false,
+        };
+        leaves.then_some((queue, outlet))
+    }
+
+    /// From which cycle the router of a PE has a place for a word of a color that goes up the ramp.
+    #[inline]
+    fn free_in_router(&self, pe: u32, color: u8) -> u64 {
+        let router = self.routers[pe as usize].as_deref();
+        router.map_or(0, |router| router.free_from(color, RAMP))
     }
 
     /// A word goes up the ramp into a channel that has a place.
@@ -127,14 +163,15 @@ impl<C: Code> Region<C> {
                 break;
             }
             let Some((free, known)) = self.free_ramp(at, core, queue) else {
-                return Departure::Unknown;
+                return Departure::Unknown(Known::No);
             };
             if free <= at.t {
                 return Departure::Of(queue);
             }
             if free == NEVER {
                 if at.t > known {
-                    return Departure::Unknown;
+                    let tells = at.t == known + 1 && core.waits_with(queue, at.t) && !self.flow;
+                    return Departure::Unknown(if tells { Known::WhenTold } else { Known::No });
                 }
                 // Whoever makes a place tells.
                 core.outputs[queue].held = known;
@@ -144,6 +181,9 @@ impl<C: Code> Region<C> {
         }
         if later != NEVER {
             self.wakes.core(at.pe, later);
+        }
+        if !self.flow {
+            core.departs = later.min(core.held_until(at.t) + 1);
         }
         Departure::Nothing
     }
@@ -216,10 +256,27 @@ impl<C: Code> Region<C> {
                 (NEVER, at.t)
             }
             Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) | Outlet::Gathered(_) => {
-                let router = self.routers[at.pe as usize].as_deref();
-                (router.map_or(0, |router| router.free_from(color, RAMP)), next)
+                (self.free_in_router(at.pe, color), next)
             }
         })
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// Other places than before are those that its words wait for.
+    pub(crate) fn look_for_places(&mut self) {
+        self.departs = 0;
+    }
+
+    /// Whether whoever makes a place tells for all other heads too.
+    fn waits_with(&self, queue: usize, t: u64) -> bool {
+        bits(self.leaving & !(1 << queue)).all(|other| self.outputs[other].held >= t)
+    }
+
+    /// Up to which cycle the heads find no place of which that is known in cycle `t`.
+    fn held_until(&self, t: u64) -> u64 {
+        let held = bits(self.leaving).map(|queue| self.outputs[queue].held);
+        held.filter(|&held| held >= t).min().unwrap_or(NEVER - 1)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use dflow_ir::inst::Priority;
 
-use super::core::bits;
+use super::core::{Sight, bits};
 use super::op::{Ends, Needs, Op};
 
 /// The microthreads.
@@ -110,6 +110,12 @@ impl<O> Threads<O> {
         let turn = u32::from(last) + 1;
         let first = ready.rotate_right(turn).trailing_zeros() + turn;
         (ready != 0).then_some((first % 64) as u8)
+    }
+
+    /// Whether one that is not blocked may find what it waits for.
+    pub(crate) fn may_issue(&self, blocked: u64, sight: Sight, last: u8) -> bool {
+        let Some(running) = self.calm() else { return true };
+        self.first_ready(running & !blocked, sight.words, sight.full, last).is_some()
     }
 
     /// Where its elements come from and go.

@@ -15,6 +15,7 @@ use super::code::Code;
 use super::core::{Acted, Core, Fault, bits};
 use super::main::Main;
 use super::plan::PePlan;
+use super::ramp::Known;
 use super::steady::BUSY;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::plan::Plan;
@@ -112,16 +113,15 @@ impl<C: Code> Region<C> {
         loop {
             let from = at.t;
             let done = self.calm_cycles(at, core, end).and_then(|known| {
-                let calm = at.t > from || !known;
+                let calm = at.t > from || known != Known::Yes;
                 if calm { Ok(known) } else { self.other_cycle(at, core) }
             });
             match done {
-                Ok(true) => {}
-                // The region has to be there first.
-                Ok(false) => {
+                Ok(Known::Yes) => {}
+                Ok(known) => {
+                    core.acted.acted = known == Known::No || core.may_act(at.program, at.t);
                     #[cfg(test)]
-                    crate::sched::reached::note(crate::sched::reached::Reached::Unknown);
-                    core.acted.acted = true;
+                    note_unknown(core.acted);
                     break;
                 }
                 Err(fault) => {
@@ -137,8 +137,8 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// A cycle that may not be calm; false if it cannot be done before the region is there.
-    fn other_cycle(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+    /// A cycle that may not be calm, if it is known what goes up the ramp in it.
+    fn other_cycle(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<Known, Fault> {
         core.acted = Acted::default();
         #[cfg(test)]
         if at.t > at.now {
@@ -149,15 +149,15 @@ impl<C: Code> Region<C> {
         if bound {
             self.unblock(at.pe, at.t + 1);
         }
-        at.t += u64::from(done);
+        at.t += u64::from(done == Known::Yes);
         if acted || counted {
             self.active_until = self.active_until.max(at.t);
         }
         Ok(done)
     }
 
-    /// R8 in one cycle, with R11; false if it cannot be done before the region is there.
-    fn core_cycle(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+    /// R8 in one cycle, with R11; nothing but that if it is not known what goes up the ramp.
+    fn core_cycle(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<Known, Fault> {
         if self.flow {
             core.sight.words = 0;
             core.sight.controls = 0;
@@ -167,8 +167,9 @@ impl<C: Code> Region<C> {
         if self.flow {
             self.look_at_pipes(at.plan, core, at.pe, at.t);
         }
-        if core.leaving != 0 && !self.ascend(at, core) {
-            return Ok(false);
+        let known = self.ascend(at, core);
+        if known != Known::Yes {
+            return Ok(known);
         }
         if self.flow {
             self.end_stretches(at, core)?;
@@ -193,7 +194,7 @@ impl<C: Code> Region<C> {
             }
         }
         self.issue(at, core)?;
-        Ok(true)
+        Ok(Known::Yes)
     }
 
     /// Takes the head of an input queue.
@@ -305,4 +306,11 @@ impl<C: Code> Region<C> {
         };
         calm && self.cuts.is_empty() && !core.is_flushing()
     }
+}
+
+/// For tests: a core stopped where it is not known what goes up its ramp.
+#[cfg(test)]
+fn note_unknown(acted: Acted) {
+    use crate::sched::reached::{self, Reached};
+    reached::note(if acted.acted { Reached::Unknown } else { Reached::Told });
 }

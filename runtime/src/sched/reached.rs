@@ -9,12 +9,18 @@ pub(crate) enum Reached {
     Ahead,
     /// It could not, as only the region's next cycle knows what goes up its ramp.
     Unknown,
+    /// It could not either, and is woken if anything does.
+    Told,
     /// Cycles that a core did many ahead of its region.
     Alone,
     /// A control wavelet or a teardown came to such a core in a cycle that it had been through.
     Behind,
     /// A calm cycle.
     Calm,
+    /// In one a word waited whose channel is blocked; after one that did nothing those followed in
+    /// which no word was to be seen.
+    Closed,
+    Leapt,
     /// A core that counts was not woken by words.
     Deaf,
     /// A word of a channel went down the ramp in a cycle before the region's.
@@ -31,6 +37,12 @@ pub(crate) enum Reached {
     Late,
     /// A router passed words over for which nothing had changed.
     PassedOver,
+    /// A visit to a router was a usual one, of one word or several; a filter had a say; a word went
+    /// over several links.
+    Usual,
+    Ordered,
+    Judged,
+    Split,
     /// A core became steady, and one whose words a steady one sends.
     Steady,
     Joined,
@@ -51,12 +63,15 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 23] = [
+pub(crate) const ALL: [Reached; 30] = [
     Reached::Ahead,
     Reached::Unknown,
+    Reached::Told,
     Reached::Alone,
     Reached::Behind,
     Reached::Calm,
+    Reached::Closed,
+    Reached::Leapt,
     Reached::Deaf,
     Reached::Past,
     Reached::Wanted,
@@ -65,6 +80,10 @@ pub(crate) const ALL: [Reached; 23] = [
     Reached::Trespass,
     Reached::Late,
     Reached::PassedOver,
+    Reached::Usual,
+    Reached::Ordered,
+    Reached::Judged,
+    Reached::Split,
     Reached::Steady,
     Reached::Joined,
     Reached::Fed,

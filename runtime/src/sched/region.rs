@@ -394,11 +394,20 @@ impl<C: Code> Region<C> {
 
     /// A word has come down the ramp into a queue.
     pub(crate) fn deliver(&mut self, plan: &Plan, code: &C, pe: u32, queue: usize, word: Slot) {
-        self.wakes.core(pe, word.stamp);
         let core = self.core(plan, code, pe);
+        let (number, is_news) = (core.at.number, core.is_news(queue, &word));
         core.take_in(queue, word);
-        let number = core.at.number;
+        self.announce_word(pe, word.stamp, is_news);
         self.delivered(number, queue, word);
+    }
+
+    /// A word of this stamp has come to a core: it is looked at then if that is news, as
+    /// [`Core::is_news`] says. Other engines than `exact` look always.
+    #[inline]
+    pub(crate) fn announce_word(&mut self, pe: u32, stamp: u64, is_news: bool) {
+        if is_news || self.flow || !self.wakes.are_kept() {
+            self.wakes.core(pe, stamp);
+        }
     }
 
     /// Counts a word that a PE's queue has taken in.

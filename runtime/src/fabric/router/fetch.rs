@@ -13,7 +13,7 @@ const LARGE: u64 = 8 << 20;
 impl Router {
     /// Lanes that hold words which may go: the first ones of them, which are nearly always all.
     fn open(&self) -> impl Iterator<Item = &Lane> {
-        bits((self.waiting & !self.blocked) as u64).filter_map(|lane| self.lanes.get(lane))
+        bits(self.waiting.first_without(self.blocked)).filter_map(|lane| self.lanes.get(lane))
     }
 }
 

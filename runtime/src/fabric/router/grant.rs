@@ -4,6 +4,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, PopMode, Port};
 
+use super::lanes::Lanes;
 use super::visit::Here;
 use super::{Candidate, Lane, RAMP, Router};
 use crate::exec::odd::Odd;
@@ -21,11 +22,11 @@ impl<C: Code> Region<C> {
         let word = self.leave_lane(here, router, granted.lane);
         let word = Slot { color: granted.color, ..word };
         self.hand_on(here, router, granted.lane, granted.outs, word);
-        if router.waiting >> granted.lane & 1 == 0 {
+        if !router.waiting.has(granted.lane) {
             return;
         }
         if self.took_last_place(here, router, granted) {
-            router.blocked |= 1 << granted.lane;
+            router.blocked.add(granted.lane);
         } else {
             self.look_at_next(here, router, granted.lane);
         }
@@ -86,8 +87,8 @@ impl<C: Code> Region<C> {
         }
         self.hand_on(here, router, granted.lane, granted.outs, word);
         // What could not go by the position, or the state of a filter, may go now.
-        router.blocked = 0;
-        if router.waiting != 0 {
+        router.blocked = Lanes::default();
+        if !router.waiting.is_empty() {
             self.wakes.router(here.pe, here.t + 1);
         }
     }
@@ -127,7 +128,7 @@ impl<C: Code> Region<C> {
     /// A word leaves its lane; the next one is looked at when it can be seen.
     fn pop(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
         let word = self.leave_lane(here, router, index);
-        if router.waiting >> index & 1 != 0 {
+        if router.waiting.has(index) {
             self.look_at_next(here, router, index);
         }
         word
@@ -135,20 +136,25 @@ impl<C: Code> Region<C> {
 
     /// Looks at the head of a lane when it can be seen, in the next cycle at the earliest.
     #[inline]
-    fn look_at_next(&mut self, here: &Here<'_, C>, router: &Router, lane: u8) {
+    pub(super) fn look_at_next(&mut self, here: &Here<'_, C>, router: &Router, lane: u8) {
         let first = router.lanes[usize::from(lane)].ring.first();
         self.wakes.router(here.pe, first.max(here.t + 1));
     }
 
     /// A word leaves its lane.
     #[inline]
-    fn leave_lane(&mut self, here: &Here<'_, C>, router: &mut Router, index: u8) -> Slot {
+    pub(super) fn leave_lane(
+        &mut self,
+        here: &Here<'_, C>,
+        router: &mut Router,
+        index: u8,
+    ) -> Slot {
         let free = here.t + here.plan.timing.credit;
         let lane = &mut router.lanes[usize::from(index)];
         let (color, port, was_full) = (lane.color, lane.port, lane.ring.is_full());
         let word = lane.ring.pop(free);
         if lane.ring.is_empty() {
-            router.waiting &= !(1 << index);
+            router.waiting.remove(index);
         }
         self.credit(here, router, (color, port), was_full, free);
         if self.flow {

@@ -2,7 +2,8 @@
 
 use dflow_ir::mesh::{Color, Port};
 
-use super::{AS_IT_IS, Candidate, FROM_LANE, Router, SWAPPED};
+use super::lanes::Lanes;
+use super::{AS_IT_IS, Candidate, FROM_LANE, NOBODY, Router, SWAPPED};
 use crate::fabric::ring::NEVER;
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
@@ -44,19 +45,28 @@ impl<C: Code> Region<C> {
         if !router.sources.is_empty() {
             self.inject(plan, &mut router, pe, t);
         }
+        if ends || !self.visit_usual(&here, &mut router) {
+            self.visit_any(&here, &mut router, ends);
+        }
+        self.routers[pe as usize] = Some(router);
+    }
+
+    /// A visit to a router in which words may be in each other's way; `ends`: channels end there.
+    fn visit_any(&mut self, here: &Here<'_, C>, router: &mut Router, ends: bool) {
+        let Here { plan, code, pe, t } = *here;
         let mut candidates = std::mem::take(&mut self.candidates);
-        self.gather(&here, &mut router, &mut candidates);
+        self.gather(here, router, &mut candidates);
         if ends {
             self.arrivals(plan, code, pe, t, &mut candidates);
         }
         let moved = match &candidates[..] {
             [] => false,
             [one] => {
-                self.go(&here, &mut router, one);
+                self.go(here, router, one);
                 true
             }
             _several => {
-                self.arbitrate(&here, &mut router, &mut candidates);
+                self.arbitrate(here, router, &mut candidates);
                 true
             }
         };
@@ -68,7 +78,6 @@ impl<C: Code> Region<C> {
         if ends {
             self.rearm_arrivals(plan, pe, t, moved);
         }
-        self.routers[pe as usize] = Some(router);
     }
 
     /// R4: the oldest go first, and what needs the way of one that has gone waits.
@@ -105,28 +114,26 @@ impl<C: Code> Region<C> {
     #[inline]
     fn gather(&mut self, here: &Here<'_, C>, router: &mut Router, candidates: &mut Vec<Candidate>) {
         if !self.wakes.are_kept() {
-            router.blocked = 0;
+            router.blocked = Lanes::default();
         }
         #[cfg(test)]
-        if router.blocked & router.waiting != 0 {
+        if !router.blocked.is_empty() {
             crate::sched::reached::note(crate::sched::reached::Reached::PassedOver);
         }
-        let mut left = router.waiting & !router.blocked;
-        while left != 0 {
-            let index = left.trailing_zeros() as u8;
-            left &= left - 1;
+        let mut left = router.waiting.without(router.blocked);
+        while let Some(index) = left.pop() {
             let lane = &router.lanes[usize::from(index)];
             let Some(head) = lane.ring.visible(here.t) else {
                 self.wakes.router(here.pe, lane.ring.first());
                 continue;
             };
-            if !lane.is_plain {
+            if lane.judge != NOBODY {
                 self.gather_judged(here, router, index, candidates);
                 continue;
             }
             let candidate = router.plain_candidate(index, lane, head);
             if candidate.is_none_or(|it| self.offer(here, router, it, candidates) == NEVER) {
-                router.blocked |= 1 << index;
+                router.blocked.add(index);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Latencies that have been published, and single rules, held by hand.
 
-use dflow_ir::inst::FlagOp;
+use dflow_ir::inst::{FlagOp, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{
     Color, ColorConfig, Coord, Port, PortSet, Route, Switch, SwitchEntry, Wavelet,
@@ -11,7 +11,7 @@ use dflow_ir::ty::Ty;
 
 use super::script::{Act, Spec, input, output, vector};
 use crate::config::{EngineKind, Limits};
-use crate::exec::Stream;
+use crate::exec::{Stream, VectorStart};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::{Chain, RunEnd, Wait};
 use crate::sched::reached::{self, Reached};
@@ -226,6 +226,35 @@ fn data_tasks_take_words_one_by_one() {
     let expected: Vec<u64> = (0..20).map(|word| 9 + 6 * word).collect();
     assert_eq!(picks, expected);
     assert!(matches!(end, RunEnd::Idle { .. }));
+}
+
+/// Words of a data task that is blocked wait, and operations go on as without them.
+#[test]
+fn words_of_a_blocked_task_hold_nothing_up() {
+    let mut spec = Spec::new(TargetId::Wse2, 2, 1);
+    for of in [3, 4] {
+        route(&mut spec, 0, of, &[Port::Ramp], &[Port::East]);
+        route(&mut spec, 1, of, &[Port::West], &[Port::Ramp]);
+    }
+    starts(&mut spec, 0, 9, vec![send(2, 3, 2), send(3, 4, 40)]);
+    bind(&mut spec, 1, 4, 4);
+    let receive = VectorStart {
+        asynchronous: true,
+        microthread: 4,
+        unblock: Some(Unblock::Channel(3)),
+        ..vector(Stream::Pointer { address: 0 }, input(4, 4), 40)
+    };
+    starts(&mut spec, 1, 9, vec![Act::Vector(Box::new(receive))]);
+    let func = spec.func(1, "take", &[Ty::I32], vec![Act::Work(4)]);
+    let task = TaskBinding { kind: TaskKind::Data, id: 3, func, loc: Loc::default() };
+    spec.programs[1].tasks.push(task);
+    let flag = InitialFlag { op: FlagOp::BlockChannel, id: 3, loc: Loc::default() };
+    spec.programs[1].initial_flags.push(flag);
+    let before = reached::count(Reached::Closed);
+    let (end, events) = run(&spec);
+    assert!(reached::count(Reached::Closed) > before + 5);
+    let picks = events.iter().filter(|event| matches!(event, Event::Task { pe: 1, .. })).count();
+    assert_eq!((picks, end), (3, RunEnd::Idle { cycle: 64 }));
 }
 
 #[test]
