@@ -90,6 +90,11 @@ impl<C: Code> Core<C> {
         }
     }
 
+    /// Whether the tasks that the main thread has run ahead over leave a quarter of the slots to others.
+    pub(super) fn tasks_leave_slots(&self) -> bool {
+        4 * self.tasks_ahead.slots <= 3 * self.main_from.saturating_sub(self.tasks_ahead.since)
+    }
+
     /// Before which cycle the last of `count` elements from cycle `t` on, which come after the main
     /// thread, cannot issue for its tasks.
     pub(super) fn behind_tasks(&self, t: u64, count: u64) -> u64 {

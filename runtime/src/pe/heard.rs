@@ -14,8 +14,8 @@ use super::visit::Visit;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::region::Region;
 
-/// Cycles by which tasks go on beside operations, which have the slots in between, if all words that
-/// start some are known.
+/// Cycles by which tasks go on beside operations, which have the slots in between, if these are many and
+/// all words that start tasks are known.
 const BESIDE: u64 = 64;
 
 impl<C: Code> Region<C> {
@@ -116,7 +116,11 @@ impl<C: Code> Region<C> {
         } else if program.pulls == 0 || still <= at.t {
             0
         } else if program.hears_data_only && bits(program.pulls).all(known) {
-            if core.threads.any() { BESIDE } else { ahead }
+            match core.threads.any() {
+                false => ahead,
+                true if core.tasks_leave_slots() => BESIDE,
+                true => SOON,
+            }
         } else {
             SOON
         };
