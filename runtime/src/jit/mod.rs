@@ -1,6 +1,6 @@
 //! The code generator: a program's functions as native code, shared by all PEs and threads.
 //!
-//! Invariants: same segments, memory and frames as the interpreter, bit for bit; a suspended
+//! Invariants: same segments and memory as the interpreter, bit for bit, and of frames what outlives a suspension; a suspended
 //! main thread leaves nothing on the native stack; native depth is bounded by the frame limit.
 //! `unsafe` lives in `context`, `helpers` and `code`.
 

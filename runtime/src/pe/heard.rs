@@ -3,6 +3,8 @@
 //!
 //! A core that does nothing but tasks runs on from one to the next as long as it knows the next word
 //! of each queue, and [`SOON`] cycles further at most, as a word that is not known yet could be first.
+//! Beside operations it does so for [`BESIDE`] cycles at most, and never beyond an end of one of these that
+//! could start or unblock a task.
 //!
 //! Invariant: when a task is picked the first word of each queue stands there, if it can be seen.
 

@@ -359,6 +359,8 @@ impl<C: Code> Region<C> {
                 return None;
             }
             if waited && since != 0 && begin == at.t && core.main_from <= since {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::InVain);
                 // Had it known that no more places would become free, it would not have waited.
                 begin = since.max(op.from);
             }
@@ -396,6 +398,8 @@ impl<C: Code> Region<C> {
             return pipe.room_for(1);
         }
         if op.patience == NEVER {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Patient);
             op.patience = at.t + PATIENCE;
         }
         if at.t >= op.patience {

@@ -60,10 +60,13 @@ pub(crate) enum Reached {
     Taken,
     /// Words of such a pipe were put where they stand.
     Settled,
+    /// An operation waited for more places than there were, and in vain.
+    Patient,
+    InVain,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 30] = [
+pub(crate) const ALL: [Reached; 32] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -94,11 +97,20 @@ pub(crate) const ALL: [Reached; 30] = [
     Reached::Bent,
     Reached::Taken,
     Reached::Settled,
+    Reached::Patient,
+    Reached::InVain,
 ];
 
 /// Those of `flow`.
-pub(crate) const OF_FLOW: [Reached; 5] =
-    [Reached::Abroad, Reached::Retimed, Reached::Bent, Reached::Taken, Reached::Settled];
+pub(crate) const OF_FLOW: [Reached; 7] = [
+    Reached::Abroad,
+    Reached::Retimed,
+    Reached::Bent,
+    Reached::Taken,
+    Reached::Settled,
+    Reached::Patient,
+    Reached::InVain,
+];
 
 thread_local! {
     static COUNTS: Cell<[u64; ALL.len()]> = const { Cell::new([0; ALL.len()]) };

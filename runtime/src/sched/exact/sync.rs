@@ -194,3 +194,22 @@ impl Sync {
         self.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Sync;
+
+    #[test]
+    fn threads_whose_bands_are_dealt_in_turn_stand_in_a_ring() {
+        let of = |count: usize, flow: bool, me: usize| {
+            Sync::new(count, flow).neighbours(me).collect::<Vec<usize>>()
+        };
+        assert_eq!(of(4, false, 0), [1]);
+        assert_eq!(of(4, false, 3), [2]);
+        assert_eq!(of(4, true, 0), [3, 1]);
+        assert_eq!(of(4, true, 1), [0, 2]);
+        assert_eq!(of(4, true, 3), [2, 0]);
+        assert_eq!(of(2, true, 0), [1, 1]);
+        assert!(of(1, true, 0).is_empty() && of(1, false, 0).is_empty());
+    }
+}
