@@ -143,8 +143,8 @@ impl Pair {
                 Stop::Yield => 0,
                 Stop::Host(call) => {
                     let values: Vec<u64> = (0..call.dsts.len() as u64).map(|v| v + turn).collect();
-                    finish_host_call(&self.program, &mut self.plain, &call, &values);
-                    finish_host_call(&self.program, &mut self.native, &call, &values);
+                    finish_host_call(&self.program, &mut self.plain, call, &values);
+                    finish_host_call(&self.program, &mut self.native, call, &values);
                     0
                 }
             };
