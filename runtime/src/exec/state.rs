@@ -1,7 +1,7 @@
 //! What code sees of one PE: memory, frames, descriptor registers, FIFOs, random numbers.
 //!
 //! Invariants: nothing of a suspended main thread is on the native stack; frames are laid out
-//! as [`FuncPlan`](super::program::FuncPlan) says; native code, whose locals are its own while it runs,
+//! as [`FuncPlan`] says; native code, whose locals are its own while it runs,
 //! keeps no more of one than outlives the suspension. An untouched PE
 //! owns no heap memory.
 
