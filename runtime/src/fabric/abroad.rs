@@ -3,7 +3,8 @@
 //! Each of the two regions has an end of such a pipe. The sender's counts words and places, that of the
 //! taker holds the words; what one of them does the other is told, and knows a cycle (the least latency
 //! of a hop and a credit) later for each border on the way. That is before it could matter: a word takes
-//! longer to arrive, and a place to come back. So what a region does in a cycle depends on cycles before
+//! longer to arrive, and a place to come back. (Words that have waited for more places in vain are said to
+//! have left before: whoever takes them had others until then.) So what a region does in a cycle depends on cycles before
 //! alone, whichever region is run first.
 //!
 //! Invariants: news of a cycle are in before it is run, and are taken in at its start, in the order of the

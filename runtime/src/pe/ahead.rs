@@ -353,9 +353,8 @@ impl<C: Code> Region<C> {
             if waits(op) {
                 continue;
             }
-            let patience = op.patience;
-            if at.t < patience && self.is_starved(core, op) {
-                core.begins = core.begins.min(patience);
+            if let Some(until) = self.starves(at.t, core, op) {
+                core.begins = core.begins.min(until);
                 continue;
             }
             let Some(mut op) = core.threads.take(id as u8) else { continue };
@@ -374,9 +373,8 @@ impl<C: Code> Region<C> {
             && op.flows
             && !op.stretch.is_on()
         {
-            let patience = op.patience;
-            if at.t < patience && self.is_starved(core, op) {
-                core.begins = core.begins.min(patience);
+            if let Some(until) = self.starves(at.t, core, op) {
+                core.begins = core.begins.min(until);
             } else if let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) {
                 let result = self.stretch(at, core, &mut op);
                 core.main = Main::Vector(op);

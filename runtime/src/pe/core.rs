@@ -56,7 +56,7 @@ pub(crate) struct Core<C: Code> {
     pub(crate) main: Main<C::Op>,
     /// The main thread has run ahead: it does nothing before this cycle, and acts of it are to come.
     pub(crate) main_from: u64,
-    /// Tasks that follow one another in this: slots that it has used in them since a cycle.
+    /// The tasks that it has run ahead over.
     pub(super) tasks_ahead: TasksAhead,
     pub(crate) later: VecDeque<LaterAct>,
     /// Task that the main thread runs.

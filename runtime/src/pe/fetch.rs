@@ -8,6 +8,7 @@ use super::code::Code;
 use super::core::{Core, bits};
 use super::op::Op;
 use crate::fabric::channel::Outlet;
+use crate::fabric::pipe::Pipe;
 use crate::jit::prefetch;
 use crate::sched::region::Region;
 
@@ -62,13 +63,11 @@ impl<C: Code> Region<C> {
         if let (Some(&visit), Some(incoming)) = (visits.get(3), &self.incoming) {
             incoming[visit as usize / 2].first().into_iter().for_each(prefetch);
         }
-        if let Some(core) = core(3) {
-            let pipes = core.operations().flat_map(|op| core.pipes_by(op));
-            pipes.filter_map(|id| self.pipes.get(id as usize)).for_each(prefetch);
-        }
-        if let Some(core) = core(1) {
-            let pipes = core.operations().flat_map(|op| core.pipes_by(op));
-            pipes.filter_map(|id| self.pipes.get(id as usize)).for_each(|pipe| pipe.fetch());
-        }
+        let pipes = |ahead: usize| {
+            let used = core(ahead).map(|it| it.operations().flat_map(|op| it.pipes_by(op)));
+            used.into_iter().flatten().filter_map(|id| self.pipes.get(id as usize))
+        };
+        pipes(3).for_each(prefetch);
+        pipes(1).for_each(Pipe::fetch);
     }
 }

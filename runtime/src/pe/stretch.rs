@@ -303,8 +303,13 @@ impl<C: Code> Region<C> {
         has
     }
 
-    /// Whether an operation finds no word, or no place: then no stretch of it can begin.
-    pub(super) fn is_starved(&mut self, core: &Core<C>, op: &Op<C::Op>) -> bool {
+    /// If an operation finds no word, or no place, no stretch of it can begin: until when it is not to be
+    /// looked at for want of places.
+    pub(super) fn starves(&mut self, t: u64, core: &Core<C>, op: &Op<C::Op>) -> Option<u64> {
+        (t < op.patience && self.is_starved(core, op)).then_some(op.patience)
+    }
+
+    fn is_starved(&mut self, core: &Core<C>, op: &Op<C::Op>) -> bool {
         if op.feeds.known != Some(self.closed) {
             return false;
         }
@@ -353,7 +358,7 @@ impl<C: Code> Region<C> {
             };
             let waited = at.t >= op.patience;
             let since = op.patience.saturating_sub(PATIENCE);
-            let room = self.room_for(at, core, op, id);
+            let room = self.room_for(at, core, op, (id, left));
             count = count.min(room as usize);
             if count == 0 {
                 return None;
@@ -377,7 +382,7 @@ impl<C: Code> Region<C> {
         (count != 0).then_some(Reach { begin, floor, count, inputs, output })
     }
 
-    /// Places of a pipe for the words of an operation. One that has all its words at hand waits until
+    /// Places of a pipe for the words that an operation has left. One that has all its words at hand waits until
     /// half of the pipe is free, as long as that goes on: those at its end have enough to do until
     /// then, and a stretch for each place that becomes free would be none.
     fn room_for(
@@ -385,12 +390,10 @@ impl<C: Code> Region<C> {
         at: &Visit<'_, C>,
         core: &mut Core<C>,
         op: &mut Op<C::Op>,
-        id: u32,
+        (id, left): (u32, u32),
     ) -> u32 {
         let pipe = &mut self.pipes[id as usize];
         let room = pipe.room();
-        let (done, length) = at.code.progress(&op.code);
-        let left = length.map_or(LONGEST, |length| length - done);
         op.least = if op.needs.inputs == 0 { left.min(pipe.half()) } else { 1 };
         if room == 0 || room >= op.least {
             // Then it begins to be patient.

@@ -101,16 +101,11 @@ pub(crate) const ALL: [Reached; 32] = [
     Reached::InVain,
 ];
 
-/// Those of `flow`.
-pub(crate) const OF_FLOW: [Reached; 7] = [
-    Reached::Abroad,
-    Reached::Retimed,
-    Reached::Bent,
-    Reached::Taken,
-    Reached::Settled,
-    Reached::Patient,
-    Reached::InVain,
-];
+/// Those of `flow`, the last ones.
+pub(crate) const OF_FLOW: &[Reached] = {
+    const LIST: &[Reached] = &ALL;
+    LIST.split_at(Reached::Abroad as usize).1
+};
 
 thread_local! {
     static COUNTS: Cell<[u64; ALL.len()]> = const { Cell::new([0; ALL.len()]) };

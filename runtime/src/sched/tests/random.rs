@@ -275,7 +275,7 @@ fn flow_keeps_the_words_and_the_end() {
             sums.iter_mut().zip(cycles).for_each(|(sum, cycles)| *sum += cycles);
         }
     }
-    for what in reached::OF_FLOW {
+    for &what in reached::OF_FLOW {
         assert!(reached::count(what) > 20, "{what:?}: {} times", reached::count(what));
     }
     let [exact, flow, parts] = sums;
