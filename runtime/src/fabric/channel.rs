@@ -16,6 +16,7 @@ use dflow_ir::mesh::Port;
 
 use super::link::Link;
 use super::plan::RouterPlan;
+use super::rhythm::Rhythm;
 use super::ring::{Ring, Slot};
 use super::router::RAMP;
 use crate::pe::code::Code;
@@ -61,6 +62,8 @@ pub(crate) struct Channel {
     shared: Box<[u32]>,
     /// What is put off while one of its ends at least is steady.
     pub(crate) link: Option<Box<Link>>,
+    /// Likewise, while one of its ends at least takes turns.
+    pub(crate) rhythm: Option<Box<Rhythm>>,
 }
 
 /// Departures that are remembered: the places of a link at most.
@@ -101,6 +104,7 @@ impl Channel {
             wanted: false,
             shared,
             link: None,
+            rhythm: None,
         }
     }
 
@@ -110,7 +114,7 @@ impl Channel {
     }
 
     /// Whether it holds no word.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
 
@@ -140,9 +144,11 @@ impl Channel {
         self.ring.free_from()
     }
 
-    /// When the first word is, or was, at the last router.
+    /// When the first word is, or was, at the last router; or is going to be, if its sender takes turns.
     pub(crate) fn arrival(&self) -> Option<u64> {
-        self.ring.head().map(|head| head.stamp.max(self.linked))
+        let next = || Some(self.rhythm.as_ref()?.source?.ramp + self.transit);
+        let head = self.ring.head().map(|head| head.stamp).or_else(next);
+        head.map(|stamp| stamp.max(self.linked))
     }
 
     /// Takes a word that goes up the ramp in cycle `t`; whether it is the first.
@@ -158,7 +164,7 @@ impl Channel {
         self.wanted = true;
     }
 
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         self.wanted
     }
 
@@ -189,9 +195,35 @@ impl Channel {
         gone.all(|(ago, gone)| gone + ago == last).then_some(last)
     }
 
-    /// Whether its words went up one per cycle up to cycle `up`, and left so up to cycle `left`.
-    pub(super) fn is_even(&self, up: u64, left: u64) -> bool {
-        self.ring.is_even(up + self.transit, left + self.credit)
+    /// Whether its words went up every `period` cycles up to cycle `up`, and left so up to cycle `left`.
+    pub(super) fn is_even(&self, period: u64, up: u64, left: u64) -> bool {
+        self.ring.is_even(period, up + self.transit, left + self.credit)
+    }
+
+    /// Whether all words that are remembered left `period` cycles apart, the last in cycle `last`.
+    pub(super) fn left_evenly(&self, period: u64, last: u64) -> bool {
+        (0..).zip(self.gone).all(|(ago, gone)| gone + period * ago == last)
+    }
+
+    /// How many words may go up, the next in cycle `from` and the others `period` cycles apart, if
+    /// none leaves.
+    pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
+        self.ring.room(from, period)
+    }
+
+    /// Cycles from up the ramp to the last router.
+    pub(crate) fn transit(&self) -> u64 {
+        self.transit
+    }
+
+    /// When words went up that have not left, first word first.
+    pub(crate) fn ups(&self) -> impl Iterator<Item = u64> {
+        self.ring.words().map(|word| self.up(word))
+    }
+
+    /// From which cycle the last link has brought the next word.
+    pub(crate) fn linked(&self) -> u64 {
+        self.linked
     }
 
     /// All that happened in it happened so many cycles later, with other payloads.

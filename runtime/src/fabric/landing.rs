@@ -25,6 +25,8 @@ pub(crate) struct Landing {
     pub(crate) awake: bool,
     /// Number of links among the channels (`fabric::link`).
     pub(crate) links: u8,
+    /// Number of those whose senders take turns.
+    pub(crate) fed: u8,
     ends: Vec<End>,
 }
 
@@ -49,7 +51,7 @@ impl End {
 
 impl Default for Landing {
     fn default() -> Landing {
-        Landing { until: 0, next: NEVER, awake: false, links: 0, ends: Vec::new() }
+        Landing { until: 0, next: NEVER, awake: false, links: 0, fed: 0, ends: Vec::new() }
     }
 }
 
@@ -72,6 +74,19 @@ impl Landing {
             end.arrival = arrival;
             self.next = self.next.min(arrival);
         }
+    }
+
+    /// When the first word of a channel is at the last router, or that it has none.
+    pub(crate) fn foresee(&mut self, channel: u32, arrival: u64) {
+        if let Some(end) = self.ends.iter_mut().find(|end| end.channel == channel) {
+            end.arrival = arrival;
+        }
+        self.look_again();
+    }
+
+    /// All cycles before `t` have had their word.
+    pub(crate) fn passed(&mut self, t: u64) {
+        self.until = t;
     }
 
     /// The channels.
@@ -112,9 +127,22 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        if self.in_turn != 0 && self.feed_from_turns(plan, code, pe, t) {
+            return;
+        }
         if self.steady == 0 || !self.feed_from_steady(plan, code, pe) {
             self.descend_now(plan, code, pe, t);
         }
+    }
+
+    /// What cores that take turns send to a PE is sent; whether its own core is one, which sees to all
+    /// that goes down.
+    #[inline(never)]
+    fn feed_from_turns(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> bool {
+        if self.landings.get(pe as usize).is_some_and(|landing| landing.fed != 0) {
+            self.feed_in_turn(plan, code, pe, t);
+        }
+        self.cores[pe as usize].as_deref().is_some_and(Core::takes_turns)
     }
 
     /// What steady cores send to a PE is sent; whether nothing else is to be done there, since its
@@ -206,6 +234,9 @@ impl<C: Code> Region<C> {
         }
         let channel = &mut self.channels[end.channel as usize];
         let (mut word, wanted) = channel.pop(&plan.timing, t);
+        if let Some(watch) = &mut core.watched {
+            watch.down(t, end.channel, word.stamp - channel.transit());
+        }
         end.arrival = channel.arrival().unwrap_or(NEVER);
         let route = channel.route();
         self.stats.hops += u64::from(route.hops);
@@ -235,7 +266,7 @@ impl<C: Code> Region<C> {
         let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
         let landing = &mut self.landings[dest as usize];
         landing.announce(id, arrival);
-        if self.steady != 0 {
+        if self.steady != 0 || self.in_turn != 0 {
             self.disturbed.push(dest);
         }
         // That cycle is not after the one in which the word is in view.
@@ -257,6 +288,9 @@ impl<C: Code> Region<C> {
         let dest = self.channels[id as usize].route().dest;
         if self.steady != 0 {
             self.advance(plan, code, dest, self.now);
+        }
+        if let Some(free) = self.place_in_turn(plan, code, id) {
+            return self.want_in_turn(id, free);
         }
         let channel = &self.channels[id as usize];
         let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
@@ -282,6 +316,17 @@ impl<C: Code> Region<C> {
         }
         let place = self.place_at(&route).min(self.now + plan.timing.credit);
         arrival.max(place) + credit - 1
+    }
+
+    /// Likewise, where the words go to a core that takes turns: the next place is free from cycle `free` on.
+    fn want_in_turn(&mut self, id: u32, free: u64) -> u64 {
+        let channel = &mut self.channels[id as usize];
+        if channel.free_from() != NEVER {
+            return self.now;
+        }
+        channel.want();
+        self.wakes.router(channel.route().dest, free - channel.credit() + 1);
+        free - 1
     }
 
     /// From which cycle the queue at the end of a way has a place, as far as that is known.

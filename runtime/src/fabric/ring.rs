@@ -151,6 +151,14 @@ impl<const N: usize> Ring<N> {
         (0..self.len()).map(move |word| self.slot((head + word) % places))
     }
 
+    /// From which cycles places are free that are not yet in cycle `t`.
+    pub(crate) fn to_come(&self, t: u64) -> impl Iterator<Item = u64> {
+        let (places, len) = (usize::from(self.places), usize::from(self.len));
+        let free = if self.is_open() { len..places } else { 0..0 };
+        let stamps = free.map(move |at| self.slot((usize::from(self.head) + at) % places).stamp);
+        stamps.filter(move |&stamp| stamp > t)
+    }
+
     /// From which cycle the place that was left so many words ago is free, if it still is.
     pub(crate) fn freed(&self, ago: usize) -> Option<u64> {
         let places = usize::from(self.places);
@@ -189,9 +197,9 @@ impl<const N: usize> Ring<N> {
         word
     }
 
-    /// Whether its words are stamped one cycle apart, the last with `word`, and its places too, the
-    /// last with `place`; there are some places, and no control wavelets.
-    pub(crate) fn is_even(&self, word: u64, place: u64) -> bool {
+    /// Whether its words are stamped `period` cycles apart, the last with `word`, and its places too,
+    /// the last with `place`; there are some places, and no control wavelets.
+    pub(crate) fn is_even(&self, period: u64, word: u64, place: u64) -> bool {
         let (len, places) = (usize::from(self.len), usize::from(self.places));
         if len == places || self.controls != 0 || !self.is_open() {
             return false;
@@ -199,8 +207,22 @@ impl<const N: usize> Ring<N> {
         (0..places).all(|at| {
             let stamp = self.slot((usize::from(self.head) + at) % places).stamp;
             let (last, end) = if at < len { (word, len) } else { (place, places) };
-            stamp + (end - 1 - at) as u64 == last
+            stamp + period * (end - 1 - at) as u64 == last
         })
+    }
+
+    /// How many words can be pushed so that they are stamped later than their places, if one is pushed
+    /// in cycle `from` and the others `period` cycles apart, and nothing is taken.
+    pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
+        let places = usize::from(self.places);
+        if self.is_full() || !self.is_open() {
+            return 0;
+        }
+        let free = |&at: &usize| {
+            let index = (usize::from(self.head) + usize::from(self.len) + at) % places;
+            self.slot(index).stamp <= from + period * at as u64
+        };
+        (0..places - usize::from(self.len)).take_while(free).count() as u64
     }
 
     /// All its stamps are so many cycles later, and its words carry other payloads.

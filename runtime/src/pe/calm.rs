@@ -144,6 +144,9 @@ impl<C: Code> Region<C> {
     fn calm_slot(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, id: u8) -> Result<bool, Fault> {
         core.last_thread = id;
         core.acted.acted = true;
+        if let Some(watch) = &mut core.watched {
+            watch.slot(at.t, id);
+        }
         self.count(core, id, at.t, 1);
         let ends = core.threads.ends(id);
         let mut words = [0; 2];

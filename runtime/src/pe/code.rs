@@ -65,6 +65,10 @@ pub(crate) trait Code: Sync {
         true
     }
 
+    /// Whether plain operations that run side by side come to the same in whatever order their elements are
+    /// done: none writes where another reads or writes.
+    fn are_apart(&self, ops: &[&Self::Op]) -> bool;
+
     /// Whether all elements are done.
     fn is_done(&self, op: &Self::Op) -> bool;
 

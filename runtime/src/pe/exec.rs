@@ -99,6 +99,10 @@ impl Code for Programs {
         state.unmasked == 0
     }
 
+    fn are_apart(&self, ops: &[&VectorState]) -> bool {
+        VectorState::are_apart(ops)
+    }
+
     fn is_done(&self, op: &VectorState) -> bool {
         op.is_done()
     }

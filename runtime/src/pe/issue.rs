@@ -418,7 +418,7 @@ impl<C: Code> Core<C> {
 impl Output {
     /// The word that carries a result in cycle `stamp`; `last`: the operation has ended.
     #[inline]
-    fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
+    pub(super) fn slot(self, stamp: u64, payload: u32, origin: u8, last: bool) -> Slot {
         let marked = self.transform && payload & MARK == MARK;
         Slot {
             stamp,

@@ -28,4 +28,5 @@ pub(crate) mod sparse;
 pub(crate) mod steady;
 pub(crate) mod stretch;
 pub(crate) mod threads;
+pub(crate) mod turns;
 pub(crate) mod visit;

@@ -99,15 +99,22 @@ impl<C: Code> Region<C> {
     /// A word goes up the ramp into a channel that has a place.
     #[inline]
     fn enter_channel(&mut self, at: &Visit<'_, C>, id: u32, word: Slot) {
-        if self.channels[id as usize].push(word, at.t) {
+        let channel = &mut self.channels[id as usize];
+        let is_first = channel.push(word, at.t);
+        if channel.rhythm.is_some() {
+            self.hold(id, at.t);
+        } else if is_first {
             self.announce(at.plan, id, at.pe);
         }
     }
 
     /// The head of an output queue leaves it.
     #[inline]
-    fn leave_queue(&mut self, core: &mut Core<C>, queue: usize, t: u64) -> Slot {
+    pub(crate) fn leave_queue(&mut self, core: &mut Core<C>, queue: usize, t: u64) -> Slot {
         core.acted.acted = true;
+        if let Some(watch) = &mut core.watched {
+            watch.up(t, queue);
+        }
         self.stats.sent += 1;
         let Outgoing { ring, sent, .. } = &mut core.outputs[queue];
         let word = ring.pop(t + 1);
@@ -175,6 +182,9 @@ impl<C: Code> Region<C> {
                 }
                 // Whoever makes a place tells.
                 core.outputs[queue].held = known;
+            }
+            if let Some(watch) = &mut core.watched {
+                watch.delay();
             }
             left &= !(1 << queue);
             later = later.min(free);

@@ -391,6 +391,9 @@ impl<C: Code> Region<C> {
     pub(crate) fn disturb(&mut self, plan: &Plan, code: &C, t: u64) {
         let mut disturbed = std::mem::take(&mut self.disturbed);
         for pe in disturbed.drain(..) {
+            if self.cores[pe as usize].as_deref().is_some_and(Core::takes_turns) {
+                self.wake_up(plan, code, pe, t);
+            }
             while let Some(steady) = self.next_disturbed(pe) {
                 self.unsteady(plan, code, steady, t);
                 self.wakes.core(steady, t);
@@ -428,30 +431,36 @@ impl<C: Code> Region<C> {
 
     /// A channel is about to be cut in cycle `t`.
     pub(crate) fn leave_channel(&mut self, plan: &Plan, code: &C, id: u32, t: u64) {
-        if self.channels[id as usize].link.is_none() {
+        let channel = &self.channels[id as usize];
+        if channel.link.is_none() && channel.rhythm.is_none() {
             return;
         }
-        let route = self.channels[id as usize].route();
+        let route = channel.route();
         for pe in [route.source, route.dest] {
-            let core = self.cores[pe as usize].as_deref();
-            if core.is_some_and(Core::is_steady) {
-                self.unsteady(plan, code, pe, t);
-                self.wakes.core(pe, t);
-            }
+            self.wake_up(plan, code, pe, t);
         }
     }
 
-    /// No core is steady any more from cycle `t` on.
+    /// No core is steady, or takes turns, any more from cycle `t` on.
     pub(crate) fn leave_all(&mut self, plan: &Plan, code: &C, t: u64) {
         for pe in 0..self.cores.len() as u32 {
-            if self.steady == 0 {
+            if self.steady == 0 && self.in_turn == 0 {
                 return;
             }
-            let core = self.cores[pe as usize].as_deref();
-            if core.is_some_and(Core::is_steady) {
-                self.unsteady(plan, code, pe, t);
-                self.wakes.core(pe, t);
-            }
+            self.wake_up(plan, code, pe, t);
         }
+    }
+
+    /// A core is not steady, and takes no turns, any more from cycle `t` on, in which it is visited.
+    fn wake_up(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let Some(core) = self.cores[pe as usize].as_deref() else { return };
+        if core.takes_turns() {
+            self.leave_turns(plan, code, pe, t);
+        } else if core.is_steady() {
+            self.unsteady(plan, code, pe, t);
+        } else {
+            return;
+        }
+        self.wakes.core(pe, t);
     }
 }

@@ -17,6 +17,7 @@ use super::main::Main;
 use super::plan::PePlan;
 use super::ramp::Known;
 use super::steady::BUSY;
+use super::turns::CALM;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::{Event, MAIN};
@@ -48,6 +49,14 @@ impl<C: Code> Region<C> {
             }
             return;
         }
+        if core.takes_turns() {
+            if self.goes_on_in_turns(plan, code, pe, now) {
+                return;
+            }
+        } else if core.calm_visits >= CALM && self.take_turns(plan, code, pe, now) {
+            return;
+        }
+        let Some(core) = self.cores[pe as usize].as_deref() else { return };
         if core.is_steady() {
             self.unsteady(plan, code, pe, now);
         } else if core.busy_visits >= BUSY && self.become_steady(plan, code, pe, now) {
@@ -69,6 +78,7 @@ impl<C: Code> Region<C> {
         if self.flow {
             self.arrange_look(&at, &mut core, now);
         }
+        core.calm_visits = core.calm_visits.saturating_add(1);
         core.busy_visits = if core.acted.acted { core.busy_visits.saturating_add(1) } else { 0 };
         self.cores[pe as usize] = Some(core);
         if self.steady != 0 && self.has_links(pe) {
@@ -109,7 +119,8 @@ impl<C: Code> Region<C> {
 
     /// The cycles that a core may be ahead of its region with others around it.
     fn near_cycles(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) {
-        let end = (at.now + 1 + self.ahead).min(self.end);
+        let ahead = if core.watched.is_some() { 0 } else { self.ahead };
+        let end = (at.now + 1 + ahead).min(self.end);
         loop {
             let from = at.t;
             let done = self.calm_cycles(at, core, end).and_then(|known| {
@@ -140,6 +151,7 @@ impl<C: Code> Region<C> {
     /// A cycle that may not be calm, if it is known what goes up the ramp in it.
     fn other_cycle(&mut self, at: &mut Visit<'_, C>, core: &mut Core<C>) -> Result<Known, Fault> {
         core.acted = Acted::default();
+        (core.calm_visits, core.watched) = (0, None);
         #[cfg(test)]
         if at.t > at.now {
             crate::sched::reached::note(crate::sched::reached::Reached::Ahead);

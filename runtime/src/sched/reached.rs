@@ -52,6 +52,11 @@ pub(crate) enum Reached {
     Drained,
     /// One that was steady was woken before its end.
     Disturbed,
+    /// A core took turns; whole periods of a channel were skipped; something came in another cycle than was
+    /// foreseen, or an end of its turns.
+    Turns,
+    Skipped,
+    Held,
     /// `flow`: words went into another region by a pipe, their times changed, or the pace of them, and
     /// the sender was told what was taken.
     Abroad,
@@ -66,7 +71,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 32] = [
+pub(crate) const ALL: [Reached; 35] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -92,6 +97,9 @@ pub(crate) const ALL: [Reached; 32] = [
     Reached::Fed,
     Reached::Drained,
     Reached::Disturbed,
+    Reached::Turns,
+    Reached::Skipped,
+    Reached::Held,
     Reached::Abroad,
     Reached::Retimed,
     Reached::Bent,

@@ -102,6 +102,8 @@ pub(crate) struct Region<C: Code> {
     /// Number of steady cores, and PEs at which something comes to pass that steady cores have no
     /// part in: it ends with the cycle.
     pub(crate) steady: u32,
+    /// Number of cores that take turns.
+    pub(crate) in_turn: u32,
     pub(crate) disturbed: Vec<u32>,
     /// Cores that are to be visited before the cycle is over.
     pub(crate) woken: Vec<u32>,
@@ -253,6 +255,7 @@ impl<C: Code> Region<C> {
             closed: 0,
             cuts: Vec::new(),
             steady: 0,
+            in_turn: 0,
             disturbed: Vec::new(),
             woken: Vec::new(),
             moved: Vec::new(),

@@ -4,6 +4,7 @@
 //! naive loop over the row's kernel; any other becomes a [`SharedStart`], without an effect on
 //! memory until its elements are stepped.
 
+mod apart;
 mod block;
 mod element;
 mod fast;

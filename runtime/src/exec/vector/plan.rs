@@ -177,7 +177,7 @@ impl Plan<'_> {
 
 /// Bytes that a line covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
+pub(super) struct Span {
     line: Line,
     low: i64,
     high: i64,
@@ -186,7 +186,7 @@ struct Span {
 impl Span {
     /// The span, if it does not begin before the memory.
     #[inline]
-    fn of(line: &Line, length: u32) -> Option<Span> {
+    pub(super) fn of(line: &Line, length: u32) -> Option<Span> {
         let first = i64::from(line.at);
         let last = first + i64::from(line.step) * (i64::from(length) - 1).max(0);
         let (low, high) = (first.min(last), first.max(last) + i64::from(line.bytes));
@@ -196,8 +196,13 @@ impl Span {
     /// Whether writing this span never changes an element of `source` that is read later.
     #[inline]
     fn is_safe_with(&self, source: &Span) -> bool {
-        let apart = self.high <= source.low || source.high <= self.low;
         let distinct = self.line.step.unsigned_abs() >= self.line.bytes;
-        apart || (self == source && distinct)
+        self.is_apart_from(source) || (self == source && distinct)
+    }
+
+    /// Whether no byte is in both.
+    #[inline]
+    pub(super) fn is_apart_from(&self, other: &Span) -> bool {
+        self.high <= other.low || other.high <= self.low
     }
 }

@@ -5,7 +5,8 @@ use dflow_ir::inst::{FlagOp, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, ColorConfig, Port, PortSet, Route};
 use dflow_ir::program::{InitialFlag, QueueBinding, TaskBinding, TaskKind};
-use dflow_ir::target::TargetId;
+use dflow_ir::target::{Target, TargetId};
+use dflow_ir::ty::Ty;
 
 use super::generate::Rng;
 use super::random::{first, seeds};
@@ -19,6 +20,9 @@ use crate::sched::reached::{self, Reached};
 const WAYS: [(Port, [i32; 2]); 4] =
     [(Port::East, [1, 0]), (Port::West, [-1, 0]), (Port::South, [0, 1]), (Port::North, [0, -1])];
 
+/// The first color of other words.
+const OTHERS: u8 = 16;
+
 /// The task that starts all; those that follow have the next numbers.
 const FIRST: u8 = 9;
 
@@ -31,23 +35,46 @@ struct Build {
     rng: Rng,
     spec: Spec,
     size: [usize; 2],
+    style: Style,
     /// Lengths of both rounds, for most operations.
     lengths: [u32; 2],
 }
 
-fn machine(seed: u64) -> Spec {
+/// How machines differ.
+#[derive(Clone, Copy)]
+struct Style {
+    /// Most columns and rows, and the longest operation.
+    size: [usize; 2],
+    words: usize,
+    /// Chances that a PE sends to its neighbour, that an end has its own length, that an operation comes
+    /// before others, and that words of others come to a PE, in percent.
+    joined: usize,
+    longer: usize,
+    high: usize,
+    others: usize,
+}
+
+/// All kinds of things meet.
+const MIXED: Style =
+    Style { size: [5, 4], words: 100, joined: 85, longer: 15, high: 10, others: 0 };
+
+/// Cores have time to take turns, and now and then something ends them.
+const LONG: Style = Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10 };
+
+fn machine(seed: u64, style: Style) -> Spec {
     let mut rng = Rng::new(seed);
     let target = if rng.chance(60) { TargetId::Wse2 } else { TargetId::Wse3 };
-    let size = [1 + rng.below(5), 1 + rng.below(4)];
+    let size = style.size.map(|most| 1 + rng.below(most));
     let spec = Spec::new(target, size[0] as u16, size[1] as u16);
-    let lengths = [10 + rng.below(90) as u32, 1 + rng.below(60) as u32];
-    let mut build = Build { rng, spec, size, lengths };
+    let lengths = [10 + rng.below(style.words) as u32, 1 + rng.below(style.words / 2) as u32];
+    let mut build = Build { rng, spec, size, style, lengths };
     // Which PE sends in which direction, and how much.
     let count = size[0] * size[1];
     let mut operations = vec![Vec::new(); count];
     for pe in 0..count {
         for way in 0..WAYS.len() {
-            if let Some(to) = build.neighbour(pe, way).filter(|_| build.rng.chance(85)) {
+            let joined = build.rng.chance(style.joined);
+            if let Some(to) = build.neighbour(pe, way).filter(|_| joined) {
                 build.join((pe, to), way, &mut operations);
             }
         }
@@ -55,6 +82,7 @@ fn machine(seed: u64) -> Spec {
     for (pe, operations) in operations.into_iter().enumerate() {
         build.tasks(pe, operations);
     }
+    build.spec.apart = true;
     for router in &mut build.spec.routers {
         router.colors.sort_by_key(|(color, ..)| *color);
     }
@@ -85,7 +113,7 @@ impl Build {
     /// Lengths of both rounds at one end; seldom not those of the other end.
     fn lengths(&mut self) -> [u32; 2] {
         let mut lengths = self.lengths;
-        if self.rng.chance(15) {
+        if self.rng.chance(self.style.longer) {
             lengths[self.rng.below(2)] += self.rng.below(40) as u32;
         }
         lengths
@@ -125,7 +153,7 @@ impl Build {
         while !operations.is_empty() {
             let [mut begins, follows] = operations.swap_remove(self.rng.below(operations.len()));
             next += 1;
-            if self.rng.chance(10) {
+            if self.rng.chance(self.style.high) {
                 begins.priority = Some(Priority::High);
             }
             begins.activate = Some(next);
@@ -133,9 +161,30 @@ impl Build {
             let pause = [0, 0, 5, 50][self.rng.below(4)];
             self.task(pe, next, vec![Act::Work(pause), Act::Vector(Box::new(follows))]);
         }
+        if let Some(to) = self.neighbour(pe, 0).filter(|_| self.rng.chance(self.style.others)) {
+            acts.extend(self.others(pe, to));
+        }
         self.task(pe, FIRST, acts);
         let flag = InitialFlag { op: FlagOp::Activate, id: FIRST, loc: Loc::default() };
         self.spec.programs[pe].initial_flags.push(flag);
+    }
+
+    /// Words from a PE to its neighbour's data task, some time later.
+    fn others(&mut self, from: usize, to: usize) -> [Act; 2] {
+        let color = OTHERS + (from % 2) as u8;
+        self.route(from, color, Port::Ramp, Port::East);
+        self.route(to, color, Port::West, Port::Ramp);
+        self.queue(from, false, 4, color);
+        self.queue(to, true, 0, color);
+        let by_queue = Target::get(self.spec.target).data_task_by_queue;
+        let acts = vec![Act::Work(self.rng.below(12) as u32)];
+        let func = self.spec.func(to, "others", &[Ty::I32], acts);
+        let id = if by_queue { 0 } else { color };
+        let task = TaskBinding { kind: TaskKind::Data, id, func, loc: Loc::default() };
+        self.spec.programs[to].tasks.push(task);
+        let words = 1 + self.rng.below(4) as u32;
+        let sent = vector(output(4, color), Stream::Scalar(1), words);
+        [Act::Work(100 + self.rng.below(900) as u32), Act::Vector(Box::new(sent))]
     }
 
     fn task(&mut self, pe: usize, id: u8, acts: Vec<Act>) {
@@ -148,7 +197,14 @@ impl Build {
 #[test]
 fn exchanges_agree() {
     for seed in first()..first() + seeds() {
-        agree(seed, &machine(seed));
+        agree(seed, &machine(seed, MIXED));
+    }
+}
+
+#[test]
+fn long_exchanges_agree() {
+    for seed in first()..first() + seeds() {
+        agree(seed, &machine(seed, LONG));
     }
 }
 
@@ -156,9 +212,22 @@ fn exchanges_agree() {
 #[test]
 fn exchanges_are_calm() {
     for seed in 0..60 {
-        run(&machine(seed), EngineKind::Exact, (1, 0), &[4000]);
+        run(&machine(seed, MIXED), EngineKind::Exact, (1, 0), &[4000]);
     }
     for (what, least) in [(Reached::Calm, 100_000), (Reached::Wanted, 100)] {
+        assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
+    }
+}
+
+/// Those in which cores take turns.
+#[test]
+fn exchanges_take_turns() {
+    for seed in 0..60 {
+        let mut machine = machine(seed, LONG);
+        machine.records = seed % 2 == 0;
+        run(&machine, EngineKind::Exact, (1, 0), &[4000]);
+    }
+    for (what, least) in [(Reached::Turns, 100), (Reached::Skipped, 300), (Reached::Held, 30)] {
         assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
     }
 }

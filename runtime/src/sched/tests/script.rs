@@ -60,6 +60,10 @@ pub(super) struct Spec {
     pub(super) links: Vec<HostLinkInfo>,
     /// A hop and a credit take two cycles each.
     pub(super) slow: bool,
+    /// Elements of operations have nothing to do with those of others.
+    pub(super) apart: bool,
+    /// What happens is recorded.
+    pub(super) records: bool,
     /// Words that the host's end holds, per link.
     pub(super) rooms: Vec<Option<u64>>,
 }
@@ -72,7 +76,19 @@ impl Spec {
             (0..count).map(|pe| Program::empty(format!("pe{pe}"), Profile::Pe)).collect();
         let (acts, routers) = (vec![Vec::new(); count], vec![RouterConfig::default(); count]);
         let (links, rooms) = (Vec::new(), Vec::new());
-        Spec { target, width, height, programs, acts, routers, links, rooms, slow: false }
+        Spec {
+            target,
+            width,
+            height,
+            programs,
+            acts,
+            routers,
+            links,
+            rooms,
+            slow: false,
+            apart: false,
+            records: true,
+        }
     }
 
     /// Adds a function to a PE.
@@ -99,7 +115,7 @@ impl Spec {
 
     /// The machine.
     pub(super) fn engine(&self, engine: EngineKind, threads: usize, region: u16) -> Engine<Script> {
-        let config = Config { engine, threads, region, record: true, ..Config::default() };
+        let config = Config { engine, threads, region, record: self.records, ..Config::default() };
         let target = Target::get(self.target);
         let mut timing = target.timing;
         if self.slow {
@@ -126,18 +142,19 @@ impl Spec {
             router_of: (0..self.routers.len() as u32).collect(),
             rooms: self.rooms.clone(),
             links,
-            record: true,
+            record: self.records,
             strict: false,
             track: false,
         };
         borders::divide(&mut plan, &config);
-        Engine::new(plan, Script { acts: self.acts.clone() }, &config)
+        Engine::new(plan, Script { acts: self.acts.clone(), apart: self.apart }, &config)
     }
 }
 
 /// Runs the acts.
 pub(super) struct Script {
     acts: Vec<Vec<Vec<Act>>>,
+    apart: bool,
 }
 
 /// Where a task stands, and a hash of what it has read.
@@ -157,6 +174,8 @@ pub(super) struct Op {
     relays: bool,
     sends: bool,
     control: bool,
+    /// What it has read and sent, where operations are apart.
+    own: u32,
 }
 
 impl Code for Script {
@@ -240,6 +259,7 @@ impl Code for Script {
             sends: matches!(start.dest, Stream::Output { .. }),
             control: matches!(start.dest, Stream::Output { control: true, .. })
                 && !start.sources.iter().any(is_input),
+            own: u32::from(start.microthread) << 20,
             start,
         }
     }
@@ -268,6 +288,10 @@ impl Code for Script {
         true
     }
 
+    fn are_apart(&self, _: &[&Op]) -> bool {
+        self.apart
+    }
+
     fn is_done(&self, op: &Op) -> bool {
         op.left == Some(0)
     }
@@ -282,15 +306,16 @@ impl Code for Script {
         if let Some(left) = &mut op.left {
             *left -= 1;
         }
+        let hash = if self.apart { &mut op.own } else { &mut state.hash };
         if op.relays {
-            state.hash = state.hash.wrapping_mul(31).wrapping_add(inputs[0]);
+            *hash = hash.wrapping_mul(31).wrapping_add(inputs[0]);
         } else {
-            state.hash = state.hash.wrapping_add(1);
+            *hash = hash.wrapping_add(1);
         }
         let output = op.sends.then(|| match (op.relays, op.control) {
             (true, _) => inputs[0].wrapping_add(1),
-            (false, true) => control(state.hash),
-            (false, false) => state.hash,
+            (false, true) => control(*hash),
+            (false, false) => *hash,
         });
         Ok(Element { output, ..Element::default() })
     }
@@ -317,7 +342,10 @@ impl Code for Script {
         block
     }
 
-    fn finish(&self, _: Pe, _: &mut State, _: &mut Op, _: bool) -> Result<(), CodeTrapKind> {
+    fn finish(&self, _: Pe, state: &mut State, op: &mut Op, _: bool) -> Result<(), CodeTrapKind> {
+        if self.apart {
+            state.hash = state.hash.wrapping_mul(31).wrapping_add(op.own);
+        }
         Ok(())
     }
 

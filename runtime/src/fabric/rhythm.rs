@@ -1,0 +1,250 @@
+//! What goes on in a channel while its ends take turns (`pe::turns`): in which cycles.
+//!
+//! A core that takes turns does an element of each operation per period, always in the same cycle of it,
+//! and its words go up and down the ramps in the same cycles of every period. So all that its end of a
+//! channel does is known ahead, and it is done when somebody wants to know ([`Region::catch_up`]): event by
+//! event, and in whole periods where both ends take turns and no stamp is left of what was before.
+//!
+//! Invariants: of an end that takes turns all events before its next ones have come to pass, and none later;
+//! a word that is to go up finds a place, one that is to go down or to be taken is there.
+
+use super::channel::Channel;
+use super::ring::Slot;
+use crate::pe::code::Code;
+use crate::pe::core::{Core, Input};
+use crate::sched::plan::{Latencies, Plan};
+use crate::sched::region::Region;
+use crate::ways::Way;
+
+/// Which ends take turns, and in which cycles they do something next.
+#[derive(Debug)]
+pub(crate) struct Rhythm {
+    pub(crate) period: u64,
+    pub(crate) source: Option<Beat>,
+    pub(crate) dest: Option<Beat>,
+    /// When the next word has to go up, while the destination alone takes turns.
+    pub(crate) expected: u64,
+}
+
+/// What an end that takes turns does next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beat {
+    /// Its microthread and its queue.
+    pub(crate) thread: u8,
+    pub(crate) queue: u8,
+    /// When a word passes the ramp, and when the microthread does an element.
+    pub(crate) ramp: u64,
+    pub(crate) element: u64,
+}
+
+/// What comes to pass at an end; of events in one cycle in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A word goes up, or is made.
+    Up,
+    Made,
+    /// A word goes down, or is taken.
+    Down,
+    Taken,
+}
+
+impl Beat {
+    fn shift(&mut self, by: u64) {
+        self.ramp += by;
+        self.element += by;
+    }
+
+    fn first(&self) -> u64 {
+        self.ramp.min(self.element)
+    }
+
+    fn last(&self) -> u64 {
+        self.ramp.max(self.element)
+    }
+}
+
+impl Rhythm {
+    /// The first event before cycle `t`, which is taken to be done.
+    fn next(&mut self, t: u64) -> Option<(u64, Event)> {
+        let source = self.source.map(|it| [(it.ramp, Event::Up), (it.element, Event::Made)]);
+        let dest = self.dest.map(|it| [(it.ramp, Event::Down), (it.element, Event::Taken)]);
+        let events = source.into_iter().chain(dest).flatten();
+        let next = events.min().filter(|(cycle, _)| *cycle < t)?;
+        let beat = match next.1 {
+            Event::Up | Event::Made => self.source.as_mut()?,
+            Event::Down | Event::Taken => self.dest.as_mut()?,
+        };
+        match next.1 {
+            Event::Up | Event::Down => beat.ramp += self.period,
+            Event::Made | Event::Taken => beat.element += self.period,
+        }
+        Some(next)
+    }
+
+    /// Both ends, if both take turns.
+    fn both(&self) -> Option<(Beat, Beat)> {
+        self.source.zip(self.dest)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Brings a channel to where it stands before cycle `t`, as far as its ends take turns.
+    pub(crate) fn catch_up(&mut self, plan: &Plan, code: &C, id: u32, t: u64) {
+        let waits = |rhythm: &Rhythm| {
+            [rhythm.source, rhythm.dest].iter().flatten().any(|beat| beat.first() < t)
+        };
+        let channel = &mut self.channels[id as usize];
+        let Some(mut rhythm) = channel.rhythm.take_if(|it| waits(it)) else { return };
+        self.skip_periods(plan, code, id, &mut rhythm, t);
+        while let Some((cycle, event)) = rhythm.next(t) {
+            match (event, rhythm.source, rhythm.dest) {
+                (Event::Up, Some(beat), _) => self.rise(id, beat, cycle),
+                (Event::Made, Some(beat), _) => self.make_word(code, id, beat, cycle),
+                (Event::Down, _, Some(beat)) => self.fall(plan, id, beat, cycle),
+                (Event::Taken, _, Some(beat)) => self.take_word(plan, code, id, beat, cycle),
+                (_, _, _) => {}
+            }
+            self.active_until = self.active_until.max(cycle + 1);
+        }
+        self.channels[id as usize].rhythm = Some(rhythm);
+    }
+
+    /// A word goes up the ramp in a cycle.
+    fn rise(&mut self, id: u32, beat: Beat, cycle: u64) {
+        let source = self.channels[id as usize].route().source;
+        let Some(mut core) = self.cores[source as usize].take() else { return };
+        let word = self.leave_queue(&mut core, beat.queue.into(), cycle);
+        self.ways.count(word.color, Way::Channel, 1);
+        let channel = &mut self.channels[id as usize];
+        debug_assert!(channel.free_from() <= cycle);
+        channel.push(word, cycle);
+        self.cores[source as usize] = Some(core);
+    }
+
+    /// The first word goes down the ramp in a cycle.
+    fn fall(&mut self, plan: &Plan, id: u32, beat: Beat, cycle: u64) {
+        let channel = &mut self.channels[id as usize];
+        let route = channel.route();
+        debug_assert!(channel.arrival().is_some_and(|arrival| arrival <= cycle));
+        let (mut word, wanted) = channel.pop(&plan.timing, cycle);
+        self.stats.hops += u64::from(route.hops);
+        if let Some(free) = wanted {
+            self.wakes.core(route.source, free.max(self.now + 1));
+        }
+        word.stamp = cycle + plan.timing.ramp_down;
+        if let Some(core) = self.cores[route.dest as usize].as_deref_mut() {
+            core.take_in(beat.queue.into(), word);
+        }
+        self.delivered(route.number, beat.queue.into(), word);
+    }
+
+    /// Goes on by whole periods, before cycle `t`, if both ends take turns, and all that is left in
+    /// the rings did so: then a period later they are the same, but for stamps and payloads.
+    fn skip_periods(&mut self, plan: &Plan, code: &C, id: u32, rhythm: &mut Rhythm, t: u64) {
+        let Some((source, dest)) = rhythm.both() else { return };
+        let last = source.last().max(dest.last());
+        if self.events.is_some()
+            || last + rhythm.period >= t
+            || !self.is_in_rhythm(plan, id, rhythm)
+        {
+            return;
+        }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Skipped);
+        let count = (t - 1 - last) / rhythm.period + 1;
+        let route = self.channels[id as usize].route();
+        let mut words = self.buffers.pop().unwrap_or_default();
+        self.words_under_way(id, (source, dest), &mut words);
+        self.elements(code, (route.source, source.thread), &[], count, &mut words);
+        self.elements(code, (route.dest, dest.thread), &words, count, &mut Vec::new());
+        let mut left = words[count as usize..].iter().copied();
+        let by = count * rhythm.period;
+        if let Some(core) = self.cores[route.dest as usize].as_deref_mut() {
+            let input = &mut core.inputs[usize::from(dest.queue)];
+            input.ring.shift(by, &mut left);
+            input.last = input.last.map(|last| last + by);
+            input.taken = input.taken.wrapping_add(count as u32);
+        }
+        self.channels[id as usize].shift(by, &mut left);
+        if let Some(core) = self.cores[route.source as usize].as_deref_mut() {
+            core.outputs[usize::from(source.queue)].ring.shift(by, &mut left);
+        }
+        words.clear();
+        self.buffers.push(words);
+        self.stats.slots += 2 * count;
+        self.stats.delivered += count;
+        self.stats.hops += count * u64::from(route.hops);
+        self.count_sent(id, source.queue, count);
+        self.active_until = self.active_until.max(last + by - rhythm.period + 1);
+        rhythm.source.iter_mut().chain(&mut rhythm.dest).for_each(|beat| beat.shift(by));
+    }
+
+    /// Payloads of the words of a channel and its queues, first word first.
+    fn words_under_way(&self, id: u32, (source, dest): (Beat, Beat), words: &mut Vec<u32>) {
+        let channel = &self.channels[id as usize];
+        let core = |pe: u32| self.cores[pe as usize].as_deref();
+        let route = channel.route();
+        if let Some(core) = core(route.dest) {
+            let ring = &core.inputs[usize::from(dest.queue)].ring;
+            words.extend(ring.words().map(|word| word.payload));
+        }
+        words.extend(channel.words().map(|word| word.payload));
+        if let Some(core) = core(route.source) {
+            let ring = &core.outputs[usize::from(source.queue)].ring;
+            words.extend(ring.words().map(|word| word.payload));
+        }
+    }
+
+    /// Whether all stamps of a channel and its queues, whose ends both take turns, are of events a period
+    /// apart, up to those before the next ones, and the next word finds a place.
+    pub(crate) fn is_in_rhythm(&self, plan: &Plan, id: u32, rhythm: &Rhythm) -> bool {
+        let Some((source, dest)) = rhythm.both() else { return false };
+        let channel = &self.channels[id as usize];
+        let route = channel.route();
+        let core = |pe: u32| self.cores[pe as usize].as_deref();
+        let (Some(from), Some(to)) = (core(route.source), core(route.dest)) else { return false };
+        let period = rhythm.period;
+        let before = |cycle: u64| cycle.saturating_sub(period);
+        let out = &from.outputs[usize::from(source.queue)].ring;
+        out.is_even(period, before(source.element) + 1, before(source.ramp) + 1)
+            && out.words().all(|word| plain(word, route.color))
+            && channel.words().all(|word| plain(word, route.color))
+            && is_even(channel, period, (before(source.ramp), before(dest.ramp)))
+            && channel.free_from() <= source.ramp
+            && has_come_evenly(&to.inputs[usize::from(dest.queue)], &plan.timing, period, dest)
+    }
+
+    /// Does elements of a microthread as a block.
+    fn elements(
+        &mut self,
+        code: &C,
+        (pe, thread): (u32, u8),
+        words: &[u32],
+        count: u64,
+        out: &mut Vec<u32>,
+    ) {
+        let Some(core) = self.cores[pe as usize].as_deref_mut() else { return };
+        let Core { at, state, threads, .. } = core;
+        let Some(op) = threads.get_mut(thread) else { return };
+        let words = &words[..words.len().min(count as usize)];
+        let block = code.block(*at, state, &mut op.code, [words, &[]], count as u32, out);
+        debug_assert!(block.trap.is_none() && u64::from(block.done) == count);
+    }
+}
+
+/// A data word that moves no switch.
+fn plain(word: &Slot, color: u8) -> bool {
+    word.color == color && !word.control && !word.advance && word.origin == 0
+}
+
+/// Whether words went through a channel a period apart, up to these cycles.
+fn is_even(channel: &Channel, period: u64, (up, left): (u64, u64)) -> bool {
+    channel.is_even(period, up, left) && channel.left_evenly(period, left)
+}
+
+/// Whether words came into an input queue and were taken a period apart, up to the next events.
+fn has_come_evenly(input: &Input, timing: &Latencies, period: u64, dest: Beat) -> bool {
+    let last = (dest.ramp + timing.ramp_down).saturating_sub(period);
+    let place = (dest.element + timing.credit).saturating_sub(period);
+    input.ring.is_even(period, last, place) && input.last == Some(last)
+}

@@ -1,0 +1,642 @@
+//! Cores that take turns: each microthread does an element per period, from memory into a channel or from a
+//! channel into memory, always in the same cycle of the period. Nobody looks at them.
+//!
+//! A core that does nothing but calm cycles is watched for some of them ([`Watch`]). What it does in a cycle
+//! follows from its own state (queues, and whose turn it is), the words that stand in channels to it, and
+//! those that come. So if its state is after some cycles what it was before, but for stamps that are as
+//! many cycles later, it does the same from there on, as long as words come at the same distances and
+//! those that it sends find places. That is foreseen, and held against what happens:
+//!
+//! - A word of a sender that does not take turns goes up in the cycle in which it has to, else the core
+//!   is visited again after that cycle ([`Region::hold`]); its absence is seen before it could have come down.
+//! - Words that go to a core that does not take turns find places as long as there are some. When there are no
+//!   more as far as is known, and before the last element of an operation, the core is looked at
+//!   (`horizon`).
+//! - Where the other end takes turns too it does what is foreseen by itself.
+//!
+//! What a core does is done when somebody wants to know, per channel (`fabric::rhythm`).
+//!
+//! Invariants: operations of a core that takes turns have nothing to do with each other (`are_apart`); no
+//! other words come to it: all other channels to it are empty, and so is its router.
+
+use super::code::Code;
+use super::core::{Core, Sight, bits};
+use super::main::Main;
+use super::op::{Ends, Op};
+use crate::fabric::channel::Outlet;
+use crate::fabric::rhythm::{Beat, Rhythm};
+use crate::fabric::ring::{NEVER, Ring};
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+
+/// Calm visits in a row before a core is watched, and cycles that it is watched for at most.
+pub(super) const CALM: u8 = 12;
+const LONGEST: u64 = 16;
+/// Periods that are foreseen at least.
+const LEAST: u64 = 3;
+
+/// A core that takes turns.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    period: u64,
+    /// It is looked at then.
+    horizon: u64,
+    /// What its microthreads do.
+    turns: Box<[Turn]>,
+}
+
+/// What a microthread does with a channel.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    channel: u32,
+    sends: bool,
+    beat: Beat,
+    /// When the next word has to go up, if it comes from elsewhere.
+    expected: u64,
+}
+
+/// What a core did since a cycle.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    since: u64,
+    /// What its state was then.
+    before: Vec<u32>,
+    now: Vec<u32>,
+    /// Slots with the microthread, words up with the queue, words down with the channel and the cycle in which
+    /// they had gone up.
+    slots: Vec<(u64, u8)>,
+    ups: Vec<(u64, u8)>,
+    downs: Vec<(u64, u32, u64)>,
+    /// A word found no place on the ramp.
+    delayed: bool,
+}
+
+impl Watch {
+    fn new(since: u64) -> Watch {
+        Watch {
+            since,
+            before: Vec::new(),
+            now: Vec::new(),
+            slots: Vec::new(),
+            ups: Vec::new(),
+            downs: Vec::new(),
+            delayed: false,
+        }
+    }
+
+    pub(super) fn slot(&mut self, cycle: u64, thread: u8) {
+        self.slots.push((cycle, thread));
+    }
+
+    pub(super) fn up(&mut self, cycle: u64, queue: usize) {
+        self.ups.push((cycle, queue as u8));
+    }
+
+    pub(crate) fn down(&mut self, cycle: u64, channel: u32, up: u64) {
+        self.downs.push((cycle, channel, up));
+    }
+
+    pub(super) fn delay(&mut self) {
+        self.delayed = true;
+    }
+}
+
+/// The only one of some, if there is one.
+fn only<T>(mut of: impl Iterator<Item = T>) -> Option<T> {
+    let first = of.next()?;
+    of.next().is_none().then_some(first)
+}
+
+impl<C: Code> Core<C> {
+    /// Whether nobody looks at what it does in its turns.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.in_turn.is_some()
+    }
+
+    /// Whether it does nothing but calm cycles until an operation ends or something comes to it, with
+    /// two operations at least.
+    fn may_take_turns(&self, code: &C) -> bool {
+        let idle = match &self.main {
+            Main::Idle => self.activated & !self.task_blocked == 0,
+            Main::Launch(op) => !self.threads.is_free(op.microthread),
+            Main::Ready { .. } | Main::Counting { .. } | Main::Vector(_) => false,
+        };
+        let quiet = self.due.is_empty()
+            && self.bound.are_planned()
+            && !self.registers.tears()
+            && !self.is_flushing()
+            && self.sight.controls == 0
+            && code.is_calm(&self.state);
+        let running = self.threads.calm().map_or(0, |all| all & !self.thread_blocked);
+        idle && quiet
+            && running.count_ones() > 1
+            && bits(running)
+                .all(|id| self.threads.get(id as u8).is_some_and(|op| op.is_one_way(code)))
+    }
+
+    /// Its state before cycle `now` as far as what it does depends on it, with stamps from there. None if a
+    /// word waits for a place on the ramp.
+    fn note_state(&self, now: u64, into: &mut Vec<u32>) -> Option<()> {
+        into.push(u32::from(self.last_thread));
+        for input in bits(self.open_inputs()) {
+            note_ring(&self.inputs[input].ring, now, into);
+        }
+        for (_, output) in self.outputs.iter() {
+            if output.held >= now && !output.ring.is_empty() {
+                return None;
+            }
+            note_ring(&output.ring, now, into);
+        }
+        Some(())
+    }
+
+    /// Does an element that nothing can come of but a word.
+    fn calm_element(&mut self, code: &C, thread: u8, word: u32) -> Option<u32> {
+        let Core { at, state, threads, .. } = self;
+        let done = code.plain(*at, state, &mut threads.get_mut(thread)?.code, [word, 0]);
+        debug_assert!(done.is_ok());
+        done.ok()?.0
+    }
+
+    /// Input queues that words have come into, as bits.
+    fn open_inputs(&self) -> u64 {
+        let open = self.inputs.iter().enumerate().filter(|(_, input)| input.ring.is_open());
+        open.fold(0, |all, (at, _)| all | 1 << at)
+    }
+}
+
+impl<O> Op<O> {
+    /// Whether its elements are words from memory into a queue, or from a queue into memory, and no more.
+    fn is_one_way<C: Code<Op = O>>(&self, code: &C) -> bool {
+        let Ends { output, .. } = self.ends;
+        let ways = self.ends.inputs().len() + usize::from(output.is_some());
+        ways == 1 && self.is_plain() && code.is_plain(&self.code) && !self.commands() && !self.ended
+    }
+}
+
+/// A stamp as it is seen from cycle `now`.
+fn relative(stamp: u64, now: u64) -> u32 {
+    if stamp == NEVER { u32::MAX } else { (stamp as u32).wrapping_sub(now as u32) }
+}
+
+fn note_ring(ring: &Ring, now: u64, into: &mut Vec<u32>) {
+    into.push(ring.len() as u32);
+    into.extend(ring.words().map(|word| relative(word.stamp, now)));
+    into.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
+}
+
+impl<C: Code> Region<C> {
+    /// A core that is about to be visited in cycle `now`, and was calm of late, is watched, and takes turns if
+    /// that is known by now.
+    pub(super) fn take_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
+        let Some(core) = self.cores[pe as usize].as_deref_mut() else { return false };
+        let watched = core.watched.take();
+        let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST && !it.delayed);
+        let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
+        let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
+        if !may || !usual || !self.is_quiet(pe) {
+            core_mut(self, pe).calm_visits = 0;
+            return false;
+        }
+        let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now)));
+        self.catch_up_ends(plan, code, pe, now);
+        self.descend(plan, code, pe, now - 1);
+        // Others may have had words go down in this cycle already.
+        if !self.landings[pe as usize].is_at(now) {
+            if watch.since != now {
+                core_mut(self, pe).watched = Some(watch);
+            }
+            return false;
+        }
+        let mut state = std::mem::take(&mut watch.now);
+        state.clear();
+        if self.note_state(pe, now, &mut state).is_none() {
+            core_mut(self, pe).calm_visits = 0;
+            return false;
+        }
+        let same = watch.since != now && state == watch.before;
+        if watch.since == now {
+            watch.before = state;
+        } else {
+            watch.now = state;
+        }
+        if same {
+            core_mut(self, pe).calm_visits = 0;
+            return self.begin_turns(plan, code, pe, now, &watch).is_some();
+        }
+        core_mut(self, pe).watched = Some(watch);
+        false
+    }
+
+    /// Whether nothing comes to a core but words of channels whose senders are not steady.
+    fn is_quiet(&self, pe: u32) -> bool {
+        let busy = self.routers[pe as usize].as_deref().is_some_and(|router| router.is_busy());
+        !busy && self.landings.get(pe as usize).is_some_and(|landing| landing.links == 0)
+    }
+
+    /// Brings all channels from a core and to it to where they stand before cycle `t`.
+    fn catch_up_ends(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let to = self.landings.get(pe as usize).into_iter().flat_map(|landing| landing.channels());
+        let core = self.cores[pe as usize].as_deref();
+        let outlets = core.into_iter().flat_map(|core| core.outlets.iter());
+        let from = outlets.filter_map(|(_, outlet)| match outlet {
+            Outlet::Channel(id) => Some(*id),
+            _ => None,
+        });
+        let turning = |id: &u32| self.channels[*id as usize].rhythm.is_some();
+        let ids: Vec<u32> = to.chain(from).filter(turning).collect();
+        for id in ids {
+            self.catch_up(plan, code, id, t);
+        }
+    }
+
+    /// The state of a core and of the words on their way to it before cycle `now`.
+    fn note_state(&self, pe: u32, now: u64, into: &mut Vec<u32>) -> Option<()> {
+        self.cores[pe as usize].as_deref()?.note_state(now, into)?;
+        for id in self.landings.get(pe as usize)?.channels() {
+            let channel = &self.channels[id as usize];
+            // Senders may be ahead.
+            let ups = channel.ups().take_while(|&up| up < now);
+            let before = into.len();
+            into.extend(ups.map(|up| relative(up, now)));
+            into.push((into.len() - before) as u32);
+            into.push(relative(channel.linked().max(now), now));
+        }
+        Some(())
+    }
+
+    /// A core whose state is what it was takes turns, if its microthreads do an element each.
+    fn begin_turns(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        pe: u32,
+        now: u64,
+        watch: &Watch,
+    ) -> Option<()> {
+        let period = now - watch.since;
+        let core = self.cores[pe as usize].as_deref()?;
+        let running = core.threads.calm()? & !core.thread_blocked;
+        let mut turns = Vec::with_capacity(running.count_ones() as usize);
+        for id in bits(running) {
+            if watch.slots.iter().any(|&(_, thread)| usize::from(thread) == id) {
+                turns.push(self.turn_of(pe, id as u8, period, watch)?);
+            }
+        }
+        let ups = turns.iter().filter(|turn| turn.sends).count();
+        // What goes by the ramps is theirs, and nothing else is on its way.
+        let all = watch.ups.len() == ups && watch.downs.len() + ups == turns.len();
+        let taken = |id: u32| turns.iter().any(|turn| turn.channel == id && !turn.sends);
+        let is_still = |id: u32| {
+            let channel = &self.channels[id as usize];
+            channel.is_empty() && channel.rhythm.is_none()
+        };
+        let still = self.landings[pe as usize].channels().all(|id| taken(id) || is_still(id));
+        if !all || turns.len() < 2 || !still {
+            return None;
+        }
+        let ops: Vec<&C::Op> =
+            bits(running).filter_map(|id| Some(&core.threads.get(id as u8)?.code)).collect();
+        if !code.are_apart(&ops) {
+            return None;
+        }
+        for turn in &mut turns {
+            self.agrees(turn, period, now)?;
+        }
+        let horizon = self.horizon(plan, code, (pe, &turns, period), now);
+        let last = turns.iter().map(|it| self.last_of(code, pe, (it.beat, period), now)).min();
+        if horizon <= now || last < Some(now + LEAST * period) {
+            return None;
+        }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Turns);
+        for turn in &turns {
+            self.join_rhythm(plan, turn, period);
+        }
+        self.wakes.end(pe, horizon);
+        self.landings[pe as usize].awake = false;
+        self.in_turn += 1;
+        core_mut(self, pe).in_turn = Some(Box::new(Turns { period, horizon, turns: turns.into() }));
+        Some(())
+    }
+
+    /// What a microthread does in a period that is over, if that is one element with one word.
+    fn turn_of(&self, pe: u32, thread: u8, period: u64, watch: &Watch) -> Option<Turn> {
+        let core = self.cores[pe as usize].as_deref()?;
+        let Ends { output, .. } = core.threads.ends(thread);
+        let element = only(watch.slots.iter().filter(|it| it.1 == thread))?.0 + period;
+        if let Some(output) = output {
+            let queue = output.queue;
+            let Outlet::Channel(channel) = core.outlet(output.color) else { return None };
+            let ring = &core.outputs.get(queue.into())?.ring;
+            let ramp = only(watch.ups.iter().filter(|it| it.1 == queue))?.0 + period;
+            let it = &self.channels[channel as usize];
+            let route = it.route();
+            let fits = route.dest != pe
+                && route.queue.is_some()
+                && self.cores[route.dest as usize].is_some()
+                && !it.is_shared()
+                && it.link.is_none()
+                && ring.words().all(|word| word.color == output.color);
+            let beat = Beat { thread, queue, ramp, element };
+            return fits.then_some(Turn { channel, sends: true, beat, expected: NEVER });
+        }
+        let &[queue] = core.threads.ends(thread).inputs() else { return None };
+        let leads = |id: u32| self.channels[id as usize].route().queue == Some(queue);
+        let channel = only(self.landings[pe as usize].channels().filter(|&id| leads(id)))?;
+        let &(ramp, _, up) = only(watch.downs.iter().filter(|it| it.1 == channel))?;
+        let it = &self.channels[channel as usize];
+        let now = watch.since + period;
+        let under_way = it.ups().take_while(|&up| up < now).count() as u64;
+        let expected = up + (under_way + 1) * period;
+        let fits = it.route().source != pe && it.link.is_none() && expected >= now;
+        let beat = Beat { thread, queue, ramp: ramp + period, element };
+        fits.then_some(Turn { channel, sends: false, beat, expected })
+    }
+
+    /// Whether the other end of a channel does what is foreseen of it, and has done so where it is ahead.
+    fn agrees(&self, turn: &mut Turn, period: u64, now: u64) -> Option<()> {
+        let channel = &self.channels[turn.channel as usize];
+        let rhythm = channel.rhythm.as_deref();
+        if rhythm.is_some_and(|it| it.period != period) {
+            return None;
+        }
+        if turn.sends {
+            let fits = rhythm.is_none_or(|it| it.dest.is_none() || it.expected == turn.beat.ramp);
+            return fits.then_some(());
+        }
+        if let Some(source) = rhythm.and_then(|it| it.source) {
+            return (source.ramp == turn.expected).then_some(());
+        }
+        for up in channel.ups().skip_while(|&up| up < now) {
+            if up != turn.expected {
+                return None;
+            }
+            turn.expected += period;
+        }
+        Some(())
+    }
+
+    /// An end of a channel takes turns from now on.
+    fn join_rhythm(&mut self, plan: &Plan, turn: &Turn, period: u64) {
+        let channel = &mut self.channels[turn.channel as usize];
+        let new = || Box::new(Rhythm { period, source: None, dest: None, expected: NEVER });
+        let rhythm = channel.rhythm.get_or_insert_with(new);
+        if !turn.sends {
+            rhythm.dest = Some(turn.beat);
+            rhythm.expected = turn.expected;
+            if channel.is_wanted() {
+                self.wakes.router(channel.route().dest, turn.beat.ramp + 1);
+            }
+            return;
+        }
+        rhythm.source = Some(turn.beat);
+        let dest = channel.route().dest;
+        self.landings[dest as usize].fed += 1;
+        self.foresee(plan, turn.channel);
+    }
+
+    /// When the first word of a channel is at the last router is known anew; its destination is visited when
+    /// that is in view.
+    fn foresee(&mut self, plan: &Plan, id: u32) {
+        let channel = &self.channels[id as usize];
+        let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
+        let turning = self.cores[dest as usize].as_deref().is_some_and(Core::takes_turns);
+        let landing = &mut self.landings[dest as usize];
+        landing.foresee(id, arrival);
+        if arrival != NEVER && !landing.awake && !turning {
+            self.wakes.core(dest, (arrival + plan.timing.ramp_down).max(self.now + 1));
+        }
+    }
+
+    /// Up to which cycle all is as foreseen of a core, where all cycles before `t` have passed.
+    fn horizon(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        (pe, turns, period): (u32, &[Turn], u64),
+        t: u64,
+    ) -> u64 {
+        let mut horizon = NEVER;
+        for turn in turns {
+            self.catch_up(plan, code, turn.channel, t);
+            let channel = &self.channels[turn.channel as usize];
+            let (route, rhythm) = (channel.route(), channel.rhythm.as_deref());
+            let (source, dest) = rhythm.map_or((None, None), |it| (it.source, it.dest));
+            let own = if turn.sends { source } else { dest }.unwrap_or(turn.beat);
+            let end = self.last_of(code, pe, (own, period), t);
+            horizon = horizon.min(end);
+            if !turn.sends {
+                // It takes turns already, or is about to.
+                let held = rhythm.filter(|it| it.dest.is_some()).map(|it| it.expected);
+                if source.is_none() {
+                    horizon = horizon.min(held.unwrap_or(turn.expected) + channel.transit());
+                }
+                continue;
+            }
+            if rhythm.is_some_and(|it| self.is_in_rhythm(plan, turn.channel, it)) {
+                continue;
+            }
+            if dest.is_none() {
+                self.descend(plan, code, route.dest, t - 1);
+            }
+            let room = self.channels[turn.channel as usize].room(own.ramp, period);
+            horizon = horizon.min(own.ramp + room * period);
+        }
+        horizon
+    }
+
+    /// When a microthread does the last element of its operation, where all cycles before `t` have passed.
+    fn last_of(&self, code: &C, pe: u32, (beat, period): (Beat, u64), t: u64) -> u64 {
+        let core = self.cores[pe as usize].as_deref();
+        let Some(op) = core.and_then(|core| core.threads.get(beat.thread)) else { return t };
+        let (done, length) = code.progress(&op.code);
+        let Some(length) = length else { return NEVER };
+        let before = u64::from(length - done).saturating_sub(1);
+        beat.element + before * period
+    }
+
+    /// Whether a core that takes turns goes on so in cycle `now`; else it is to be visited.
+    pub(super) fn goes_on_in_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
+        let turns = self.cores[pe as usize].as_deref().and_then(|core| core.in_turn.as_deref());
+        let Some(turns) = turns else { return false };
+        if now < turns.horizon {
+            return true;
+        }
+        self.look_ahead(plan, code, pe, now) > now || {
+            self.leave_turns(plan, code, pe, now);
+            false
+        }
+    }
+
+    /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
+    fn look_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> u64 {
+        let Some(mut turns) = core_mut(self, pe).in_turn.take() else { return t };
+        let horizon = self.horizon(plan, code, (pe, &turns.turns, turns.period), t);
+        self.wakes.call_off(pe, turns.horizon);
+        turns.horizon = horizon;
+        if horizon > t {
+            self.wakes.end(pe, horizon);
+        }
+        core_mut(self, pe).in_turn = Some(turns);
+        horizon
+    }
+
+    /// A core takes no more turns from cycle `t` on, before which all have passed; the caller has it visited
+    /// then.
+    pub(crate) fn leave_turns(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let turns = self.cores[pe as usize].as_deref().and_then(|core| core.in_turn.as_deref());
+        let Some(turns) = turns else { return };
+        let channels: Vec<u32> = turns.turns.iter().map(|turn| turn.channel).collect();
+        for id in channels {
+            self.catch_up(plan, code, id, t);
+        }
+        let Some(turns) = core_mut(self, pe).in_turn.take() else { return };
+        self.wakes.call_off(pe, turns.horizon);
+        self.in_turn -= 1;
+        let mut last = (0, 0);
+        let mut others = Vec::new();
+        for turn in &turns.turns {
+            let channel = &mut self.channels[turn.channel as usize];
+            let route = channel.route();
+            let Some(rhythm) = &mut channel.rhythm else { continue };
+            let end = if turn.sends { &mut rhythm.source } else { &mut rhythm.dest };
+            let beat = end.take().unwrap_or(turn.beat);
+            last = last.max((beat.element - turns.period, beat.thread));
+            if turn.sends {
+                rhythm.expected = beat.ramp;
+                self.landings[route.dest as usize].fed -= 1;
+            }
+            let other = if turn.sends { rhythm.dest } else { rhythm.source };
+            if other.is_some() {
+                others.push(if turn.sends { route.dest } else { route.source });
+            } else {
+                channel.rhythm = None;
+            }
+        }
+        let core = core_mut(self, pe);
+        core.last_thread = last.1;
+        core.until = t;
+        core.sight = Sight::default();
+        core.calm_visits = 0;
+        core.busy_visits = 0;
+        core.look_for_places();
+        self.landings[pe as usize].passed(t);
+        for turn in &turns.turns {
+            self.foresee(plan, turn.channel);
+            if !turn.sends && self.channels[turn.channel as usize].is_wanted() {
+                self.wakes.router(pe, t.max(self.now + 1));
+            }
+        }
+        for other in others {
+            if self.look_ahead(plan, code, other, t) <= t {
+                self.looked_at(other, t);
+            }
+        }
+    }
+
+    /// A core is to be visited in cycle `t`, which may have begun.
+    fn looked_at(&mut self, pe: u32, t: u64) {
+        if t > self.now {
+            self.wakes.core(pe, t);
+        } else {
+            self.woken.push(pe);
+        }
+    }
+
+    /// A microthread makes a word in a cycle.
+    pub(crate) fn make_word(&mut self, code: &C, id: u32, beat: Beat, cycle: u64) {
+        let source = self.channels[id as usize].route().source;
+        let Some(core) = self.cores[source as usize].as_deref_mut() else { return };
+        let (number, output) = (core.at.number, core.threads.ends(beat.thread).output);
+        if let (Some(payload), Some(output)) = (core.calm_element(code, beat.thread, 0), output) {
+            let queue = usize::from(beat.queue);
+            let places = core.outputs[queue].ring.places() as u32;
+            core.push(queue, places, output.slot(cycle + 1, payload, 0, false));
+        }
+        self.count_of(number, beat.thread, cycle, 1);
+    }
+
+    /// A microthread takes a word in a cycle.
+    pub(crate) fn take_word(&mut self, plan: &Plan, code: &C, id: u32, beat: Beat, cycle: u64) {
+        let dest = self.channels[id as usize].route().dest;
+        let Some(core) = self.cores[dest as usize].as_deref_mut() else { return };
+        debug_assert!(core.inputs[usize::from(beat.queue)].ring.first() <= cycle);
+        let (word, _) = core.pop_word(beat.queue.into(), cycle, plan.timing.credit);
+        core.calm_element(code, beat.thread, word);
+        let number = core.at.number;
+        self.count_of(number, beat.thread, cycle, 1);
+    }
+
+    /// A word has gone up in a cycle to a core that takes turns: as foreseen, or it takes no more turns.
+    pub(super) fn hold(&mut self, id: u32, cycle: u64) {
+        let channel = &mut self.channels[id as usize];
+        let dest = channel.route().dest;
+        let Some(rhythm) = &mut channel.rhythm else { return };
+        if rhythm.expected == cycle {
+            rhythm.expected += rhythm.period;
+        } else {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Held);
+            self.disturbed.push(dest);
+        }
+    }
+
+    /// A router is about to be visited in cycle `now`; `busy`: it holds words. Whether that has been
+    /// done: a source waits for a place in a channel whose words go to a core that takes turns.
+    pub(crate) fn visit_turns(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        (pe, busy): (u32, bool),
+        now: u64,
+    ) -> bool {
+        let core = self.cores[pe as usize].as_deref();
+        let Some(turns) = core.and_then(|core| core.in_turn.as_deref()) else { return false };
+        if busy {
+            self.leave_turns(plan, code, pe, now);
+            self.woken.push(pe);
+            return false;
+        }
+        let waits = |turn: &&Turn| !turn.sends && self.channels[turn.channel as usize].is_wanted();
+        let wanted: Vec<u32> = turns.turns.iter().filter(waits).map(|turn| turn.channel).collect();
+        for id in wanted {
+            self.catch_up(plan, code, id, now);
+            let channel = &self.channels[id as usize];
+            let next = channel.rhythm.as_ref().and_then(|rhythm| rhythm.dest);
+            if let Some(next) = next.filter(|_| channel.is_wanted()) {
+                // A place is of use to a source two cycles after that at the earliest.
+                self.wakes.router(pe, next.ramp + 1);
+            }
+        }
+        true
+    }
+
+    /// A source waits for a place in a channel whose words go to a core that takes turns: when there is one.
+    pub(crate) fn place_in_turn(&mut self, plan: &Plan, code: &C, id: u32) -> Option<u64> {
+        self.channels[id as usize].rhythm.as_ref()?.dest?;
+        self.catch_up(plan, code, id, self.now);
+        let channel = &self.channels[id as usize];
+        let down = channel.rhythm.as_ref()?.dest?.ramp;
+        let free = channel.free_from();
+        Some(if free == NEVER { down + channel.credit() } else { free })
+    }
+
+    /// What channels to a core hold whose senders take turns is brought to where it can go down in cycle `t`.
+    pub(crate) fn feed_in_turn(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let count = self.landings[pe as usize].channels().count();
+        for at in 0..count {
+            let Some(id) = self.landings[pe as usize].channels().nth(at) else { continue };
+            let before = (t + 2).saturating_sub(self.channels[id as usize].transit());
+            self.catch_up(plan, code, id, before.min(self.now));
+        }
+    }
+}
+
+/// The core of a PE that is known to have one.
+fn core_mut<C: Code>(region: &mut Region<C>, pe: u32) -> &mut Core<C> {
+    match region.cores[pe as usize].as_deref_mut() {
+        Some(core) => core,
+        None => unreachable!("a core that is visited"),
+    }
+}
