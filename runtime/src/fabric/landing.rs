@@ -289,8 +289,8 @@ impl<C: Code> Region<C> {
         if self.steady != 0 {
             self.advance(plan, code, dest, self.now);
         }
-        if let Some(free) = self.place_in_turn(plan, code, id) {
-            return self.want_in_turn(id, free);
+        if let Some(down) = self.next_down(plan, code, id) {
+            return self.want_in_turn(id, down);
         }
         let channel = &self.channels[id as usize];
         let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
@@ -318,15 +318,17 @@ impl<C: Code> Region<C> {
         arrival.max(place) + credit - 1
     }
 
-    /// Likewise, where the words go to a core that takes turns: the next place is free from cycle `free` on.
-    fn want_in_turn(&mut self, id: u32, free: u64) -> u64 {
+    /// Likewise, where the words go to a core that takes turns, which may take no more at any time: the next
+    /// one goes down in cycle `down` if all is as foreseen.
+    fn want_in_turn(&mut self, id: u32, down: u64) -> u64 {
         let channel = &mut self.channels[id as usize];
         if channel.free_from() != NEVER {
             return self.now;
         }
         channel.want();
-        self.wakes.router(channel.route().dest, free - channel.credit() + 1);
-        free - 1
+        // Its place is of use two cycles later at the earliest.
+        self.wakes.router(channel.route().dest, down + 1);
+        self.now + channel.credit() - 1
     }
 
     /// From which cycle the queue at the end of a way has a place, as far as that is known.

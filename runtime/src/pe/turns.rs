@@ -612,14 +612,12 @@ impl<C: Code> Region<C> {
         true
     }
 
-    /// A source waits for a place in a channel whose words go to a core that takes turns: when there is one.
-    pub(crate) fn place_in_turn(&mut self, plan: &Plan, code: &C, id: u32) -> Option<u64> {
+    /// Brings a channel to where it stands now, if its words go to a core that takes turns: when the next word
+    /// goes down.
+    pub(crate) fn next_down(&mut self, plan: &Plan, code: &C, id: u32) -> Option<u64> {
         self.channels[id as usize].rhythm.as_ref()?.dest?;
         self.catch_up(plan, code, id, self.now);
-        let channel = &self.channels[id as usize];
-        let down = channel.rhythm.as_ref()?.dest?.ramp;
-        let free = channel.free_from();
-        Some(if free == NEVER { down + channel.credit() } else { free })
+        Some(self.channels[id as usize].rhythm.as_ref()?.dest?.ramp)
     }
 
     /// What channels to a core hold whose senders take turns is brought to where it can go down in cycle `t`.
