@@ -174,13 +174,19 @@ impl Channel {
     pub(super) fn pop(&mut self, timing: &Latencies, t: u64) -> (Slot, Option<u64>) {
         let wanted = std::mem::take(&mut self.wanted);
         let word = self.ring.pop(t + self.credit);
+        self.has_left(timing, t);
+        (word, wanted.then_some(t + self.credit))
+    }
+
+    /// A word has left the last router in cycle `t`.
+    #[inline]
+    fn has_left(&mut self, timing: &Latencies, t: u64) {
         self.gone.rotate_right(1);
         self.gone[0] = t;
         if self.route.hops != 0 {
             let before = self.gone[timing.link_places as usize - 1];
             self.linked = if before == 0 { 0 } else { before + timing.credit + timing.hop };
         }
-        (word, wanted.then_some(t + self.credit))
     }
 
     /// Its words, first word first.
@@ -195,20 +201,38 @@ impl Channel {
         gone.all(|(ago, gone)| gone + ago == last).then_some(last)
     }
 
-    /// Whether its words went up every `period` cycles up to cycle `up`, and left so up to cycle `left`.
-    pub(super) fn is_even(&self, period: u64, up: u64, left: u64) -> bool {
-        self.ring.is_even(period, up + self.transit, left + self.credit)
-    }
-
-    /// Whether all words that are remembered left `period` cycles apart, the last in cycle `last`.
-    pub(super) fn left_evenly(&self, period: u64, last: u64) -> bool {
-        (0..).zip(self.gone).all(|(ago, gone)| gone + period * ago == last)
+    /// Whether its words went up one per cycle up to cycle `up`, and left so up to cycle `left`.
+    pub(super) fn is_even(&self, up: u64, left: u64) -> bool {
+        self.ring.is_even(up + self.transit, left + self.credit)
     }
 
     /// How many words may go up, the next in cycle `from` and the others `period` cycles apart, if
     /// none leaves.
     pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
         self.ring.room(from, period)
+    }
+
+    /// Whether words may go up every `period` cycles for ever, the next in cycle `up`, if they leave so, the
+    /// next in cycle `down`.
+    pub(crate) fn may_go_on(&self, period: u64, (up, down): (u64, u64)) -> bool {
+        let places = (self.ring.places() - self.ring.len()) as u64;
+        self.room(up, period) == places && down + self.credit <= up + places * period
+    }
+
+    /// Words go up and leave every `period` cycles, `count` each, the first in these cycles.
+    pub(super) fn pass(
+        &mut self,
+        timing: &Latencies,
+        (count, period): (u64, u64),
+        (up, down): (u64, u64),
+        payloads: &mut impl Iterator<Item = u32>,
+    ) {
+        let color = self.route.color;
+        let first = Slot { stamp: up + self.transit, color, ..Slot::default() };
+        self.ring.pass(count, period, (first, down + self.credit), payloads);
+        for at in count.saturating_sub(HISTORY as u64)..count {
+            self.has_left(timing, down + at * period);
+        }
     }
 
     /// Cycles from up the ramp to the last router.

@@ -120,16 +120,16 @@ impl<C: Code> Region<C> {
             return false;
         };
         let Input { ring: input, last: arrived, .. } = &dest.inputs[usize::from(queue)];
-        out.is_even(1, now, now)
+        out.is_even(now, now)
             && out.first().max(out.free_from()) <= now
             && out.words().all(|word| word.color == route.color && !word.advance)
-            && channel.is_even(1, now - 1, last)
+            && channel.is_even(now - 1, last)
             && channel.free_from() <= now
             && channel.arrival().is_some_and(|arrival| arrival <= last + 1)
             && self.landings[route.dest as usize].is_at(last + 1)
             && dest.until >= now
             && *arrived == Some(last + timing.ramp_down)
-            && input.is_even(1, last + timing.ramp_down, dest.until - 1 + timing.credit)
+            && input.is_even(last + timing.ramp_down, dest.until - 1 + timing.credit)
             && input.free_from() <= last + 1
     }
 

@@ -3,16 +3,15 @@
 //! A core that takes turns does an element of each operation per period, always in the same cycle of it,
 //! and its words go up and down the ramps in the same cycles of every period. So all that its end of a
 //! channel does is known ahead, and it is done when somebody wants to know ([`Region::catch_up`]): event by
-//! event, and in whole periods where both ends take turns and no stamp is left of what was before.
+//! event, and in whole periods at once where both ends take turns.
 //!
 //! Invariants: of an end that takes turns all events before its next ones have come to pass, and none later;
 //! a word that is to go up finds a place, one that is to go down or to be taken is there.
 
-use super::channel::Channel;
 use super::ring::Slot;
 use crate::pe::code::Code;
-use crate::pe::core::{Core, Input};
-use crate::sched::plan::{Latencies, Plan};
+use crate::pe::core::Core;
+use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::Way;
 
@@ -82,7 +81,7 @@ impl Rhythm {
     }
 
     /// Both ends, if both take turns.
-    fn both(&self) -> Option<(Beat, Beat)> {
+    pub(crate) fn both(&self) -> Option<(Beat, Beat)> {
         self.source.zip(self.dest)
     }
 }
@@ -138,36 +137,36 @@ impl<C: Code> Region<C> {
         self.delivered(route.number, beat.queue.into(), word);
     }
 
-    /// Goes on by whole periods, before cycle `t`, if both ends take turns, and all that is left in
-    /// the rings did so: then a period later they are the same, but for stamps and payloads.
+    /// Goes on by whole periods, before cycle `t`, if both ends take turns.
     fn skip_periods(&mut self, plan: &Plan, code: &C, id: u32, rhythm: &mut Rhythm, t: u64) {
         let Some((source, dest)) = rhythm.both() else { return };
-        let last = source.last().max(dest.last());
-        if self.events.is_some()
-            || last + rhythm.period >= t
-            || !self.is_in_rhythm(plan, id, rhythm)
-        {
+        let (last, period, timing) = (source.last().max(dest.last()), rhythm.period, &plan.timing);
+        if self.events.is_some() || last + period >= t {
             return;
         }
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::Skipped);
-        let count = (t - 1 - last) / rhythm.period + 1;
+        let count = (t - 1 - last) / period + 1;
         let route = self.channels[id as usize].route();
         let mut words = self.buffers.pop().unwrap_or_default();
         self.words_under_way(id, (source, dest), &mut words);
         self.elements(code, (route.source, source.thread), &[], count, &mut words);
         self.elements(code, (route.dest, dest.thread), &words, count, &mut Vec::new());
         let mut left = words[count as usize..].iter().copied();
-        let by = count * rhythm.period;
+        let word = Slot { color: route.color, ..Slot::default() };
         if let Some(core) = self.cores[route.dest as usize].as_deref_mut() {
             let input = &mut core.inputs[usize::from(dest.queue)];
-            input.ring.shift(by, &mut left);
-            input.last = input.last.map(|last| last + by);
+            let first = Slot { stamp: dest.ramp + timing.ramp_down, ..word };
+            input.ring.pass(count, period, (first, dest.element + timing.credit), &mut left);
+            input.last = Some(first.stamp + (count - 1) * period);
             input.taken = input.taken.wrapping_add(count as u32);
         }
-        self.channels[id as usize].shift(by, &mut left);
+        let channel = &mut self.channels[id as usize];
+        channel.pass(timing, (count, period), (source.ramp, dest.ramp), &mut left);
         if let Some(core) = self.cores[route.source as usize].as_deref_mut() {
-            core.outputs[usize::from(source.queue)].ring.shift(by, &mut left);
+            let ring = &mut core.outputs[usize::from(source.queue)].ring;
+            let first = Slot { stamp: source.element + 1, ..word };
+            ring.pass(count, period, (first, source.ramp + 1), &mut left);
         }
         words.clear();
         self.buffers.push(words);
@@ -175,8 +174,9 @@ impl<C: Code> Region<C> {
         self.stats.delivered += count;
         self.stats.hops += count * u64::from(route.hops);
         self.count_sent(id, source.queue, count);
-        self.active_until = self.active_until.max(last + by - rhythm.period + 1);
-        rhythm.source.iter_mut().chain(&mut rhythm.dest).for_each(|beat| beat.shift(by));
+        self.active_until = self.active_until.max(last + (count - 1) * period + 1);
+        let ends = rhythm.source.iter_mut().chain(&mut rhythm.dest);
+        ends.for_each(|beat| beat.shift(count * period));
     }
 
     /// Payloads of the words of a channel and its queues, first word first.
@@ -195,25 +195,6 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Whether all stamps of a channel and its queues, whose ends both take turns, are of events a period
-    /// apart, up to those before the next ones, and the next word finds a place.
-    pub(crate) fn is_in_rhythm(&self, plan: &Plan, id: u32, rhythm: &Rhythm) -> bool {
-        let Some((source, dest)) = rhythm.both() else { return false };
-        let channel = &self.channels[id as usize];
-        let route = channel.route();
-        let core = |pe: u32| self.cores[pe as usize].as_deref();
-        let (Some(from), Some(to)) = (core(route.source), core(route.dest)) else { return false };
-        let period = rhythm.period;
-        let before = |cycle: u64| cycle.saturating_sub(period);
-        let out = &from.outputs[usize::from(source.queue)].ring;
-        out.is_even(period, before(source.element) + 1, before(source.ramp) + 1)
-            && out.words().all(|word| plain(word, route.color))
-            && channel.words().all(|word| plain(word, route.color))
-            && is_even(channel, period, (before(source.ramp), before(dest.ramp)))
-            && channel.free_from() <= source.ramp
-            && has_come_evenly(&to.inputs[usize::from(dest.queue)], &plan.timing, period, dest)
-    }
-
     /// Does elements of a microthread as a block.
     fn elements(
         &mut self,
@@ -230,21 +211,4 @@ impl<C: Code> Region<C> {
         let block = code.block(*at, state, &mut op.code, [words, &[]], count as u32, out);
         debug_assert!(block.trap.is_none() && u64::from(block.done) == count);
     }
-}
-
-/// A data word that moves no switch.
-fn plain(word: &Slot, color: u8) -> bool {
-    word.color == color && !word.control && !word.advance && word.origin == 0
-}
-
-/// Whether words went through a channel a period apart, up to these cycles.
-fn is_even(channel: &Channel, period: u64, (up, left): (u64, u64)) -> bool {
-    channel.is_even(period, up, left) && channel.left_evenly(period, left)
-}
-
-/// Whether words came into an input queue and were taken a period apart, up to the next events.
-fn has_come_evenly(input: &Input, timing: &Latencies, period: u64, dest: Beat) -> bool {
-    let last = (dest.ramp + timing.ramp_down).saturating_sub(period);
-    let place = (dest.element + timing.credit).saturating_sub(period);
-    input.ring.is_even(period, last, place) && input.last == Some(last)
 }

@@ -197,9 +197,9 @@ impl<const N: usize> Ring<N> {
         word
     }
 
-    /// Whether its words are stamped `period` cycles apart, the last with `word`, and its places too,
-    /// the last with `place`; there are some places, and no control wavelets.
-    pub(crate) fn is_even(&self, period: u64, word: u64, place: u64) -> bool {
+    /// Whether its words are stamped one cycle apart, the last with `word`, and its places too, the
+    /// last with `place`; there are some places, and no control wavelets.
+    pub(crate) fn is_even(&self, word: u64, place: u64) -> bool {
         let (len, places) = (usize::from(self.len), usize::from(self.places));
         if len == places || self.controls != 0 || !self.is_open() {
             return false;
@@ -207,22 +207,49 @@ impl<const N: usize> Ring<N> {
         (0..places).all(|at| {
             let stamp = self.slot((usize::from(self.head) + at) % places).stamp;
             let (last, end) = if at < len { (word, len) } else { (place, places) };
-            stamp + period * (end - 1 - at) as u64 == last
+            stamp + (end - 1 - at) as u64 == last
         })
     }
 
-    /// How many words can be pushed so that they are stamped later than their places, if one is pushed
-    /// in cycle `from` and the others `period` cycles apart, and nothing is taken.
+    /// How many words can be pushed, one in cycle `from` and the others `period` cycles apart, if nothing
+    /// is taken.
     pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
-        let places = usize::from(self.places);
-        if self.is_full() || !self.is_open() {
-            return 0;
+        let (places, len) = (usize::from(self.places), usize::from(self.len));
+        let free = if self.is_open() { len..places } else { 0..0 };
+        let stamps = free.map(|at| self.slot((usize::from(self.head) + at) % places).stamp);
+        let fits = |&(at, stamp): &(u64, u64)| stamp <= from + period * at;
+        (0..).zip(stamps).take_while(fits).count() as u64
+    }
+
+    /// Passes `count` words on: one is pushed with the stamp of `first` and one taken so that its place is
+    /// free from `place` on, and so on every `period` cycles. As many words stay as are in it, with these
+    /// payloads.
+    pub(crate) fn pass(
+        &mut self,
+        count: u64,
+        period: u64,
+        (first, place): (Slot, u64),
+        payloads: &mut impl Iterator<Item = u32>,
+    ) {
+        let (len, places) = (u64::from(self.len), u64::from(self.places));
+        if places == 0 {
+            return;
         }
-        let free = |&at: &usize| {
-            let index = (usize::from(self.head) + usize::from(self.len) + at) % places;
-            self.slot(index).stamp <= from + period * at as u64
-        };
-        (0..places - usize::from(self.len)).take_while(free).count() as u64
+        let head = u64::from(self.head);
+        for at in count..count + places {
+            let slot = self.slot_mut(((head + at) % places) as usize);
+            if at < count + len {
+                if let Some(new) = at.checked_sub(len) {
+                    *slot = Slot { stamp: first.stamp + new * period, ..first };
+                }
+                slot.payload = payloads.next().unwrap_or_default();
+            } else if let Some(taken) = at.checked_sub(places) {
+                slot.stamp = place + taken * period;
+            }
+        }
+        self.head = ((head + count) % places) as u16;
+        self.first = self.head().map_or(NEVER, |head| head.stamp);
+        self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
     }
 
     /// All its stamps are so many cycles later, and its words carry other payloads.

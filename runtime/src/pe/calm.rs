@@ -11,6 +11,7 @@ use super::plan::PePlan;
 use super::ramp::Known;
 use super::visit::Visit;
 use crate::fabric::ring::NEVER;
+use crate::sched::record::MAIN;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
 
@@ -23,6 +24,10 @@ impl<C: Code> Core<C> {
             Main::Idle if self.activated & !self.task_blocked == 0 => u64::MAX,
             Main::Ready { from, .. } => *from,
             Main::Launch(op) if !self.threads.is_free(op.microthread) => u64::MAX,
+            // It takes one slot per cycle at most.
+            Main::Counting { slot, next, .. } if slot < next && self.main_from <= at.t => {
+                at.t + u64::from(next - slot)
+            }
             Main::Idle | Main::Counting { .. } | Main::Vector(_) | Main::Launch(_) => return None,
         };
         let until = self.due.front().map_or(until, |&(due, _)| until.min(due));
@@ -88,6 +93,8 @@ impl<C: Code> Region<C> {
         // Words that a task waits for; while one runs it is not picked.
         let heard = if matches!(core.main, Main::Idle) { at.program.heard } else { 0 };
         let mut heard = heard & !core.owned_in;
+        let counts = matches!(core.main, Main::Counting { .. });
+        let main_first = counts && !core.threads.none_of(core.after_main());
         let end = end.min(until);
         while at.t < end {
             core.look(at.t);
@@ -112,13 +119,17 @@ impl<C: Code> Region<C> {
             let last = core.last_thread;
             let first = core.threads.first_ready(running, sight.words, sight.full, last);
             let ended = match first {
-                Some(id) => self.calm_slot(at, core, id)?,
-                None => false,
+                Some(id) if !main_first => self.calm_slot(at, core, id)?,
+                _ if counts => {
+                    self.count_calm(at, core);
+                    false
+                }
+                _ => false,
             };
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Calm);
             at.t += 1;
-            if core.acted.acted {
+            if core.acted.acted || counts {
                 self.active_until = self.active_until.max(at.t);
             }
             if ended {
@@ -126,7 +137,7 @@ impl<C: Code> Region<C> {
             }
             if !core.acted.acted {
                 let next = core.next_word();
-                if core.leaving != 0 || next >= end {
+                if core.leaving != 0 || next >= end || counts {
                     break;
                 }
                 #[cfg(test)]
@@ -137,6 +148,16 @@ impl<C: Code> Region<C> {
             }
         }
         Ok(Known::Yes)
+    }
+
+    /// A slot of the main thread in which nothing but that comes to pass.
+    #[inline]
+    fn count_calm(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+        self.count(core, MAIN, at.t, 1);
+        if let Main::Counting { slot, .. } = &mut core.main {
+            *slot += 1;
+        }
+        core.acted.counted = true;
     }
 
     /// A microthread's slot; whether its operation has ended.

@@ -95,6 +95,11 @@ impl<C: Code> Core<C> {
         }
     }
 
+    /// The classes of microthreads that come after it.
+    pub(super) fn after_main(&self) -> &'static [Priority] {
+        &CLASSES[self.before_main().len()..]
+    }
+
     /// Whether microthreads of a class come before the main thread.
     pub(super) fn is_before_main(&self, class: Priority) -> bool {
         let turn = Priority::High as usize - class as usize;

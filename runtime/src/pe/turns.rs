@@ -53,13 +53,16 @@ struct Turn {
     beat: Beat,
     /// When the next word has to go up, if it comes from elsewhere.
     expected: u64,
+    /// Up to then all is as foreseen.
+    sure: u64,
 }
 
 /// What a core did since a cycle.
 #[derive(Debug)]
 pub(crate) struct Watch {
     since: u64,
-    /// What its state was then.
+    /// The microthread that had the last slot before, and what its state was then.
+    last: u8,
     before: Vec<u32>,
     now: Vec<u32>,
     /// Slots with the microthread, words up with the queue, words down with the channel and the cycle in which
@@ -72,9 +75,10 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    fn new(since: u64) -> Watch {
+    fn new(since: u64, last: u8) -> Watch {
         Watch {
             since,
+            last,
             before: Vec::new(),
             now: Vec::new(),
             slots: Vec::new(),
@@ -137,7 +141,6 @@ impl<C: Code> Core<C> {
     /// Its state before cycle `now` as far as what it does depends on it, with stamps from there. None if a
     /// word waits for a place on the ramp.
     fn note_state(&self, now: u64, into: &mut Vec<u32>) -> Option<()> {
-        into.push(u32::from(self.last_thread));
         for input in bits(self.open_inputs()) {
             note_ring(&self.inputs[input].ring, now, into);
         }
@@ -190,41 +193,36 @@ impl<C: Code> Region<C> {
     /// that is known by now.
     pub(super) fn take_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
         let Some(core) = self.cores[pe as usize].as_deref_mut() else { return false };
+        if let Some(watch) = &core.watched
+            && !watch.delayed
+            && now < watch.since + LONGEST
+            && core.last_thread != watch.last
+        {
+            return false;
+        }
         let watched = core.watched.take();
+        core.calm_visits = 0;
         let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST && !it.delayed);
         let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
+        let last = core.last_thread;
         let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
         if !may || !usual || !self.is_quiet(pe) {
-            core_mut(self, pe).calm_visits = 0;
             return false;
         }
-        let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now)));
+        let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now, last)));
         self.catch_up_ends(plan, code, pe, now);
         self.descend(plan, code, pe, now - 1);
-        // Others may have had words go down in this cycle already.
-        if !self.landings[pe as usize].is_at(now) {
-            if watch.since != now {
-                core_mut(self, pe).watched = Some(watch);
-            }
+        watch.now.clear();
+        if self.note_state(pe, now, &mut watch.now).is_none() {
             return false;
         }
-        let mut state = std::mem::take(&mut watch.now);
-        state.clear();
-        if self.note_state(pe, now, &mut state).is_none() {
-            core_mut(self, pe).calm_visits = 0;
-            return false;
-        }
-        let same = watch.since != now && state == watch.before;
         if watch.since == now {
-            watch.before = state;
-        } else {
-            watch.now = state;
-        }
-        if same {
-            core_mut(self, pe).calm_visits = 0;
+            std::mem::swap(&mut watch.now, &mut watch.before);
+        } else if watch.now == watch.before {
             return self.begin_turns(plan, code, pe, now, &watch).is_some();
         }
-        core_mut(self, pe).watched = Some(watch);
+        let core = core_mut(self, pe);
+        (core.watched, core.calm_visits) = (Some(watch), CALM);
         false
     }
 
@@ -253,7 +251,10 @@ impl<C: Code> Region<C> {
     /// The state of a core and of the words on their way to it before cycle `now`.
     fn note_state(&self, pe: u32, now: u64, into: &mut Vec<u32>) -> Option<()> {
         self.cores[pe as usize].as_deref()?.note_state(now, into)?;
-        for id in self.landings.get(pe as usize)?.channels() {
+        let landing = self.landings.get(pe as usize)?;
+        // Others may have had words go down in this cycle already.
+        into.push(u32::from(landing.is_at(now)));
+        for id in landing.channels() {
             let channel = &self.channels[id as usize];
             // Senders may be ahead.
             let ups = channel.ups().take_while(|&up| up < now);
@@ -303,7 +304,10 @@ impl<C: Code> Region<C> {
         for turn in &mut turns {
             self.agrees(turn, period, now)?;
         }
-        let horizon = self.horizon(plan, code, (pe, &turns, period), now);
+        for turn in &mut turns {
+            turn.sure = self.sure_until(plan, code, (pe, turn, period), now);
+        }
+        let horizon = turns.iter().map(|turn| turn.sure).min()?;
         let last = turns.iter().map(|it| self.last_of(code, pe, (it.beat, period), now)).min();
         if horizon <= now || last < Some(now + LEAST * period) {
             return None;
@@ -339,7 +343,7 @@ impl<C: Code> Region<C> {
                 && it.link.is_none()
                 && ring.words().all(|word| word.color == output.color);
             let beat = Beat { thread, queue, ramp, element };
-            return fits.then_some(Turn { channel, sends: true, beat, expected: NEVER });
+            return fits.then_some(Turn { channel, sends: true, beat, expected: NEVER, sure: 0 });
         }
         let &[queue] = core.threads.ends(thread).inputs() else { return None };
         let leads = |id: u32| self.channels[id as usize].route().queue == Some(queue);
@@ -351,7 +355,7 @@ impl<C: Code> Region<C> {
         let expected = up + (under_way + 1) * period;
         let fits = it.route().source != pe && it.link.is_none() && expected >= now;
         let beat = Beat { thread, queue, ramp: ramp + period, element };
-        fits.then_some(Turn { channel, sends: false, beat, expected })
+        fits.then_some(Turn { channel, sends: false, beat, expected, sure: 0 })
     }
 
     /// Whether the other end of a channel does what is foreseen of it, and has done so where it is ahead.
@@ -409,41 +413,37 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Up to which cycle all is as foreseen of a core, where all cycles before `t` have passed.
-    fn horizon(
+    /// Up to which cycle all is as foreseen of a microthread and its channel, where all cycles before `t` have
+    /// passed.
+    fn sure_until(
         &mut self,
         plan: &Plan,
         code: &C,
-        (pe, turns, period): (u32, &[Turn], u64),
+        (pe, turn, period): (u32, &Turn, u64),
         t: u64,
     ) -> u64 {
-        let mut horizon = NEVER;
-        for turn in turns {
+        if turn.sends {
             self.catch_up(plan, code, turn.channel, t);
-            let channel = &self.channels[turn.channel as usize];
-            let (route, rhythm) = (channel.route(), channel.rhythm.as_deref());
-            let (source, dest) = rhythm.map_or((None, None), |it| (it.source, it.dest));
-            let own = if turn.sends { source } else { dest }.unwrap_or(turn.beat);
-            let end = self.last_of(code, pe, (own, period), t);
-            horizon = horizon.min(end);
-            if !turn.sends {
-                // It takes turns already, or is about to.
-                let held = rhythm.filter(|it| it.dest.is_some()).map(|it| it.expected);
-                if source.is_none() {
-                    horizon = horizon.min(held.unwrap_or(turn.expected) + channel.transit());
-                }
-                continue;
-            }
-            if rhythm.is_some_and(|it| self.is_in_rhythm(plan, turn.channel, it)) {
-                continue;
-            }
-            if dest.is_none() {
-                self.descend(plan, code, route.dest, t - 1);
-            }
-            let room = self.channels[turn.channel as usize].room(own.ramp, period);
-            horizon = horizon.min(own.ramp + room * period);
         }
-        horizon
+        let channel = &self.channels[turn.channel as usize];
+        let (route, rhythm) = (channel.route(), channel.rhythm.as_deref());
+        let (source, dest) = rhythm.map_or((None, None), |it| (it.source, it.dest));
+        let own = if turn.sends { source } else { dest }.unwrap_or(turn.beat);
+        let last = self.last_of(code, pe, (own, period), t);
+        if !turn.sends {
+            // It takes turns already, or is about to.
+            let held =
+                rhythm.filter(|it| it.dest.is_some()).map_or(turn.expected, |it| it.expected);
+            return if source.is_some() { last } else { last.min(held + channel.transit()) };
+        }
+        let goes_on = |dest: Beat| channel.may_go_on(period, (own.ramp, dest.ramp));
+        match dest {
+            Some(dest) if goes_on(dest) => return last,
+            Some(_) => {}
+            None => self.descend(plan, code, route.dest, t - 1),
+        }
+        let room = self.channels[turn.channel as usize].room(own.ramp, period);
+        last.min(own.ramp + room * period)
     }
 
     /// When a microthread does the last element of its operation, where all cycles before `t` have passed.
@@ -472,7 +472,10 @@ impl<C: Code> Region<C> {
     /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
     fn look_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> u64 {
         let Some(mut turns) = core_mut(self, pe).in_turn.take() else { return t };
-        let horizon = self.horizon(plan, code, (pe, &turns.turns, turns.period), t);
+        for turn in turns.turns.iter_mut().filter(|turn| turn.sure <= t) {
+            turn.sure = self.sure_until(plan, code, (pe, turn, turns.period), t);
+        }
+        let horizon = turns.turns.iter().map(|turn| turn.sure).min().unwrap_or(t);
         self.wakes.call_off(pe, turns.horizon);
         turns.horizon = horizon;
         if horizon > t {
@@ -509,7 +512,8 @@ impl<C: Code> Region<C> {
             }
             let other = if turn.sends { rhythm.dest } else { rhythm.source };
             if other.is_some() {
-                others.push(if turn.sends { route.dest } else { route.source });
+                let other = if turn.sends { route.dest } else { route.source };
+                others.push((other, turn.channel));
             } else {
                 channel.rhythm = None;
             }
@@ -528,7 +532,11 @@ impl<C: Code> Region<C> {
                 self.wakes.router(pe, t.max(self.now + 1));
             }
         }
-        for other in others {
+        for (other, channel) in others {
+            if let Some(turns) = &mut core_mut(self, other).in_turn {
+                let turns = turns.turns.iter_mut().filter(|turn| turn.channel == channel);
+                turns.for_each(|turn| turn.sure = 0);
+            }
             if self.look_ahead(plan, code, other, t) <= t {
                 self.looked_at(other, t);
             }
