@@ -241,13 +241,22 @@ impl<C: Code> Region<C> {
         let route = channel.route();
         self.stats.hops += u64::from(route.hops);
         if let Some(free) = wanted {
-            self.wakes.core(route.source, free.max(self.now + 1));
+            self.tell_source(route.source, free);
         }
         word.stamp = t + plan.timing.ramp_down;
         self.active_until = self.active_until.max(t + 1);
         if let Some(queue) = core.queue_at(plan, end, t) {
             core.take_in(queue, word);
             self.delivered(core.at.number, queue, word);
+        }
+    }
+
+    /// A source finds a place for which it waited from a cycle on.
+    pub(super) fn tell_source(&mut self, source: u32, free: u64) {
+        let at = free.max(self.now + 1);
+        self.wakes.core(source, at);
+        if self.in_turn != 0 {
+            self.end_turns(source, at);
         }
     }
 

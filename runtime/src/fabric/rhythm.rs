@@ -128,7 +128,7 @@ impl<C: Code> Region<C> {
         let (mut word, wanted) = channel.pop(&plan.timing, cycle);
         self.stats.hops += u64::from(route.hops);
         if let Some(free) = wanted {
-            self.wakes.core(route.source, free.max(self.now + 1));
+            self.tell_source(route.source, free);
         }
         word.stamp = cycle + plan.timing.ramp_down;
         if let Some(core) = self.cores[route.dest as usize].as_deref_mut() {

@@ -12,12 +12,13 @@
 //! - Words that go to a core that does not take turns find places as long as there are some. When there are no
 //!   more as far as is known, and before the last element of an operation, the core is looked at
 //!   (`horizon`).
+//! - Words that find no place wait for it; whoever makes one tells ([`Region::end_turns`]).
 //! - Where the other end takes turns too it does what is foreseen by itself.
 //!
 //! What a core does is done when somebody wants to know, per channel (`fabric::rhythm`).
 //!
 //! Invariants: operations of a core that takes turns have nothing to do with each other (`are_apart`); no
-//! other words come to it: all other channels to it are empty, and so is its router.
+//! other words come to it: all other channels to it are empty or end in full queues, and its router is empty.
 
 use super::code::Code;
 use super::core::{Core, Sight, bits};
@@ -30,7 +31,7 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 /// Calm visits in a row before a core is watched, and cycles that it is watched for at most.
-pub(super) const CALM: u8 = 12;
+pub(super) const CALM: u8 = 6;
 const LONGEST: u64 = 16;
 /// Periods that are foreseen at least.
 const LEAST: u64 = 3;
@@ -41,6 +42,8 @@ pub(crate) struct Turns {
     period: u64,
     /// It is looked at then.
     horizon: u64,
+    /// It takes no more turns from then on.
+    end: u64,
     /// What its microthreads do.
     turns: Box<[Turn]>,
 }
@@ -70,8 +73,9 @@ pub(crate) struct Watch {
     slots: Vec<(u64, u8)>,
     ups: Vec<(u64, u8)>,
     downs: Vec<(u64, u32, u64)>,
-    /// A word found no place on the ramp.
+    /// A word waited for a place on the ramp that it knew of; queues whose words found none, as bits.
     delayed: bool,
+    blocked: u64,
 }
 
 impl Watch {
@@ -85,6 +89,7 @@ impl Watch {
             ups: Vec::new(),
             downs: Vec::new(),
             delayed: false,
+            blocked: 0,
         }
     }
 
@@ -100,8 +105,10 @@ impl Watch {
         self.downs.push((cycle, channel, up));
     }
 
-    pub(super) fn delay(&mut self) {
-        self.delayed = true;
+    /// The head of a queue finds a place in a later cycle, or nobody knows when.
+    pub(super) fn delay(&mut self, queue: usize, free: u64) {
+        self.delayed |= free != NEVER;
+        self.blocked |= 1 << queue;
     }
 }
 
@@ -138,19 +145,20 @@ impl<C: Code> Core<C> {
                 .all(|id| self.threads.get(id as u8).is_some_and(|op| op.is_one_way(code)))
     }
 
-    /// Its state before cycle `now` as far as what it does depends on it, with stamps from there. None if a
-    /// word waits for a place on the ramp.
-    fn note_state(&self, now: u64, into: &mut Vec<u32>) -> Option<()> {
+    /// Its state before cycle `now` as far as what it does depends on it, with stamps from there.
+    fn note_state(&self, now: u64, into: &mut Vec<u32>) {
         for input in bits(self.open_inputs()) {
             note_ring(&self.inputs[input].ring, now, into);
         }
         for (_, output) in self.outputs.iter() {
-            if output.held >= now && !output.ring.is_empty() {
-                return None;
-            }
             note_ring(&output.ring, now, into);
         }
-        Some(())
+    }
+
+    /// Whether no word comes into a queue, which is full and read by nobody.
+    fn is_closed(&self, queue: Option<u8>) -> bool {
+        let Some(queue) = queue.map(usize::from) else { return false };
+        self.owned_in >> queue & 1 == 0 && self.inputs[queue].ring.is_full()
     }
 
     /// Does an element that nothing can come of but a word.
@@ -250,12 +258,16 @@ impl<C: Code> Region<C> {
 
     /// The state of a core and of the words on their way to it before cycle `now`.
     fn note_state(&self, pe: u32, now: u64, into: &mut Vec<u32>) -> Option<()> {
-        self.cores[pe as usize].as_deref()?.note_state(now, into)?;
+        let core = self.cores[pe as usize].as_deref()?;
+        core.note_state(now, into);
         let landing = self.landings.get(pe as usize)?;
         // Others may have had words go down in this cycle already.
         into.push(u32::from(landing.is_at(now)));
         for id in landing.channels() {
             let channel = &self.channels[id as usize];
+            if core.is_closed(channel.route().queue) {
+                continue;
+            }
             // Senders may be ahead.
             let ups = channel.ups().take_while(|&up| up < now);
             let before = into.len();
@@ -290,7 +302,8 @@ impl<C: Code> Region<C> {
         let taken = |id: u32| turns.iter().any(|turn| turn.channel == id && !turn.sends);
         let is_still = |id: u32| {
             let channel = &self.channels[id as usize];
-            channel.is_empty() && channel.rhythm.is_none()
+            let closed = channel.is_empty() || core.is_closed(channel.route().queue);
+            closed && channel.rhythm.is_none()
         };
         let still = self.landings[pe as usize].channels().all(|id| taken(id) || is_still(id));
         if !all || turns.len() < 2 || !still {
@@ -304,6 +317,7 @@ impl<C: Code> Region<C> {
         for turn in &mut turns {
             self.agrees(turn, period, now)?;
         }
+        self.are_blocked(plan, code, pe, (&turns, watch))?;
         for turn in &mut turns {
             turn.sure = self.sure_until(plan, code, (pe, turn, period), now);
         }
@@ -320,8 +334,47 @@ impl<C: Code> Region<C> {
         self.wakes.end(pe, horizon);
         self.landings[pe as usize].awake = false;
         self.in_turn += 1;
-        core_mut(self, pe).in_turn = Some(Box::new(Turns { period, horizon, turns: turns.into() }));
+        core_mut(self, pe).in_turn =
+            Some(Box::new(Turns { period, horizon, end: NEVER, turns: turns.into() }));
         Some(())
+    }
+
+    /// Whether words that did not go up wait for places of which nobody knows, and are told; those of a
+    /// microthread that takes turns have not waited.
+    fn are_blocked(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        pe: u32,
+        (turns, watch): (&[Turn], &Watch),
+    ) -> Option<()> {
+        let core = self.cores[pe as usize].as_deref()?;
+        let sent =
+            turns.iter().filter(|turn| turn.sends).fold(0, |all, it| all | 1 << it.beat.queue);
+        let mut waiting = Vec::new();
+        for queue in bits(core.leaving & !sent) {
+            let color = core.outputs[queue].ring.head()?.color;
+            let Outlet::Channel(id) = core.outlet(color) else { return None };
+            waiting.push(id);
+        }
+        for id in waiting {
+            if self.channels[id as usize].is_shared() {
+                return None;
+            }
+            self.want(plan, code, id);
+            if self.channels[id as usize].free_from() != NEVER {
+                return None;
+            }
+        }
+        (watch.blocked & sent == 0).then_some(())
+    }
+
+    /// A word of a core that may take turns finds a place in a cycle, for which it waited: it is visited then.
+    pub(crate) fn end_turns(&mut self, pe: u32, at: u64) {
+        let core = self.cores[pe as usize].as_deref_mut();
+        if let Some(turns) = core.and_then(|core| core.in_turn.as_deref_mut()) {
+            turns.end = turns.end.min(at);
+        }
     }
 
     /// What a microthread does in a period that is over, if that is one element with one word.
@@ -460,13 +513,12 @@ impl<C: Code> Region<C> {
     pub(super) fn goes_on_in_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
         let turns = self.cores[pe as usize].as_deref().and_then(|core| core.in_turn.as_deref());
         let Some(turns) = turns else { return false };
-        if now < turns.horizon {
+        let over = now >= turns.end;
+        if !over && (now < turns.horizon || self.look_ahead(plan, code, pe, now) > now) {
             return true;
         }
-        self.look_ahead(plan, code, pe, now) > now || {
-            self.leave_turns(plan, code, pe, now);
-            false
-        }
+        self.leave_turns(plan, code, pe, now);
+        false
     }
 
     /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
