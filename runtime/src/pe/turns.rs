@@ -33,6 +33,8 @@ use crate::sched::region::Region;
 /// Calm visits in a row before a core is watched, and cycles that it is watched for at most.
 pub(super) const CALM: u8 = 6;
 const LONGEST: u64 = 16;
+/// Cycles after which a word that has not gone up is not among those that go up in a period.
+const OLD: u64 = 16 * LONGEST;
 /// Periods that are foreseen at least.
 const LEAST: u64 = 3;
 
@@ -148,10 +150,12 @@ impl<C: Code> Core<C> {
     /// Its state before cycle `now` as far as what it does depends on it, with stamps from there.
     fn note_state(&self, now: u64, into: &mut Vec<u32>) {
         for input in bits(self.open_inputs()) {
-            note_ring(&self.inputs[input].ring, now, into);
+            // Of words that are in view it does not matter since when.
+            note_ring(&self.inputs[input].ring, (now, 0), into);
         }
         for (_, output) in self.outputs.iter() {
-            note_ring(&output.ring, now, into);
+            // The oldest goes first. Those that do not go at all are older than all that do.
+            note_ring(&output.ring, (now, OLD), into);
         }
     }
 
@@ -190,9 +194,10 @@ fn relative(stamp: u64, now: u64) -> u32 {
     if stamp == NEVER { u32::MAX } else { (stamp as u32).wrapping_sub(now as u32) }
 }
 
-fn note_ring(ring: &Ring, now: u64, into: &mut Vec<u32>) {
+/// Words that are `old` or older look alike.
+fn note_ring(ring: &Ring, (now, old): (u64, u64), into: &mut Vec<u32>) {
     into.push(ring.len() as u32);
-    into.extend(ring.words().map(|word| relative(word.stamp, now)));
+    into.extend(ring.words().map(|word| relative((word.stamp + old).max(now), now)));
     into.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
 }
 
