@@ -27,6 +27,8 @@ pub(crate) struct Landing {
     pub(crate) links: u8,
     /// Number of those whose senders take turns.
     pub(crate) fed: u8,
+    /// Its core takes turns, and sees to all that goes down.
+    pub(crate) in_turn: bool,
     ends: Vec<End>,
 }
 
@@ -51,7 +53,15 @@ impl End {
 
 impl Default for Landing {
     fn default() -> Landing {
-        Landing { until: 0, next: NEVER, awake: false, links: 0, fed: 0, ends: Vec::new() }
+        Landing {
+            until: 0,
+            next: NEVER,
+            awake: false,
+            links: 0,
+            fed: 0,
+            in_turn: false,
+            ends: Vec::new(),
+        }
     }
 }
 
@@ -127,7 +137,10 @@ impl<C: Code> Region<C> {
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        if self.in_turn != 0 && self.feed_from_turns(plan, code, pe, t) {
+        if let Some(landing) = self.landings.get(pe as usize)
+            && (landing.fed != 0 || landing.in_turn)
+            && self.feed_from_turns(plan, code, pe, t)
+        {
             return;
         }
         if self.steady == 0 || !self.feed_from_steady(plan, code, pe) {
@@ -135,14 +148,11 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// What cores that take turns send to a PE is sent; whether its own core is one, which sees to all
-    /// that goes down.
+    /// What cores that take turns send to a PE is sent; whether its own core is one.
     #[inline(never)]
     fn feed_from_turns(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> bool {
-        if self.landings.get(pe as usize).is_some_and(|landing| landing.fed != 0) {
-            self.feed_in_turn(plan, code, pe, t);
-        }
-        self.cores[pe as usize].as_deref().is_some_and(Core::takes_turns)
+        self.feed_in_turn(plan, code, pe, t);
+        self.landings[pe as usize].in_turn
     }
 
     /// What steady cores send to a PE is sent; whether nothing else is to be done there, since its
@@ -298,7 +308,9 @@ impl<C: Code> Region<C> {
         if self.steady != 0 {
             self.advance(plan, code, dest, self.now);
         }
-        if let Some(down) = self.next_down(plan, code, id) {
+        if self.channels[id as usize].rhythm.is_some()
+            && let Some(down) = self.next_down(plan, code, id)
+        {
             return self.want_in_turn(id, down);
         }
         let channel = &self.channels[id as usize];

@@ -19,7 +19,7 @@ use super::share::Steps;
 use super::sparse::Sparse;
 use super::steady::Steady;
 use super::threads::Threads;
-use super::turns::{Turns, Watch};
+use super::turns::{CALM, Turns, Watch};
 use crate::exec::Segment;
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::{NEVER, Ring, Slot};
@@ -35,10 +35,11 @@ pub(crate) struct Core<C: Code> {
     /// It does an element in every cycle, and nobody looks; visits in a row in which it did.
     pub(super) steady: Option<Box<Steady>>,
     pub(super) busy_visits: u8,
-    /// Its microthreads take turns, and nobody looks; visits in a row that were calm, and what it does while
-    /// it is watched.
+    /// Its microthreads take turns, and nobody looks; visits in a row that were calm, after how many it is
+    /// watched, and what it does then.
     pub(super) in_turn: Option<Box<Turns>>,
     pub(super) calm_visits: u8,
+    pub(super) patience: u8,
     pub(crate) watched: Option<Box<Watch>>,
     pub(crate) at: Pe,
     pub(crate) state: C::State,
@@ -218,6 +219,7 @@ impl<C: Code> Core<C> {
             busy_visits: 0,
             in_turn: None,
             calm_visits: 0,
+            patience: CALM,
             watched: None,
             at,
             state: code.state(at),

@@ -30,8 +30,10 @@ use crate::fabric::ring::{NEVER, Ring};
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Calm visits in a row before a core is watched, and cycles that it is watched for at most.
+/// Calm visits in a row before a core is watched: twice as many each time that was in vain, up to this; and
+/// cycles that it is watched for at most.
 pub(super) const CALM: u8 = 6;
+const CALMEST: u8 = 192;
 const LONGEST: u64 = 16;
 /// Cycles after which a word that has not gone up is not among those that go up in a period.
 const OLD: u64 = 16 * LONGEST;
@@ -60,6 +62,13 @@ struct Turn {
     expected: u64,
     /// Up to then all is as foreseen.
     sure: u64,
+}
+
+/// What comes of a look at a core: it is watched on, it takes turns, or neither.
+enum Look {
+    On(Box<Watch>),
+    Turns,
+    InVain,
 }
 
 /// What a core did since a cycle.
@@ -214,29 +223,49 @@ impl<C: Code> Region<C> {
             return false;
         }
         let watched = core.watched.take();
-        core.calm_visits = 0;
+        let watch = self.look_at_turns(plan, code, (pe, watched), now);
+        let core = core_mut(self, pe);
+        match watch {
+            Look::On(watch) => (core.watched, core.calm_visits) = (Some(watch), u8::MAX),
+            Look::Turns => (core.calm_visits, core.patience) = (0, CALM),
+            Look::InVain => {
+                core.calm_visits = 0;
+                core.patience = core.patience.saturating_mul(2).min(CALMEST);
+            }
+        }
+        core.takes_turns()
+    }
+
+    /// What comes of a look at a core that may be watched.
+    fn look_at_turns(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        (pe, watched): (u32, Option<Box<Watch>>),
+        now: u64,
+    ) -> Look {
+        let core = core_mut(self, pe);
         let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST && !it.delayed);
         let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
         let last = core.last_thread;
         let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
         if !may || !usual || !self.is_quiet(pe) {
-            return false;
+            return Look::InVain;
         }
         let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now, last)));
         self.catch_up_ends(plan, code, pe, now);
         self.descend(plan, code, pe, now - 1);
         watch.now.clear();
         if self.note_state(pe, now, &mut watch.now).is_none() {
-            return false;
+            return Look::InVain;
         }
         if watch.since == now {
             std::mem::swap(&mut watch.now, &mut watch.before);
         } else if watch.now == watch.before {
-            return self.begin_turns(plan, code, pe, now, &watch).is_some();
+            let begun = self.begin_turns(plan, code, pe, now, &watch);
+            return if begun.is_some() { Look::Turns } else { Look::InVain };
         }
-        let core = core_mut(self, pe);
-        (core.watched, core.calm_visits) = (Some(watch), CALM);
-        false
+        Look::On(watch)
     }
 
     /// Whether nothing comes to a core but words of channels whose senders are not steady.
@@ -337,7 +366,8 @@ impl<C: Code> Region<C> {
             self.join_rhythm(plan, turn, period);
         }
         self.wakes.end(pe, horizon);
-        self.landings[pe as usize].awake = false;
+        let landing = &mut self.landings[pe as usize];
+        (landing.awake, landing.in_turn) = (false, true);
         self.in_turn += 1;
         core_mut(self, pe).in_turn =
             Some(Box::new(Turns { period, horizon, end: NEVER, turns: turns.into() }));
@@ -582,6 +612,7 @@ impl<C: Code> Region<C> {
         core.calm_visits = 0;
         core.busy_visits = 0;
         core.look_for_places();
+        self.landings[pe as usize].in_turn = false;
         self.landings[pe as usize].passed(t);
         for turn in &turns.turns {
             self.foresee(plan, turn.channel);

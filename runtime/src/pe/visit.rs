@@ -17,7 +17,6 @@ use super::main::Main;
 use super::plan::PePlan;
 use super::ramp::Known;
 use super::steady::BUSY;
-use super::turns::CALM;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::plan::Plan;
 use crate::sched::record::{Event, MAIN};
@@ -53,7 +52,7 @@ impl<C: Code> Region<C> {
             if self.goes_on_in_turns(plan, code, pe, now) {
                 return;
             }
-        } else if core.calm_visits >= CALM && self.take_turns(plan, code, pe, now) {
+        } else if core.calm_visits >= core.patience && self.take_turns(plan, code, pe, now) {
             return;
         }
         let Some(core) = self.cores[pe as usize].as_deref() else { return };
