@@ -113,6 +113,11 @@ impl Channel {
         self.route
     }
 
+    /// Its way, to look at.
+    pub(crate) fn way(&self) -> &Route {
+        &self.route
+    }
+
     /// Whether it holds no word.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.is_empty()

@@ -303,19 +303,32 @@ impl<C: Code> Region<C> {
     /// A source has found no place in a channel: what has gone down before the region's cycle is
     /// found out, and somebody looks from then on. Up to which cycle there will be none if there
     /// is none now.
+    #[inline]
     pub(crate) fn want(&mut self, plan: &Plan, code: &C, id: u32) -> u64 {
+        let channel = &self.channels[id as usize];
+        // A queue that is full has no place before its core has taken a word.
+        if self.steady == 0
+            && channel.rhythm.is_none()
+            && channel.is_wanted()
+            && self.place_at(channel.way()) == NEVER
+        {
+            return self.now + plan.timing.credit + channel.credit() - 1;
+        }
+        self.want_now(plan, code, id)
+    }
+
+    /// Likewise, where more than a glance is needed.
+    #[inline(never)]
+    fn want_now(&mut self, plan: &Plan, code: &C, id: u32) -> u64 {
         let dest = self.channels[id as usize].route().dest;
         if self.steady != 0 {
             self.advance(plan, code, dest, self.now);
         }
-        if self.channels[id as usize].rhythm.is_some()
-            && let Some(down) = self.next_down(plan, code, id)
-        {
+        if let Some(down) = self.next_down(plan, code, id) {
             return self.want_in_turn(id, down);
         }
         let channel = &self.channels[id as usize];
         let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
-        // A queue that is full has no place before its core has taken a word.
         if wanted && self.place_at(&route) == NEVER {
             return self.now + plan.timing.credit + credit - 1;
         }
