@@ -211,6 +211,16 @@ impl Channel {
         self.ring.is_even(up + self.transit, left + self.credit)
     }
 
+    /// When the last two words left the last router.
+    pub(crate) fn last_gone(&self) -> (u64, u64) {
+        (self.gone[0], self.gone[1])
+    }
+
+    /// From which cycles places are free that are not yet in cycle `t`.
+    pub(crate) fn places_to_come(&self, t: u64) -> impl Iterator<Item = u64> {
+        self.ring.to_come(t)
+    }
+
     /// How many words may go up, the next in cycle `from` and the others `period` cycles apart, if
     /// none leaves.
     pub(crate) fn room(&self, from: u64, period: u64) -> u64 {

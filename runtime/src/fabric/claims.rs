@@ -45,7 +45,8 @@ impl<C: Code> Region<C> {
     /// Whether a link is free, or was had by a channel without words, which is none any more.
     fn give_up(&mut self, core: &mut Core<C>, visited: u32, link: u32) -> bool {
         let Some(id) = self.claims[link as usize].checked_sub(1) else { return true };
-        if !self.channels[id as usize].is_empty() {
+        let channel = &self.channels[id as usize];
+        if !channel.is_empty() || channel.rhythm.is_some() {
             return false;
         }
         #[cfg(test)]

@@ -249,8 +249,13 @@ impl<C: Code> Region<C> {
         }
         end.arrival = channel.arrival().unwrap_or(NEVER);
         let route = channel.route();
+        let early = channel.rhythm.as_mut().is_some_and(|rhythm| !rhythm.falls(t));
+        let free = t + channel.credit();
         self.stats.hops += u64::from(route.hops);
         if let Some(free) = wanted {
+            self.tell_source(route.source, free);
+        }
+        if early {
             self.tell_source(route.source, free);
         }
         word.stamp = t + plan.timing.ramp_down;

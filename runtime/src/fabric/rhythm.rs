@@ -23,6 +23,8 @@ pub(crate) struct Rhythm {
     pub(crate) dest: Option<Beat>,
     /// When the next word has to go up, while the destination alone takes turns.
     pub(crate) expected: u64,
+    /// When the next word has to go down, while the source alone takes turns, whose words wait for places.
+    pub(crate) down: u64,
 }
 
 /// What an end that takes turns does next.
@@ -78,6 +80,13 @@ impl Rhythm {
             Event::Made | Event::Taken => beat.element += self.period,
         }
         Some(next)
+    }
+
+    /// A word goes down in a cycle, where the destination takes no turns; whether that is not before it has to.
+    pub(crate) fn falls(&mut self, cycle: u64) -> bool {
+        let fits = cycle >= self.down;
+        self.down = if self.down == 0 { 0 } else { self.down.max(cycle) + self.period };
+        fits
     }
 
     /// Both ends, if both take turns.

@@ -24,7 +24,7 @@ use super::code::Code;
 use super::core::{Core, Sight, bits};
 use super::main::Main;
 use super::op::{Ends, Op};
-use crate::fabric::channel::Outlet;
+use crate::fabric::channel::{Channel, Outlet};
 use crate::fabric::rhythm::{Beat, Rhythm};
 use crate::fabric::ring::{NEVER, Ring};
 use crate::sched::plan::Plan;
@@ -60,6 +60,8 @@ struct Turn {
     beat: Beat,
     /// When the next word has to go up, if it comes from elsewhere.
     expected: u64,
+    /// When a word has to go down, if those that go up wait for places; else 0.
+    down: u64,
     /// Up to then all is as foreseen.
     sure: u64,
 }
@@ -79,6 +81,9 @@ pub(crate) struct Watch {
     last: u8,
     before: Vec<u32>,
     now: Vec<u32>,
+    /// Likewise of the places of channels from it; and the last cycle in which it was looked at.
+    places: [Vec<(u32, Vec<u32>)>; 2],
+    cycle: u64,
     /// Slots with the microthread, words up with the queue, words down with the channel and the cycle in which
     /// they had gone up.
     slots: Vec<(u64, u8)>,
@@ -96,6 +101,8 @@ impl Watch {
             last,
             before: Vec::new(),
             now: Vec::new(),
+            places: Default::default(),
+            cycle: since,
             slots: Vec::new(),
             ups: Vec::new(),
             downs: Vec::new(),
@@ -114,6 +121,18 @@ impl Watch {
 
     pub(crate) fn down(&mut self, cycle: u64, channel: u32, up: u64) {
         self.downs.push((cycle, channel, up));
+    }
+
+    /// When the next word of a channel has to go down whose places are waited for, if they come and go in the
+    /// rhythm of the core.
+    fn next_down(&self, channel: &Channel, id: u32) -> Option<u64> {
+        let [before, now] = [&self.places[0], &self.places[1]];
+        let of = |places: &[(u32, Vec<u32>)]| places.iter().position(|it| it.0 == id);
+        let same = before[of(before)?] == now[of(now)?];
+        let period = self.cycle - self.since;
+        let (last, previous) = channel.last_gone();
+        let down = last + period;
+        (same && last == previous + period && down >= self.cycle).then_some(down)
     }
 
     /// The head of a queue finds a place in a later cycle, or nobody knows when.
@@ -135,8 +154,7 @@ impl<C: Code> Core<C> {
         self.in_turn.is_some()
     }
 
-    /// Whether it does nothing but calm cycles until an operation ends or something comes to it, with
-    /// two operations at least.
+    /// Whether it does nothing but calm cycles until an operation ends or something comes to it.
     fn may_take_turns(&self, code: &C) -> bool {
         let idle = match &self.main {
             Main::Idle => self.activated & !self.task_blocked == 0,
@@ -151,7 +169,7 @@ impl<C: Code> Core<C> {
             && code.is_calm(&self.state);
         let running = self.threads.calm().map_or(0, |all| all & !self.thread_blocked);
         idle && quiet
-            && running.count_ones() > 1
+            && running != 0
             && bits(running)
                 .all(|id| self.threads.get(id as u8).is_some_and(|op| op.is_one_way(code)))
     }
@@ -259,6 +277,8 @@ impl<C: Code> Region<C> {
         if self.note_state(pe, now, &mut watch.now).is_none() {
             return Look::InVain;
         }
+        watch.cycle = now;
+        watch.places[usize::from(watch.since != now)] = self.note_places(pe, now);
         if watch.since == now {
             std::mem::swap(&mut watch.now, &mut watch.before);
         } else if watch.now == watch.before {
@@ -312,6 +332,24 @@ impl<C: Code> Region<C> {
         Some(())
     }
 
+    /// The places of channels from a core before cycle `now`, with cycles from there.
+    fn note_places(&self, pe: u32, now: u64) -> Vec<(u32, Vec<u32>)> {
+        let core = self.cores[pe as usize].as_deref();
+        let outlets = core.into_iter().flat_map(|core| core.outlets.iter());
+        let channels = outlets.filter_map(|(_, outlet)| match outlet {
+            Outlet::Channel(id) => Some(*id),
+            _ => None,
+        });
+        let note = |id: u32| {
+            let channel = &self.channels[id as usize];
+            let mut noted = vec![channel.ups().take_while(|&up| up < now).count() as u32];
+            noted.push(relative(channel.last_gone().0, now));
+            noted.extend(channel.places_to_come(now).map(|stamp| relative(stamp, now)));
+            (id, noted)
+        };
+        channels.map(note).collect()
+    }
+
     /// A core whose state is what it was takes turns, if its microthreads do an element each.
     fn begin_turns(
         &mut self,
@@ -340,7 +378,7 @@ impl<C: Code> Region<C> {
             closed && channel.rhythm.is_none()
         };
         let still = self.landings[pe as usize].channels().all(|id| taken(id) || is_still(id));
-        if !all || turns.len() < 2 || !still {
+        if !all || turns.is_empty() || !still {
             return None;
         }
         let ops: Vec<&C::Op> =
@@ -351,7 +389,7 @@ impl<C: Code> Region<C> {
         for turn in &mut turns {
             self.agrees(turn, period, now)?;
         }
-        self.are_blocked(plan, code, pe, (&turns, watch))?;
+        self.are_blocked(plan, code, pe, &turns)?;
         for turn in &mut turns {
             turn.sure = self.sure_until(plan, code, (pe, turn, period), now);
         }
@@ -374,15 +412,8 @@ impl<C: Code> Region<C> {
         Some(())
     }
 
-    /// Whether words that did not go up wait for places of which nobody knows, and are told; those of a
-    /// microthread that takes turns have not waited.
-    fn are_blocked(
-        &mut self,
-        plan: &Plan,
-        code: &C,
-        pe: u32,
-        (turns, watch): (&[Turn], &Watch),
-    ) -> Option<()> {
+    /// Whether words that did not go up wait for places of which nobody knows, and are told.
+    fn are_blocked(&mut self, plan: &Plan, code: &C, pe: u32, turns: &[Turn]) -> Option<()> {
         let core = self.cores[pe as usize].as_deref()?;
         let sent =
             turns.iter().filter(|turn| turn.sends).fold(0, |all, it| all | 1 << it.beat.queue);
@@ -393,15 +424,12 @@ impl<C: Code> Region<C> {
             waiting.push(id);
         }
         for id in waiting {
-            if self.channels[id as usize].is_shared() {
-                return None;
-            }
             self.want(plan, code, id);
             if self.channels[id as usize].free_from() != NEVER {
                 return None;
             }
         }
-        (watch.blocked & sent == 0).then_some(())
+        Some(())
     }
 
     /// A word of a core that may take turns finds a place in a cycle, for which it waited: it is visited then.
@@ -427,11 +455,19 @@ impl<C: Code> Region<C> {
             let fits = route.dest != pe
                 && route.queue.is_some()
                 && self.cores[route.dest as usize].is_some()
-                && !it.is_shared()
                 && it.link.is_none()
                 && ring.words().all(|word| word.color == output.color);
             let beat = Beat { thread, queue, ramp, element };
-            return fits.then_some(Turn { channel, sends: true, beat, expected: NEVER, sure: 0 });
+            let down =
+                if watch.blocked >> queue & 1 == 0 { 0 } else { watch.next_down(it, channel)? };
+            return fits.then_some(Turn {
+                channel,
+                sends: true,
+                beat,
+                expected: NEVER,
+                down,
+                sure: 0,
+            });
         }
         let &[queue] = core.threads.ends(thread).inputs() else { return None };
         let leads = |id: u32| self.channels[id as usize].route().queue == Some(queue);
@@ -443,7 +479,7 @@ impl<C: Code> Region<C> {
         let expected = up + (under_way + 1) * period;
         let fits = it.route().source != pe && it.link.is_none() && expected >= now;
         let beat = Beat { thread, queue, ramp: ramp + period, element };
-        fits.then_some(Turn { channel, sends: false, beat, expected, sure: 0 })
+        fits.then_some(Turn { channel, sends: false, beat, expected, down: 0, sure: 0 })
     }
 
     /// Whether the other end of a channel does what is foreseen of it, and has done so where it is ahead.
@@ -454,11 +490,15 @@ impl<C: Code> Region<C> {
             return None;
         }
         if turn.sends {
-            let fits = rhythm.is_none_or(|it| it.dest.is_none() || it.expected == turn.beat.ramp);
+            let dest = rhythm.and_then(|it| Some((it.expected, it.dest?)));
+            let fits = dest.is_none_or(|(expected, dest)| {
+                expected == turn.beat.ramp && (turn.down == 0 || turn.down == dest.ramp)
+            });
             return fits.then_some(());
         }
-        if let Some(source) = rhythm.and_then(|it| it.source) {
-            return (source.ramp == turn.expected).then_some(());
+        if let Some((source, down)) = rhythm.and_then(|it| Some((it.source?, it.down))) {
+            let fits = source.ramp == turn.expected && (down == 0 || down == turn.beat.ramp);
+            return fits.then_some(());
         }
         for up in channel.ups().skip_while(|&up| up < now) {
             if up != turn.expected {
@@ -472,7 +512,8 @@ impl<C: Code> Region<C> {
     /// An end of a channel takes turns from now on.
     fn join_rhythm(&mut self, plan: &Plan, turn: &Turn, period: u64) {
         let channel = &mut self.channels[turn.channel as usize];
-        let new = || Box::new(Rhythm { period, source: None, dest: None, expected: NEVER });
+        let new =
+            || Box::new(Rhythm { period, source: None, dest: None, expected: NEVER, down: 0 });
         let rhythm = channel.rhythm.get_or_insert_with(new);
         if !turn.sends {
             rhythm.dest = Some(turn.beat);
@@ -482,7 +523,7 @@ impl<C: Code> Region<C> {
             }
             return;
         }
-        rhythm.source = Some(turn.beat);
+        (rhythm.source, rhythm.down) = (Some(turn.beat), turn.down);
         let dest = channel.route().dest;
         self.landings[dest as usize].fed += 1;
         self.foresee(plan, turn.channel);
@@ -530,8 +571,11 @@ impl<C: Code> Region<C> {
             Some(_) => {}
             None => self.descend(plan, code, route.dest, t - 1),
         }
-        let room = self.channels[turn.channel as usize].room(own.ramp, period);
-        last.min(own.ramp + room * period)
+        let channel = &self.channels[turn.channel as usize];
+        let room = own.ramp + channel.room(own.ramp, period) * period;
+        // Where words wait for places, one that is there before its time changes all.
+        let waits = turn.down != 0 && dest.is_none();
+        last.min(room).min(if waits { t + channel.credit() } else { NEVER })
     }
 
     /// When a microthread does the last element of its operation, where all cycles before `t` have passed.
@@ -593,7 +637,9 @@ impl<C: Code> Region<C> {
             let end = if turn.sends { &mut rhythm.source } else { &mut rhythm.dest };
             let beat = end.take().unwrap_or(turn.beat);
             last = last.max((beat.element - turns.period, beat.thread));
-            if turn.sends {
+            if !turn.sends {
+                rhythm.down = if rhythm.down == 0 { 0 } else { beat.ramp };
+            } else {
                 rhythm.expected = beat.ramp;
                 self.landings[route.dest as usize].fed -= 1;
             }
