@@ -106,7 +106,7 @@ impl<C: Code> Region<C> {
 
     /// The head of an output queue leaves it.
     #[inline]
-    fn leave_queue(&mut self, core: &mut Core<C>, queue: usize, t: u64) -> Slot {
+    pub(super) fn leave_queue(&mut self, core: &mut Core<C>, queue: usize, t: u64) -> Slot {
         core.acted.acted = true;
         self.stats.sent += 1;
         let Outgoing { ring, sent, .. } = &mut core.outputs[queue];

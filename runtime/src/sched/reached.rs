@@ -52,6 +52,10 @@ pub(crate) enum Reached {
     Drained,
     /// One that was steady was woken before its end.
     Disturbed,
+    /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
+    /// stood before them.
+    Onward,
+    Before,
     /// `flow`: words went into another region by a pipe, their times changed, or the pace of them, and
     /// the sender was told what was taken.
     Abroad,
@@ -66,7 +70,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 32] = [
+pub(crate) const ALL: [Reached; 34] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -92,6 +96,8 @@ pub(crate) const ALL: [Reached; 32] = [
     Reached::Fed,
     Reached::Drained,
     Reached::Disturbed,
+    Reached::Onward,
+    Reached::Before,
     Reached::Abroad,
     Reached::Retimed,
     Reached::Bent,

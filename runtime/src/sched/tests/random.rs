@@ -230,7 +230,7 @@ fn the_generators_reach_the_shortcuts() {
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
     let others = |what: &Reached| {
-        let elsewhere = [Reached::GivenUp, Reached::Closed];
+        let elsewhere = [Reached::GivenUp, Reached::Closed, Reached::Onward, Reached::Before];
         !elsewhere.contains(what) && !steady.contains(what) && !reached::OF_FLOW.contains(what)
     };
     let all = reached::ALL.into_iter().filter(others);
