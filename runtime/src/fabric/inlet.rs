@@ -10,7 +10,7 @@
 
 use dflow_ir::mesh::Wavelet;
 
-use super::channel::Outlet;
+use super::channel::{Outlet, Route};
 use super::pipe::End;
 use super::ring::NEVER;
 use super::router::{RAMP, Router, Source};
@@ -93,31 +93,41 @@ impl<C: Code> Region<C> {
         for at in 0..self.incoming_at(pe).len() {
             let id = self.incoming_at(pe)[at].pipe;
             let route = self.pipes[id as usize].route();
-            let Some(link) = route.link else { continue };
+            if route.link.is_none() {
+                continue;
+            }
             let next = loop {
-                let pipe = &mut self.pipes[id as usize];
+                let pipe = &self.pipes[id as usize];
                 let Some(last) = pipe.last_arrival() else { break NEVER };
                 if last > t {
                     break last;
                 }
-                let words = pipe.arrivals().map(|(arrival, payload)| {
-                    (link, arrival + plan.timing.hop, Wavelet { payload, control: false })
-                });
-                let before = self.to_host.len();
-                self.to_host.extend(words);
-                let count = self.to_host.len() - before;
-                let (.., buffer) = pipe.take(count);
-                self.keep_buffer(buffer);
-                self.stats.hops += count as u64 * u64::from(route.hops);
-                self.stats.delivered += count as u64;
-                self.stats.to_host += count as u64;
-                self.active_until = self.active_until.max(t + 1);
-                self.wake_sender(id, t);
+                self.hand_over_one(plan, id, t);
             };
             if next != NEVER {
                 self.wakes.router(pe, next);
             }
         }
+    }
+
+    /// The host takes the first packet of a pipe in cycle `t`.
+    pub(super) fn hand_over_one(&mut self, plan: &Plan, id: u32, t: u64) {
+        let pipe = &mut self.pipes[id as usize];
+        let Route { link, hops, .. } = pipe.route();
+        let words = pipe.arrivals().map(|(arrival, payload)| {
+            let word = Wavelet { payload, control: false };
+            (link.unwrap_or_default(), arrival + plan.timing.hop, word)
+        });
+        let before = self.to_host.len();
+        self.to_host.extend(words);
+        let count = self.to_host.len() - before;
+        let (.., buffer) = pipe.take(count);
+        self.keep_buffer(buffer);
+        self.stats.hops += count as u64 * u64::from(hops);
+        self.stats.delivered += count as u64;
+        self.stats.to_host += count as u64;
+        self.active_until = self.active_until.max(t + 1);
+        self.wake_sender(id, t);
     }
 
     /// A place of a pipe is free, or will be: who waits for one looks again when it sees it.

@@ -21,6 +21,7 @@ use crate::pe::code::Code;
 use crate::sched::region::Region;
 
 mod find;
+mod host;
 mod visit;
 
 /// All of a region.
@@ -29,6 +30,8 @@ pub(crate) struct Leaps {
     all: Vec<Leap>,
     /// By color and PE: 0 if it is not known, 1 if there is none, else two more than the leap.
     nodes: BTreeMap<u8, Box<[u32]>>,
+    /// By leap and node: the pipe by which packets of its words go to the host.
+    pipes: BTreeMap<(u32, u32), u32>,
 }
 
 #[cfg(test)]
@@ -56,13 +59,15 @@ struct Leap {
     queue: VecDeque<Slot>,
     /// When the last word is there.
     last: u64,
+    /// Pipes of which packets are on their way to the host, in the order in which they are there.
+    packets: VecDeque<u32>,
     /// Routers that wait until a word more has a place.
     waiting: Vec<u32>,
 }
 
 /// Where a buffer stands in a leap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     leap: u32,
     node: u32,
 }

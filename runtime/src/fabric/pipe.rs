@@ -261,6 +261,16 @@ impl Pipe {
         (self.places + self.open).saturating_sub(self.held + self.queued)
     }
 
+    /// Cycles from the operation to the last router.
+    pub(crate) fn transit(&self) -> u64 {
+        self.transit
+    }
+
+    /// When the last word that was sent is at the last router.
+    pub(crate) fn last_sent(&self) -> u64 {
+        self.sent.last
+    }
+
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
         self.held < self.on_the_way || self.route.link.is_some()

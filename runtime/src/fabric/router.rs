@@ -62,6 +62,8 @@ pub(crate) struct Router {
     pub(crate) sources: Rare<Source>,
     /// Lines of the `flow` engine that end at its links (`gather`).
     pub(crate) gathers: Rare<u32>,
+    /// Leaps that end here, of which packets go to the host (`leap::host`).
+    pub(crate) leaps: Rare<u32>,
     /// A line waits for a place in its core (`deal`).
     pub(crate) holds_up: bool,
     /// Lanes that hold words.
@@ -229,6 +231,7 @@ impl Router {
             shadows: Rare::default(),
             sources: Rare::default(),
             gathers: Rare::default(),
+            leaps: Rare::default(),
             holds_up: false,
             waiting: Lanes::default(),
             blocked: Lanes::default(),

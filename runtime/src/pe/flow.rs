@@ -305,12 +305,18 @@ impl<C: Code> Region<C> {
 
     /// Adds a pipe, or its end.
     pub(crate) fn add_pipe(&mut self, pipe: Pipe) -> u32 {
-        self.bytes += size_of::<Pipe>() as u64;
-        let route = pipe.route();
-        let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
-        if let Some(incoming) = self.incoming.as_mut().filter(|_| !pipe.leads_abroad()) {
+        let (route, abroad) = (pipe.route(), pipe.leads_abroad());
+        let id = self.keep_pipe(pipe);
+        if let Some(incoming) = self.incoming.as_mut().filter(|_| !abroad) {
             incoming[route.dest as usize].push(Inflow { pipe: id, queue: route.queue });
         }
+        id
+    }
+
+    /// Keeps a pipe of whose end nobody is told.
+    pub(crate) fn keep_pipe(&mut self, pipe: Pipe) -> u32 {
+        self.bytes += size_of::<Pipe>() as u64;
+        let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
         match self.pipes.get_mut(id as usize) {
             Some(old) => *old = pipe,
             None => self.pipes.push(pipe),

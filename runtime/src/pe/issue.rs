@@ -268,6 +268,11 @@ impl<C: Code> Region<C> {
             }
             self.draw(at, core, &op);
         }
+        if self.flow && self.go_onward(at, core, &mut op)? {
+            core.main = Main::Vector(op);
+            core.unshared = true;
+            return Ok(());
+        }
         if self.flow {
             self.delay(core, at.t, 1);
         }

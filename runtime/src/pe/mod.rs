@@ -17,6 +17,7 @@ pub(crate) mod heard;
 pub(crate) mod issue;
 mod looks;
 pub(crate) mod main;
+mod onward;
 pub(crate) mod op;
 pub(crate) mod pick;
 pub(crate) mod plan;

@@ -146,14 +146,16 @@ impl Stretch {
 
 /// What a stretch may do.
 #[derive(Clone, Copy, Debug)]
-struct Reach {
+pub(super) struct Reach {
     /// When its first element issues, and before which cycle the last one does not.
-    begin: u64,
-    floor: u64,
-    count: usize,
+    pub(super) begin: u64,
+    pub(super) floor: u64,
+    /// Before which cycle its first word does not leave.
+    pub(super) leaves: u64,
+    pub(super) count: usize,
     /// Pipes of its inputs, in their order, and of its output.
-    inputs: [Option<u32>; 2],
-    output: Option<u32>,
+    pub(super) inputs: [Option<u32>; 2],
+    pub(super) output: Option<u32>,
 }
 
 impl<C: Code> Core<C> {
@@ -219,10 +221,19 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         op: &mut Op<C::Op>,
     ) -> Result<bool, Fault> {
-        let Some(Reach { begin: t, floor, count, inputs, output }) = self.reach(at, core, op)
-        else {
-            return Ok(false);
-        };
+        let Some(reach) = self.reach(at, core, op) else { return Ok(false) };
+        self.begin_stretch(at, core, op, reach)?;
+        Ok(true)
+    }
+
+    /// Begins a stretch that goes so far. The caller then notes that the slots are to be shared anew.
+    pub(super) fn begin_stretch(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+        Reach { begin: t, floor, leaves, count, inputs, output }: Reach,
+    ) -> Result<(), Fault> {
         let plan = at.plan;
         let (task, loc) = (op.task, op.loc);
         let mut outputs = self.buffers.pop().unwrap_or_default();
@@ -262,7 +273,9 @@ impl<C: Code> Region<C> {
             self.ways.count(color, Way::Stretch, count as u64);
             op.stretch.floor = floor.max(self.slowed(pipe, (t, count as u64)));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
-            let end = self.send_words(plan, pipe, (t, until), outputs);
+            let first = t.max(leaves);
+            let last = until.max(first + count as u64 - 1);
+            let end = self.send_words(plan, pipe, (first, last), outputs);
             op.stretch.output = Some(Words::new(pipe, end, until));
             if count > 1 {
                 self.load(pipe, until, WHOLE);
@@ -281,7 +294,7 @@ impl<C: Code> Region<C> {
         self.stats.slots += count as u64 - 1;
         self.ways.stretches.stretches += 1;
         self.ways.stretches.elements += count as u64;
-        Ok(true)
+        Ok(())
     }
 
     /// Whether the main thread's operation has words when a microthread after it would begin a stretch:
@@ -379,7 +392,7 @@ impl<C: Code> Region<C> {
             count = self.pipes[id as usize].front(count).len();
         }
         let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
-        (count != 0).then_some(Reach { begin, floor, count, inputs, output })
+        (count != 0).then_some(Reach { begin, floor, leaves: 0, count, inputs, output })
     }
 
     /// Places of a pipe for the words that an operation has left. One that has all its words at hand waits until

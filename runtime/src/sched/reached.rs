@@ -57,6 +57,10 @@ pub(crate) enum Reached {
     Turns,
     Skipped,
     Held,
+    /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
+    /// stood before them.
+    Onward,
+    Before,
     /// `flow`: words went into another region by a pipe, their times changed, or the pace of them, and
     /// the sender was told what was taken.
     Abroad,
@@ -71,7 +75,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 35] = [
+pub(crate) const ALL: [Reached; 37] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -100,6 +104,8 @@ pub(crate) const ALL: [Reached; 35] = [
     Reached::Turns,
     Reached::Skipped,
     Reached::Held,
+    Reached::Onward,
+    Reached::Before,
     Reached::Abroad,
     Reached::Retimed,
     Reached::Bent,

@@ -122,9 +122,19 @@ impl<C: Code> Region<C> {
         let lane = router.lane_for(plan, color, port, plan.timing.link_places);
         router.end_leap(lane, Place { leap: id, node: 0 });
         let stops = vec![0; nodes as usize / 64 + 1].into();
-        let (queue, waiting) = (VecDeque::new(), Vec::new());
-        let mut leap =
-            Leap { color, port, lane, root, step, nodes, stops, queue, last: 0, waiting };
+        let mut leap = Leap {
+            color,
+            port,
+            lane,
+            root,
+            step,
+            nodes,
+            stops,
+            queue: VecDeque::new(),
+            last: 0,
+            packets: VecDeque::new(),
+            waiting: Vec::new(),
+        };
         for node in 1..=nodes {
             let stops = self.stops_at(plan, leap.pe(node), (color, port));
             leap.set_stop(node, stops);

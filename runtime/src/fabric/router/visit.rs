@@ -23,6 +23,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn visit_router(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         if self.flow {
             self.leave_gathers(plan, pe, t);
+            self.leave_leaps(plan, pe, t);
             self.visit_lines(plan, code, pe, t);
         }
         let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);

@@ -1,11 +1,12 @@
 //! Leaps of the `flow` engine, against `exact`: the same words in the same order, counters, ends and reports.
 
 use dflow_ir::loc::Loc;
+use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, Route, Switch, SwitchEntry};
 use dflow_ir::program::{HostLink, QueueBinding};
 use dflow_ir::target::TargetId;
 
-use super::script::{Act, Script, Spec, input, output, vector};
+use super::script::{Act, Script, Spec, control, input, output, vector};
 use super::timing::set;
 use crate::account::Account;
 use crate::config::{EngineKind, Limits};
@@ -13,6 +14,7 @@ use crate::exec::Stream;
 use crate::machine::{HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 use crate::sched::engine::Engine;
+use crate::sched::reached::{self, Reached};
 
 const WIDTH: u16 = 70;
 
@@ -74,6 +76,36 @@ fn to_host(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Spec {
     spec
 }
 
+/// Likewise, twice: a control wavelet of the last one turns all switches back behind its words. The first one has its
+/// words late, when those of others are ready.
+fn to_host_again(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Spec {
+    let mut spec = to_host(target, &delay, words);
+    for pe in 0..usize::from(WIDTH) {
+        if let Some(switch) = &mut spec.routers[pe].colors[0].1.switch {
+            switch.ring = true;
+        }
+        let again = if pe == 0 { 500 } else { delay(pe as u32) / 100 };
+        let is_last = pe + 1 == usize::from(WIDTH);
+        let acts = &mut spec.acts[pe][0];
+        let sends = acts.pop().unwrap();
+        let turns = if is_last { turn_back() } else { Vec::new() };
+        let work = [Act::Work(again), Act::Yield];
+        acts.extend([sends.clone()].into_iter().chain(turns).chain(work).chain([sends]));
+    }
+    spec
+}
+
+/// A control wavelet that moves switches on.
+fn turn_back() -> Vec<Act> {
+    let advances = |hash: &u32| control(hash + 1) >> 22 & 7 == 4 | Command::Advance as u32;
+    let hash = (0..).find(advances).unwrap();
+    let mut turns = vector(output(2, 3), Stream::Scalar(0), 1);
+    if let Stream::Output { control, .. } = &mut turns.dest {
+        *control = true;
+    }
+    vec![Act::Hash(hash), Act::Vector(Box::new(turns))]
+}
+
 /// How a run ends, what became of all words, and what the cores have read.
 fn outcome(spec: &Spec, kind: EngineKind, region: u16) -> (RunEnd, Account, Vec<u32>) {
     let mut engine: Engine<Script> = spec.engine(kind, 1, region);
@@ -96,13 +128,15 @@ fn cycle(end: &RunEnd) -> u64 {
     }
 }
 
-/// Delays by the distance from the root, so that PEs are ready at once, in turn, in reverse, or mixed.
-fn delays() -> [fn(u32) -> u32; 4] {
+/// Delays by the distance from the root, so that PEs are ready at once, in turn, in reverse, mixed, or in turn long
+/// after one another.
+fn delays() -> [fn(u32) -> u32; 5] {
     [
         |far| 9000 - 100 * far,
         |far| 9000 - 90 * far,
         |far| 9000 - 110 * far,
         |far| 9000 - 100 * far + far * 37 % 50,
+        |far| 9000 - 60 * far,
     ]
 }
 
@@ -146,6 +180,28 @@ fn words_that_leap_to_the_host_come_as_they_do_from_router_to_router() {
             let (exact, flow) = (run(EngineKind::Exact), run(EngineKind::Flow));
             assert_eq!(exact.2.len() as u32, words * u32::from(WIDTH));
             assert_eq!(exact, flow, "{target:?} {words}");
+        }
+    }
+    assert!(reached::count(Reached::Onward) > 50);
+    assert!(reached::count(Reached::Before) > 50);
+}
+
+#[test]
+fn words_of_the_next_round_do_not_leap_past_what_turns_the_switches_back() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (delay, words) in delays().into_iter().flat_map(|it| [(it, 2), (it, 25)]) {
+            let run = |kind| {
+                let spec = to_host_again(target, delay, words);
+                let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+                let end = engine.run(&[], &Limits { cycle: 100_000, ..Limits::default() });
+                let words = engine.received(LinkId(0)).into_iter();
+                let words: Vec<u32> = words.map(|(_, word)| word.payload).collect();
+                (cycle(&end), engine.stats().hops, words)
+            };
+            let (exact, flow) = (run(EngineKind::Exact), run(EngineKind::Flow));
+            assert_eq!(exact.2.len() as u32, 2 * words * u32::from(WIDTH) + 1);
+            assert_eq!((exact.1, exact.2), (flow.1, flow.2), "{target:?} {words}");
+            assert!(exact.0.abs_diff(flow.0) <= exact.0 / 50, "{} {}", exact.0, flow.0);
         }
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Act {
     Flag(FlagOp, u16),
     /// A vector operation.
     Vector(Box<VectorStart>),
+    /// What it has read so far is this.
+    Hash(u32),
     /// Ends a segment without anything else.
     Yield,
     /// A fault of the emulator.
@@ -215,6 +217,7 @@ impl Code for Script {
             state.next += 1;
             match act {
                 Act::Work(slots) => out.cycles += slots,
+                Act::Hash(hash) => state.hash = *hash,
                 Act::Flag(op, id) => {
                     let what = ActKind::Flag { op: *op, id: *id };
                     out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });

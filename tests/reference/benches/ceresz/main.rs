@@ -79,6 +79,7 @@ fn emulating(c: &mut Criterion) {
     let host = image.host.as_ref().expect("it has a host block");
     for (name, n, engine, code) in [
         ("exact, jit", 1 << 18, EngineKind::Exact, CodeKind::Jit),
+        ("flow, jit", 1 << 18, EngineKind::Flow, CodeKind::Jit),
         ("exact, interpreter", 1 << 16, EngineKind::Exact, CodeKind::Interpreter),
         ("step, jit", 1 << 14, EngineKind::Step, CodeKind::Jit),
         ("exact, jit, as step", 1 << 14, EngineKind::Exact, CodeKind::Jit),
