@@ -12,7 +12,7 @@ use dflow_ir::mesh::Color;
 pub enum Why {
     /// The engine knows nothing else.
     Engine,
-    /// Links of the target hold more words than a channel remembers.
+    /// Links of the target hold more words than a channel remembers, or their places come back late.
     Links,
     /// The host sent them.
     Host,

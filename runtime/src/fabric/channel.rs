@@ -429,7 +429,9 @@ impl<C: Code> Region<C> {
         if self.incoming.is_none() {
             return Outlet::Routers(Why::Engine);
         }
-        if plan.timing.link_places as usize > HISTORY {
+        // In crowded ways whose places come back late a channel is not always what routers are.
+        let is_late = !self.flow && plan.timing.credit > 1;
+        if plan.timing.link_places as usize > HISTORY || is_late {
             return Outlet::Routers(Why::Links);
         }
         let route = match self.route(plan, (pe, RAMP), color) {

@@ -270,7 +270,7 @@ impl<C: Code> Region<C> {
     pub(super) fn tell_source(&mut self, source: u32, free: u64) {
         let at = free.max(self.now + 1);
         self.wakes.core(source, at);
-        if self.in_turn != 0 {
+        if self.turning != 0 {
             self.end_turns(source, at);
         }
     }
@@ -290,7 +290,7 @@ impl<C: Code> Region<C> {
         let (dest, arrival) = (channel.route().dest, channel.arrival().unwrap_or(NEVER));
         let landing = &mut self.landings[dest as usize];
         landing.announce(id, arrival);
-        if self.steady != 0 || self.in_turn != 0 {
+        if self.steady != 0 || self.turning != 0 {
             self.disturbed.push(dest);
         }
         // That cycle is not after the one in which the word is in view.
@@ -334,6 +334,7 @@ impl<C: Code> Region<C> {
         }
         let channel = &self.channels[id as usize];
         let (route, credit, wanted) = (channel.route(), channel.credit(), channel.is_wanted());
+        // As at a glance.
         if wanted && self.place_at(&route) == NEVER {
             return self.now + plan.timing.credit + credit - 1;
         }
@@ -365,7 +366,7 @@ impl<C: Code> Region<C> {
             return self.now;
         }
         channel.want();
-        // Its place is of use two cycles later at the earliest.
+        // Its place is of use two cycles later at the earliest: a way has a link at least.
         self.wakes.router(channel.route().dest, down + 1);
         self.now + channel.credit() - 1
     }

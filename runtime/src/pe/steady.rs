@@ -444,7 +444,7 @@ impl<C: Code> Region<C> {
     /// No core is steady, or takes turns, any more from cycle `t` on.
     pub(crate) fn leave_all(&mut self, plan: &Plan, code: &C, t: u64) {
         for pe in 0..self.cores.len() as u32 {
-            if self.steady == 0 && self.in_turn == 0 {
+            if self.steady == 0 && self.turning == 0 {
                 return;
             }
             self.wake_up(plan, code, pe, t);

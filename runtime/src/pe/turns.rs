@@ -176,6 +176,7 @@ impl<C: Code> Core<C> {
 
     /// Its state before cycle `now` as far as what it does depends on it, with stamps from there.
     fn note_state(&self, now: u64, into: &mut Vec<u32>) {
+        into.push(self.last_thread.into());
         for input in bits(self.open_inputs()) {
             // Of words that are in view it does not matter since when.
             note_ring(&self.inputs[input].ring, (now, 0), into);
@@ -395,7 +396,8 @@ impl<C: Code> Region<C> {
         }
         let horizon = turns.iter().map(|turn| turn.sure).min()?;
         let last = turns.iter().map(|it| self.last_of(code, pe, (it.beat, period), now)).min();
-        if horizon <= now || last < Some(now + LEAST * period) {
+        // Operations without end may never be looked at.
+        if horizon <= now || horizon == NEVER || last < Some(now + LEAST * period) {
             return None;
         }
         #[cfg(test)]
@@ -406,7 +408,7 @@ impl<C: Code> Region<C> {
         self.wakes.end(pe, horizon);
         let landing = &mut self.landings[pe as usize];
         (landing.awake, landing.in_turn) = (false, true);
-        self.in_turn += 1;
+        self.turning += 1;
         core_mut(self, pe).in_turn =
             Some(Box::new(Turns { period, horizon, end: NEVER, turns: turns.into() }));
         Some(())
@@ -456,7 +458,8 @@ impl<C: Code> Region<C> {
                 && route.queue.is_some()
                 && self.cores[route.dest as usize].is_some()
                 && it.link.is_none()
-                && ring.words().all(|word| word.color == output.color);
+                && ring.words().all(|word| word.color == output.color)
+                && ring.first().saturating_add(OLD) > watch.cycle;
             let beat = Beat { thread, queue, ramp, element };
             let down =
                 if watch.blocked >> queue & 1 == 0 { 0 } else { watch.next_down(it, channel)? };
@@ -491,6 +494,11 @@ impl<C: Code> Region<C> {
         }
         if turn.sends {
             let dest = rhythm.and_then(|it| Some((it.expected, it.dest?)));
+            // No words are foreseen of which a core that takes turns does not know.
+            let turning = self.landings[channel.route().dest as usize].in_turn;
+            if turning && dest.is_none() {
+                return None;
+            }
             let fits = dest.is_none_or(|(expected, dest)| {
                 expected == turn.beat.ramp && (turn.down == 0 || turn.down == dest.ramp)
             });
@@ -627,7 +635,7 @@ impl<C: Code> Region<C> {
         }
         let Some(turns) = core_mut(self, pe).in_turn.take() else { return };
         self.wakes.call_off(pe, turns.horizon);
-        self.in_turn -= 1;
+        self.turning -= 1;
         let mut last = (0, 0);
         let mut others = Vec::new();
         for turn in &turns.turns {

@@ -103,7 +103,7 @@ pub(crate) struct Region<C: Code> {
     /// part in: it ends with the cycle.
     pub(crate) steady: u32,
     /// Number of cores that take turns.
-    pub(crate) in_turn: u32,
+    pub(crate) turning: u32,
     pub(crate) disturbed: Vec<u32>,
     /// Cores that are to be visited before the cycle is over.
     pub(crate) woken: Vec<u32>,
@@ -255,7 +255,7 @@ impl<C: Code> Region<C> {
             closed: 0,
             cuts: Vec::new(),
             steady: 0,
-            in_turn: 0,
+            turning: 0,
             disturbed: Vec::new(),
             woken: Vec::new(),
             moved: Vec::new(),

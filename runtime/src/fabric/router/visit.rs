@@ -27,7 +27,7 @@ impl<C: Code> Region<C> {
             self.visit_lines(plan, code, pe, t);
         }
         let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
-        if self.in_turn != 0 && self.visit_turns(plan, code, (pe, busy), t) {
+        if self.turning != 0 && self.visit_turns(plan, code, (pe, busy), t) {
             return;
         }
         if self.steady != 0 && self.visit_steady(plan, code, (pe, busy), t) {

@@ -83,6 +83,7 @@ fn machine(seed: u64, style: Style) -> Spec {
         build.tasks(pe, operations);
     }
     build.spec.apart = true;
+    build.spec.slow = build.rng.chance(10);
     for router in &mut build.spec.routers {
         router.colors.sort_by_key(|(color, ..)| *color);
     }
