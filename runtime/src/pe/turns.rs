@@ -142,8 +142,8 @@ impl<C: Code> Region<C> {
         let landing = &mut self.landings[pe as usize];
         (landing.awake, landing.in_turn) = (false, true);
         self.turning += 1;
-        core_mut(self, pe).in_turn =
-            Some(Box::new(Turns { period, horizon, end: NEVER, turns: turns.into() }));
+        let turns = Turns { period, horizon, end: NEVER, turns: turns.into() };
+        self.cores[pe as usize].as_deref_mut()?.in_turn = Some(Box::new(turns));
         Some(())
     }
 
@@ -343,7 +343,8 @@ impl<C: Code> Region<C> {
 
     /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
     fn look_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> u64 {
-        let Some(mut turns) = core_mut(self, pe).in_turn.take() else { return t };
+        let core = self.cores[pe as usize].as_deref_mut();
+        let Some(mut turns) = core.and_then(|core| core.in_turn.take()) else { return t };
         for turn in turns.turns.iter_mut().filter(|turn| turn.sure <= t) {
             turn.sure = self.sure_until(plan, code, (pe, turn, turns.period), t);
         }
@@ -353,7 +354,9 @@ impl<C: Code> Region<C> {
         if horizon > t {
             self.wakes.end(pe, horizon);
         }
-        core_mut(self, pe).in_turn = Some(turns);
+        if let Some(core) = self.cores[pe as usize].as_deref_mut() {
+            core.in_turn = Some(turns);
+        }
         horizon
     }
 
@@ -366,7 +369,8 @@ impl<C: Code> Region<C> {
         for id in channels {
             self.catch_up(plan, code, id, t);
         }
-        let Some(turns) = core_mut(self, pe).in_turn.take() else { return };
+        let core = self.cores[pe as usize].as_deref_mut();
+        let Some(turns) = core.and_then(|core| core.in_turn.take()) else { return };
         self.wakes.call_off(pe, turns.horizon);
         self.turning -= 1;
         let mut last = (0, 0);
@@ -392,7 +396,7 @@ impl<C: Code> Region<C> {
                 channel.rhythm = None;
             }
         }
-        let core = core_mut(self, pe);
+        let Some(core) = self.cores[pe as usize].as_deref_mut() else { return };
         core.last_thread = last.1;
         core.until = t;
         core.sight = Sight::default();
@@ -408,7 +412,8 @@ impl<C: Code> Region<C> {
             }
         }
         for (other, channel) in others {
-            if let Some(turns) = &mut core_mut(self, other).in_turn {
+            let other_core = self.cores[other as usize].as_deref_mut();
+            if let Some(turns) = other_core.and_then(|core| core.in_turn.as_deref_mut()) {
                 let turns = turns.turns.iter_mut().filter(|turn| turn.channel == channel);
                 turns.for_each(|turn| turn.sure = 0);
             }
@@ -425,13 +430,5 @@ impl<C: Code> Region<C> {
         } else {
             self.woken.push(pe);
         }
-    }
-}
-
-/// The core of a PE that is known to have one.
-fn core_mut<C: Code>(region: &mut Region<C>, pe: u32) -> &mut Core<C> {
-    match region.cores[pe as usize].as_deref_mut() {
-        Some(core) => core,
-        None => unreachable!("a core that is visited"),
     }
 }

@@ -1,6 +1,6 @@
 //! Watching a core for some cycles: whether its state is, after a period, what it was before.
 
-use super::{CALM, CALMEST, LONGEST, OLD, core_mut};
+use super::{CALM, CALMEST, LONGEST, OLD};
 use crate::fabric::channel::{Channel, Outlet};
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
@@ -168,7 +168,7 @@ impl<C: Code> Region<C> {
         }
         let watched = core.watched.take();
         let watch = self.look_at_turns(plan, code, (pe, watched), now);
-        let core = core_mut(self, pe);
+        let Some(core) = self.cores[pe as usize].as_deref_mut() else { return false };
         match watch {
             Look::On(watch) => (core.watched, core.calm_visits) = (Some(watch), u8::MAX),
             Look::Turns => (core.calm_visits, core.patience) = (0, CALM),
@@ -188,7 +188,7 @@ impl<C: Code> Region<C> {
         (pe, watched): (u32, Option<Box<Watch>>),
         now: u64,
     ) -> Look {
-        let core = core_mut(self, pe);
+        let Some(core) = self.cores[pe as usize].as_deref() else { return Look::InVain };
         let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST && !it.delayed);
         let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
         let last = core.last_thread;
@@ -220,15 +220,24 @@ impl<C: Code> Region<C> {
         !busy && self.landings.get(pe as usize).is_some_and(|landing| landing.links == 0)
     }
 
+    /// The channels that begin at a core.
+    fn channels_from(&self, pe: u32) -> impl Iterator<Item = u32> {
+        let core = self.cores[pe as usize].as_deref();
+        let outlets = core.into_iter().flat_map(|core| core.outlets.iter());
+        outlets.filter_map(|(_, outlet)| match outlet {
+            Outlet::Channel(id) => Some(*id),
+            Outlet::Unknown
+            | Outlet::Routers(_)
+            | Outlet::Pipe(_)
+            | Outlet::Closing(_)
+            | Outlet::Gathered(_) => None,
+        })
+    }
+
     /// Brings all channels from a core and to it to where they stand before cycle `t`.
     fn catch_up_ends(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
         let to = self.landings.get(pe as usize).into_iter().flat_map(|landing| landing.channels());
-        let core = self.cores[pe as usize].as_deref();
-        let outlets = core.into_iter().flat_map(|core| core.outlets.iter());
-        let from = outlets.filter_map(|(_, outlet)| match outlet {
-            Outlet::Channel(id) => Some(*id),
-            _ => None,
-        });
+        let from = self.channels_from(pe);
         let turning = |id: &u32| self.channels[*id as usize].rhythm.is_some();
         let ids: Vec<u32> = to.chain(from).filter(turning).collect();
         for id in ids {
@@ -260,12 +269,6 @@ impl<C: Code> Region<C> {
 
     /// The places of channels from a core before cycle `now`, with cycles from there.
     fn note_places(&self, pe: u32, now: u64) -> Vec<(u32, Vec<u32>)> {
-        let core = self.cores[pe as usize].as_deref();
-        let outlets = core.into_iter().flat_map(|core| core.outlets.iter());
-        let channels = outlets.filter_map(|(_, outlet)| match outlet {
-            Outlet::Channel(id) => Some(*id),
-            _ => None,
-        });
         let note = |id: u32| {
             let channel = &self.channels[id as usize];
             let mut noted = vec![channel.ups().take_while(|&up| up < now).count() as u32];
@@ -273,6 +276,6 @@ impl<C: Code> Region<C> {
             noted.extend(channel.places_to_come(now).map(|stamp| relative(stamp, now)));
             (id, noted)
         };
-        channels.map(note).collect()
+        self.channels_from(pe).map(note).collect()
     }
 }
