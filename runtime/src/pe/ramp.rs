@@ -184,7 +184,7 @@ impl<C: Code> Region<C> {
                 core.outputs[queue].held = known;
             }
             if let Some(watch) = &mut core.watched {
-                watch.delay(queue, free);
+                watch.wait(queue);
             }
             left &= !(1 << queue);
             later = later.min(free);

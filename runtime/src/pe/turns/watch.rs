@@ -33,8 +33,7 @@ pub(crate) struct Watch {
     pub(super) slots: Vec<(u64, u8)>,
     pub(super) ups: Vec<(u64, u8)>,
     pub(super) downs: Vec<(u64, u32, u64)>,
-    /// A word waited for a place on the ramp that it knew of; queues whose words found none, as bits.
-    delayed: bool,
+    /// Queues whose words waited for places, as bits.
     pub(super) blocked: u64,
 }
 
@@ -50,7 +49,6 @@ impl Watch {
             slots: Vec::new(),
             ups: Vec::new(),
             downs: Vec::new(),
-            delayed: false,
             blocked: 0,
         }
     }
@@ -79,9 +77,8 @@ impl Watch {
         (same && last == previous + period && down >= self.cycle).then_some(down)
     }
 
-    /// The head of a queue finds a place in a later cycle, or nobody knows when.
-    pub(in crate::pe) fn delay(&mut self, queue: usize, free: u64) {
-        self.delayed |= free != NEVER;
+    /// The head of a queue waits for a place.
+    pub(in crate::pe) fn wait(&mut self, queue: usize) {
         self.blocked |= 1 << queue;
     }
 }
@@ -160,7 +157,6 @@ impl<C: Code> Region<C> {
     pub(in crate::pe) fn take_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
         let Some(core) = self.cores[pe as usize].as_deref_mut() else { return false };
         if let Some(watch) = &core.watched
-            && !watch.delayed
             && now < watch.since + LONGEST
             && core.last_thread != watch.last
         {
@@ -189,7 +185,7 @@ impl<C: Code> Region<C> {
         now: u64,
     ) -> Look {
         let Some(core) = self.cores[pe as usize].as_deref() else { return Look::InVain };
-        let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST && !it.delayed);
+        let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST);
         let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
         let last = core.last_thread;
         let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
@@ -199,6 +195,7 @@ impl<C: Code> Region<C> {
         let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now, last)));
         self.catch_up_ends(plan, code, pe, now);
         self.descend(plan, code, pe, now - 1);
+        self.descend_ahead(plan, code, pe, now - 1);
         watch.now.clear();
         if self.note_state(pe, now, &mut watch.now).is_none() {
             return Look::InVain;
@@ -242,6 +239,15 @@ impl<C: Code> Region<C> {
         let ids: Vec<u32> = to.chain(from).filter(turning).collect();
         for id in ids {
             self.catch_up(plan, code, id, t);
+        }
+    }
+
+    /// Words of channels from a core go down the ramp in all cycles up to `t`, so that their places are known.
+    fn descend_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
+        let dest = |id: u32| self.channels[id as usize].route().dest;
+        let dests: Vec<u32> = self.channels_from(pe).map(dest).collect();
+        for dest in dests.into_iter().filter(|&dest| dest != pe) {
+            self.descend(plan, code, dest, t);
         }
     }
 
