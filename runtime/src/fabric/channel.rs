@@ -17,6 +17,7 @@ mod cut;
 use dflow_ir::mesh::Port;
 
 use super::link::Link;
+use super::pattern::{Pattern, common_period};
 use super::plan::RouterPlan;
 use super::rhythm::Rhythm;
 use super::ring::{Ring, Slot};
@@ -153,7 +154,7 @@ impl Channel {
 
     /// When the first word is, or was, at the last router; or is going to be, if its sender takes turns.
     pub(crate) fn arrival(&self) -> Option<u64> {
-        let next = || Some(self.rhythm.as_ref()?.source?.ramp + self.transit);
+        let next = || Some(self.rhythm.as_ref()?.source?.ramp.next() + self.transit);
         let head = self.ring.head().map(|head| head.stamp).or_else(next);
         head.map(|stamp| stamp.max(self.linked))
     }
@@ -213,42 +214,56 @@ impl Channel {
         self.ring.is_even(up + self.transit, left + self.credit)
     }
 
-    /// When the last two words left the last router.
-    pub(crate) fn last_gone(&self) -> (u64, u64) {
-        (self.gone[0], self.gone[1])
+    /// When the last word left the last router.
+    pub(crate) fn last_gone(&self) -> u64 {
+        self.gone[0]
     }
 
-    /// From which cycles places are free that are not yet in cycle `t`.
+    /// When the last words left the last router before cycle `t`, latest first: of those that are remembered.
+    pub(crate) fn gone_before(&self, t: u64) -> impl Iterator<Item = u64> {
+        self.gone.into_iter().filter(move |&gone| gone < t && gone != 0)
+    }
+
+    /// From which cycles places are free that are not yet in cycle `t`, of words that have gone before it.
     pub(crate) fn places_to_come(&self, t: u64) -> impl Iterator<Item = u64> {
-        self.ring.to_come(t)
+        self.ring.to_come(t).filter(move |&free| free < t + self.credit)
     }
 
-    /// How many words may go up, the next in cycle `from` and the others `period` cycles apart, if
-    /// none leaves.
-    pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
-        self.ring.room(from, period)
+    /// Words that had gone up and not left when all cycles before `t` had passed.
+    pub(crate) fn held_before(&self, t: u64) -> usize {
+        let up = self.ups().take_while(|&up| up < t).count();
+        up + self.gone.iter().filter(|&&gone| gone >= t).count()
     }
 
-    /// Whether words may go up every `period` cycles for ever, the next in cycle `up`, if they leave so, the
-    /// next in cycle `down`.
-    pub(crate) fn may_go_on(&self, period: u64, (up, down): (u64, u64)) -> bool {
+    /// How many words may go up in cycles of a pattern, if none leaves.
+    pub(crate) fn room(&self, ups: &Pattern) -> u64 {
+        self.ring.room(ups)
+    }
+
+    /// Whether words may go up in the cycles of a pattern for ever, if they leave in those of another.
+    pub(crate) fn may_go_on(&self, (ups, downs): (&Pattern, &Pattern)) -> bool {
         let places = (self.ring.places() - self.ring.len()) as u64;
-        self.room(up, period) == places && down + self.credit <= up + places * period
+        let length = common_period([ups, downs]);
+        let count = ups.among(length);
+        let finds_place = |at| downs.after(at) + self.credit <= ups.after(places + at);
+        self.room(ups) == places && downs.among(length) == count && (0..count).all(finds_place)
     }
 
-    /// Words go up and leave every `period` cycles, `count` each, the first in these cycles.
+    /// `count` words go up and leave, in cycles of these patterns.
     pub(super) fn pass(
         &mut self,
         timing: &Latencies,
-        (count, period): (u64, u64),
-        (up, down): (u64, u64),
+        count: u64,
+        (ups, downs): (Pattern, Pattern),
         payloads: &mut impl Iterator<Item = u32>,
     ) {
-        let color = self.route.color;
-        let first = Slot { stamp: up + self.transit, color, ..Slot::default() };
-        self.ring.pass(count, period, (first, down + self.credit), payloads);
+        let like = Slot { color: self.route.color, ..Slot::default() };
+        let (transit, credit) = (self.transit, self.credit);
+        let stamp = |at| ups.after(at) + transit;
+        let place = |at| downs.after(at) + credit;
+        self.ring.pass(count, like, (stamp, place), payloads);
         for at in count.saturating_sub(HISTORY as u64)..count {
-            self.has_left(timing, down + at * period);
+            self.has_left(timing, downs.after(at));
         }
     }
 

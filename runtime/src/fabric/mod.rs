@@ -18,6 +18,7 @@ pub(crate) mod link;
 pub(crate) mod pipe;
 pub(crate) mod plan;
 pub(crate) mod registers;
+pub(crate) mod pattern;
 pub(crate) mod rhythm;
 pub(crate) mod ring;
 pub(crate) mod router;

@@ -1,6 +1,6 @@
 //! What goes on in a channel while its ends take turns (`pe::turns`): in which cycles.
 //!
-//! A core that takes turns does an element of each operation per period, always in the same cycle of it,
+//! A core that takes turns does elements of each operation always in the same cycles of a period,
 //! and its words go up and down the ramps in the same cycles of every period. So all that its end of a
 //! channel does is known ahead, and it is done when somebody wants to know ([`Region::catch_up`]): event by
 //! event, and in whole periods at once where both ends take turns.
@@ -8,6 +8,7 @@
 //! Invariants: of an end that takes turns all events before its next ones have come to pass, and none later;
 //! a word that is to go up finds a place, one that is to go down or to be taken is there.
 
+use super::pattern::{Pattern, common_period};
 use super::ring::Slot;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
@@ -18,13 +19,12 @@ use crate::ways::Way;
 /// Which ends take turns, and in which cycles they do something next.
 #[derive(Debug)]
 pub(crate) struct Rhythm {
-    pub(crate) period: u64,
     pub(crate) source: Option<Beat>,
     pub(crate) dest: Option<Beat>,
-    /// When the next word has to go up, while the destination alone takes turns.
-    pub(crate) expected: u64,
-    /// When the next word has to go down, while the source alone takes turns, whose words wait for places.
-    pub(crate) down: u64,
+    /// When words have to go up, while the destination alone takes turns.
+    pub(crate) expected: Option<Pattern>,
+    /// When words have to go down, while the source alone takes turns, whose words wait for places.
+    pub(crate) down: Option<Pattern>,
 }
 
 /// What an end that takes turns does next.
@@ -33,9 +33,9 @@ pub(crate) struct Beat {
     /// Its microthread and its queue.
     pub(crate) thread: u8,
     pub(crate) queue: u8,
-    /// When a word passes the ramp, and when the microthread does an element.
-    pub(crate) ramp: u64,
-    pub(crate) element: u64,
+    /// When words pass the ramp, and when the microthread does elements.
+    pub(crate) ramp: Pattern,
+    pub(crate) element: Pattern,
 }
 
 /// What comes to pass at an end; of events in one cycle in this order.
@@ -50,25 +50,19 @@ enum Event {
 }
 
 impl Beat {
-    fn shift(&mut self, by: u64) {
-        self.ramp += by;
-        self.element += by;
-    }
-
+    /// When it does something next.
     fn first(&self) -> u64 {
-        self.ramp.min(self.element)
-    }
-
-    fn last(&self) -> u64 {
-        self.ramp.max(self.element)
+        self.ramp.next().min(self.element.next())
     }
 }
 
 impl Rhythm {
     /// The first event before cycle `t`, which is taken to be done.
     fn next(&mut self, t: u64) -> Option<(u64, Event)> {
-        let source = self.source.map(|it| [(it.ramp, Event::Up), (it.element, Event::Made)]);
-        let dest = self.dest.map(|it| [(it.ramp, Event::Down), (it.element, Event::Taken)]);
+        let source =
+            self.source.map(|it| [(it.ramp.next(), Event::Up), (it.element.next(), Event::Made)]);
+        let dest =
+            self.dest.map(|it| [(it.ramp.next(), Event::Down), (it.element.next(), Event::Taken)]);
         let events = source.into_iter().chain(dest).flatten();
         let next = events.min().filter(|(cycle, _)| *cycle < t)?;
         let beat = match next.1 {
@@ -76,16 +70,18 @@ impl Rhythm {
             Event::Down | Event::Taken => self.dest.as_mut()?,
         };
         match next.1 {
-            Event::Up | Event::Down => beat.ramp += self.period,
-            Event::Made | Event::Taken => beat.element += self.period,
+            Event::Up | Event::Down => beat.ramp.advance(),
+            Event::Made | Event::Taken => beat.element.advance(),
         }
         Some(next)
     }
 
     /// A word goes down in a cycle, where the destination takes no turns; whether that is not before it has to.
     pub(crate) fn falls(&mut self, cycle: u64) -> bool {
-        let fits = cycle >= self.down;
-        self.down = if self.down == 0 { 0 } else { self.down.max(cycle) + self.period };
+        let Some(down) = &mut self.down else { return true };
+        let fits = cycle >= down.next();
+        down.put_off(cycle);
+        down.advance();
         fits
     }
 
@@ -149,14 +145,20 @@ impl<C: Code> Region<C> {
     /// Goes on by whole periods, before cycle `t`, if both ends take turns.
     fn skip_periods(&mut self, plan: &Plan, code: &C, id: u32, rhythm: &mut Rhythm, t: u64) {
         let Some((source, dest)) = rhythm.both() else { return };
-        let (last, period, timing) = (source.last().max(dest.last()), rhythm.period, &plan.timing);
-        if self.events.is_some() || last + period >= t {
+        let patterns = [source.ramp, source.element, dest.ramp, dest.element];
+        let last = patterns.iter().fold(0, |last, pattern| last.max(pattern.next()));
+        if self.events.is_some() || last >= t {
+            return;
+        }
+        let length = common_period(&patterns);
+        let periods = (t - last) / length;
+        let count = periods * source.ramp.among(length);
+        if count < 2 {
             return;
         }
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::Skipped);
-        let count = (t - 1 - last) / period + 1;
-        let route = self.channels[id as usize].route();
+        let (route, timing) = (self.channels[id as usize].route(), &plan.timing);
         let mut words = self.buffers.pop().unwrap_or_default();
         self.words_under_way(id, (source, dest), &mut words);
         self.elements(code, (route.source, source.thread), &[], count, &mut words);
@@ -165,17 +167,19 @@ impl<C: Code> Region<C> {
         let word = Slot { color: route.color, ..Slot::default() };
         if let Some(core) = self.cores[route.dest as usize].as_deref_mut() {
             let input = &mut core.inputs[usize::from(dest.queue)];
-            let first = Slot { stamp: dest.ramp + timing.ramp_down, ..word };
-            input.ring.pass(count, period, (first, dest.element + timing.credit), &mut left);
-            input.last = Some(first.stamp + (count - 1) * period);
+            let stamp = |at| dest.ramp.after(at) + timing.ramp_down;
+            let place = |at| dest.element.after(at) + timing.credit;
+            input.ring.pass(count, word, (stamp, place), &mut left);
+            input.last = Some(stamp(count - 1));
             input.taken = input.taken.wrapping_add(count as u32);
         }
         let channel = &mut self.channels[id as usize];
-        channel.pass(timing, (count, period), (source.ramp, dest.ramp), &mut left);
+        channel.pass(timing, count, (source.ramp, dest.ramp), &mut left);
         if let Some(core) = self.cores[route.source as usize].as_deref_mut() {
             let ring = &mut core.outputs[usize::from(source.queue)].ring;
-            let first = Slot { stamp: source.element + 1, ..word };
-            ring.pass(count, period, (first, source.ramp + 1), &mut left);
+            let stamp = |at| source.element.after(at) + 1;
+            let place = |at| source.ramp.after(at) + 1;
+            ring.pass(count, word, (stamp, place), &mut left);
         }
         words.clear();
         self.buffers.push(words);
@@ -183,9 +187,12 @@ impl<C: Code> Region<C> {
         self.stats.delivered += count;
         self.stats.hops += count * u64::from(route.hops);
         self.count_sent(id, source.queue, count);
-        self.active_until = self.active_until.max(last + (count - 1) * period + 1);
-        let ends = rhythm.source.iter_mut().chain(&mut rhythm.dest);
-        ends.for_each(|beat| beat.shift(count * period));
+        let over = patterns.iter().map(|pattern| pattern.after(count - 1)).max();
+        self.active_until = self.active_until.max(over.map_or(0, |over| over + 1));
+        for beat in rhythm.source.iter_mut().chain(&mut rhythm.dest) {
+            beat.ramp.pass(periods, length);
+            beat.element.pass(periods, length);
+        }
     }
 
     /// Payloads of the words of a channel and its queues, first word first.

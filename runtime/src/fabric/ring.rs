@@ -5,6 +5,8 @@
 //! filled. Stamps never fall along the ring. The stamps of the oldest word and of the next place stand
 //! beside the slots too: most looks want no more than these.
 
+use super::pattern::Pattern;
+
 /// One slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slot {
@@ -211,24 +213,22 @@ impl<const N: usize> Ring<N> {
         })
     }
 
-    /// How many words can be pushed, one in cycle `from` and the others `period` cycles apart, if nothing
-    /// is taken.
-    pub(crate) fn room(&self, from: u64, period: u64) -> u64 {
+    /// How many words can be pushed in cycles of a pattern, if nothing is taken.
+    pub(crate) fn room(&self, ups: &Pattern) -> u64 {
         let (places, len) = (usize::from(self.places), usize::from(self.len));
         let free = if self.is_open() { len..places } else { 0..0 };
         let stamps = free.map(|at| self.slot((usize::from(self.head) + at) % places).stamp);
-        let fits = |&(at, stamp): &(u64, u64)| stamp <= from + period * at;
-        (0..).zip(stamps).take_while(fits).count() as u64
+        (0..).zip(stamps).take_while(|&(at, stamp)| stamp <= ups.after(at)).count() as u64
     }
 
-    /// Passes `count` words on: one is pushed with the stamp of `first` and one taken so that its place is
-    /// free from `place` on, and so on every `period` cycles. As many words stay as are in it, with these
-    /// payloads.
+    /// Passes `count` words on: the n-th that comes has its stamp by the first of the functions, and the
+    /// place of the n-th that is taken is free from a cycle on by the second, while each finds
+    /// a place. As many words stay as are in it, with these payloads.
     pub(crate) fn pass(
         &mut self,
         count: u64,
-        period: u64,
-        (first, place): (Slot, u64),
+        like: Slot,
+        (stamp, place): (impl Fn(u64) -> u64, impl Fn(u64) -> u64),
         payloads: &mut impl Iterator<Item = u32>,
     ) {
         let (len, places) = (u64::from(self.len), u64::from(self.places));
@@ -240,11 +240,11 @@ impl<const N: usize> Ring<N> {
             let slot = self.slot_mut(((head + at) % places) as usize);
             if at < count + len {
                 if let Some(new) = at.checked_sub(len) {
-                    *slot = Slot { stamp: first.stamp + new * period, ..first };
+                    *slot = Slot { stamp: stamp(new), ..like };
                 }
                 slot.payload = payloads.next().unwrap_or_default();
             } else if let Some(taken) = at.checked_sub(places) {
-                slot.stamp = place + taken * period;
+                slot.stamp = place(taken);
             }
         }
         self.head = ((head + count) % places) as u16;

@@ -1,5 +1,5 @@
-//! Cores that take turns: each microthread does an element per period, from memory into a channel or from a
-//! channel into memory, always in the same cycle of the period. Nobody looks at them.
+//! Cores that take turns: microthreads move words from memory into channels and from channels into
+//! memory, each always in the same cycles of a period. Nobody looks at them.
 //!
 //! A core that does nothing but calm cycles is watched for some of them (`watch`). What it does in a cycle
 //! follows from its own state (queues, and whose turn it is), the words that stand in channels to it, and
@@ -29,16 +29,15 @@ use super::code::Code;
 use super::core::{Core, Sight, bits};
 use super::op::Ends;
 use crate::fabric::channel::Outlet;
+use crate::fabric::pattern::{LONGEST, Pattern, next_of};
 use crate::fabric::rhythm::{Beat, Rhythm};
 use crate::fabric::ring::NEVER;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Calm visits in a row before a core is watched: twice as many each time that was in vain, up to this; and
-/// cycles that it is watched for at most.
+/// Calm visits in a row before a core is watched: twice as many each time that was in vain, up to this.
 pub(super) const CALM: u8 = 6;
 const CALMEST: u8 = 192;
-const LONGEST: u64 = 16;
 /// Cycles after which a word that has not gone up is not among those that go up in a period.
 const OLD: u64 = 16 * LONGEST;
 /// Periods that are foreseen at least.
@@ -47,7 +46,6 @@ const LEAST: u64 = 3;
 /// A core that takes turns.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    period: u64,
     /// It is looked at then.
     horizon: u64,
     /// It takes no more turns from then on.
@@ -62,10 +60,10 @@ struct Turn {
     channel: u32,
     sends: bool,
     beat: Beat,
-    /// When the next word has to go up, if it comes from elsewhere.
-    expected: u64,
-    /// When a word has to go down, if those that go up wait for places; else 0.
-    down: u64,
+    /// When words have to go up, if they come from elsewhere.
+    expected: Option<Pattern>,
+    /// When words have to go down, if those that go up wait for places.
+    down: Option<Pattern>,
     /// Up to then all is as foreseen.
     sure: u64,
 }
@@ -102,9 +100,9 @@ impl<C: Code> Region<C> {
                 turns.push(self.turn_of(pe, id as u8, period, watch)?);
             }
         }
-        let ups = turns.iter().filter(|turn| turn.sends).count();
         // What goes by the ramps is theirs, and nothing else is on its way.
-        let all = watch.ups.len() == ups && watch.downs.len() + ups == turns.len();
+        let passed = turns.iter().map(|turn| turn.beat.ramp.among(period)).sum::<u64>() as usize;
+        let all = watch.ups.len() + watch.downs.len() == passed;
         let taken = |id: u32| turns.iter().any(|turn| turn.channel == id && !turn.sends);
         let is_still = |id: u32| {
             let channel = &self.channels[id as usize];
@@ -121,14 +119,14 @@ impl<C: Code> Region<C> {
             return None;
         }
         for turn in &mut turns {
-            self.agrees(turn, period, now)?;
+            self.agrees(turn, now)?;
         }
         self.are_blocked(plan, code, pe, &turns)?;
         for turn in &mut turns {
-            turn.sure = self.sure_until(plan, code, (pe, turn, period), now);
+            turn.sure = self.sure_until(plan, code, (pe, turn), now);
         }
         let horizon = turns.iter().map(|turn| turn.sure).min()?;
-        let last = turns.iter().map(|it| self.last_of(code, pe, (it.beat, period), now)).min();
+        let last = turns.iter().map(|it| self.last_of(code, pe, &it.beat, now)).min();
         // Operations without end may never be looked at.
         if horizon <= now || horizon == NEVER || last < Some(now + LEAST * period) {
             return None;
@@ -136,13 +134,13 @@ impl<C: Code> Region<C> {
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::Turns);
         for turn in &turns {
-            self.join_rhythm(plan, turn, period);
+            self.join_rhythm(plan, turn);
         }
         self.wakes.end(pe, horizon);
         let landing = &mut self.landings[pe as usize];
         (landing.awake, landing.in_turn) = (false, true);
         self.turning += 1;
-        let turns = Turns { period, horizon, end: NEVER, turns: turns.into() };
+        let turns = Turns { horizon, end: NEVER, turns: turns.into() };
         self.cores[pe as usize].as_deref_mut()?.in_turn = Some(Box::new(turns));
         Some(())
     }
@@ -175,16 +173,21 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// What a microthread does in a period that is over, if that is one element with one word.
+    /// What a microthread does in a period that is over, if each of its elements is a word.
     fn turn_of(&self, pe: u32, thread: u8, period: u64, watch: &Watch) -> Option<Turn> {
         let core = self.cores[pe as usize].as_deref()?;
         let Ends { output, .. } = core.threads.ends(thread);
-        let element = only(watch.slots.iter().filter(|it| it.1 == thread))?.0 + period;
+        let again = |cycles: &mut dyn Iterator<Item = u64>| {
+            Pattern::new(cycles.map(|cycle| cycle + period), period)
+        };
+        let slots = watch.slots.iter().filter(|it| it.1 == thread);
+        let element = again(&mut slots.map(|it| it.0))?;
         if let Some(output) = output {
             let queue = output.queue;
             let Outlet::Channel(channel) = core.outlet(output.color) else { return None };
             let ring = &core.outputs.get(queue.into())?.ring;
-            let ramp = only(watch.ups.iter().filter(|it| it.1 == queue))?.0 + period;
+            let ups = watch.ups.iter().filter(|it| it.1 == queue);
+            let ramp = again(&mut ups.map(|it| it.0))?;
             let it = &self.channels[channel as usize];
             let route = it.route();
             let fits = route.dest != pe
@@ -192,15 +195,17 @@ impl<C: Code> Region<C> {
                 && self.cores[route.dest as usize].is_some()
                 && it.link.is_none()
                 && ring.words().all(|word| word.color == output.color)
-                && ring.first().saturating_add(OLD) > watch.cycle;
+                && ring.first().saturating_add(OLD) > watch.cycle
+                && ramp.among(period) == element.among(period);
             let beat = Beat { thread, queue, ramp, element };
-            let down =
-                if watch.blocked >> queue & 1 == 0 { 0 } else { watch.next_down(it, channel)? };
+            let waits = watch.blocked >> queue & 1 != 0;
+            let count = ramp.among(period) as usize;
+            let down = if waits { Some(watch.downs_of(it, channel, count)?) } else { None };
             return fits.then_some(Turn {
                 channel,
                 sends: true,
                 beat,
-                expected: NEVER,
+                expected: None,
                 down,
                 sure: 0,
             });
@@ -208,23 +213,28 @@ impl<C: Code> Region<C> {
         let &[queue] = core.threads.ends(thread).inputs() else { return None };
         let leads = |id: u32| self.channels[id as usize].route().queue == Some(queue);
         let channel = only(self.landings[pe as usize].channels().filter(|&id| leads(id)))?;
-        let &(ramp, _, up) = only(watch.downs.iter().filter(|it| it.1 == channel))?;
+        let downs = || watch.downs.iter().filter(|it| it.1 == channel);
+        let ramp = again(&mut downs().map(|it| it.0))?;
         let it = &self.channels[channel as usize];
         let now = watch.since + period;
-        let under_way = it.ups().take_while(|&up| up < now).count() as u64;
-        let expected = up + (under_way + 1) * period;
-        let fits = it.route().source != pe && it.link.is_none() && expected >= now;
-        let beat = Beat { thread, queue, ramp: ramp + period, element };
-        fits.then_some(Turn { channel, sends: false, beat, expected, down: 0, sure: 0 })
+        let under_way = it.ups().take_while(|&up| up < now).count();
+        let mut expected = Pattern::new(downs().map(|it| it.2), period)?;
+        for _ in 0..downs().count() + under_way {
+            expected.advance();
+        }
+        let fits = it.route().source != pe
+            && it.link.is_none()
+            && expected.next() >= now
+            && ramp.among(period) == element.among(period);
+        let beat = Beat { thread, queue, ramp, element };
+        let expected = Some(expected);
+        fits.then_some(Turn { channel, sends: false, beat, expected, down: None, sure: 0 })
     }
 
     /// Whether the other end of a channel does what is foreseen of it, and has done so where it is ahead.
-    fn agrees(&self, turn: &mut Turn, period: u64, now: u64) -> Option<()> {
+    fn agrees(&self, turn: &mut Turn, now: u64) -> Option<()> {
         let channel = &self.channels[turn.channel as usize];
         let rhythm = channel.rhythm.as_deref();
-        if rhythm.is_some_and(|it| it.period != period) {
-            return None;
-        }
         if turn.sends {
             let dest = rhythm.and_then(|it| Some((it.expected, it.dest?)));
             // No words are foreseen of which a core that takes turns does not know.
@@ -233,34 +243,32 @@ impl<C: Code> Region<C> {
                 return None;
             }
             let fits = dest.is_none_or(|(expected, dest)| {
-                expected == turn.beat.ramp && (turn.down == 0 || turn.down == dest.ramp)
+                expected == Some(turn.beat.ramp) && turn.down.is_none_or(|down| down == dest.ramp)
             });
             return fits.then_some(());
         }
         if let Some((source, down)) = rhythm.and_then(|it| Some((it.source?, it.down))) {
-            let fits = source.ramp == turn.expected && (down == 0 || down == turn.beat.ramp);
+            let fits = Some(source.ramp) == turn.expected
+                && down.is_none_or(|down| down == turn.beat.ramp);
             return fits.then_some(());
         }
         for up in channel.ups().skip_while(|&up| up < now) {
-            if up != turn.expected {
-                return None;
-            }
-            turn.expected += period;
+            let expected = turn.expected.as_mut().filter(|expected| expected.next() == up)?;
+            expected.advance();
         }
         Some(())
     }
 
     /// An end of a channel takes turns from now on.
-    fn join_rhythm(&mut self, plan: &Plan, turn: &Turn, period: u64) {
+    fn join_rhythm(&mut self, plan: &Plan, turn: &Turn) {
         let channel = &mut self.channels[turn.channel as usize];
-        let new =
-            || Box::new(Rhythm { period, source: None, dest: None, expected: NEVER, down: 0 });
+        let new = || Box::new(Rhythm { source: None, dest: None, expected: None, down: None });
         let rhythm = channel.rhythm.get_or_insert_with(new);
         if !turn.sends {
             rhythm.dest = Some(turn.beat);
             rhythm.expected = turn.expected;
             if channel.is_wanted() {
-                self.wakes.router(channel.route().dest, turn.beat.ramp + 1);
+                self.wakes.router(channel.route().dest, turn.beat.ramp.next() + 1);
             }
             return;
         }
@@ -285,13 +293,7 @@ impl<C: Code> Region<C> {
 
     /// Up to which cycle all is as foreseen of a microthread and its channel, where all cycles before `t` have
     /// passed.
-    fn sure_until(
-        &mut self,
-        plan: &Plan,
-        code: &C,
-        (pe, turn, period): (u32, &Turn, u64),
-        t: u64,
-    ) -> u64 {
+    fn sure_until(&mut self, plan: &Plan, code: &C, (pe, turn): (u32, &Turn), t: u64) -> u64 {
         if turn.sends {
             self.catch_up(plan, code, turn.channel, t);
         }
@@ -299,34 +301,33 @@ impl<C: Code> Region<C> {
         let (route, rhythm) = (channel.route(), channel.rhythm.as_deref());
         let (source, dest) = rhythm.map_or((None, None), |it| (it.source, it.dest));
         let own = if turn.sends { source } else { dest }.unwrap_or(turn.beat);
-        let last = self.last_of(code, pe, (own, period), t);
+        let last = self.last_of(code, pe, &own, t);
         if !turn.sends {
             // It takes turns already, or is about to.
             let held =
                 rhythm.filter(|it| it.dest.is_some()).map_or(turn.expected, |it| it.expected);
-            return if source.is_some() { last } else { last.min(held + channel.transit()) };
+            let seen = next_of(held).saturating_add(channel.transit());
+            return if source.is_some() { last } else { last.min(seen) };
         }
-        let goes_on = |dest: Beat| channel.may_go_on(period, (own.ramp, dest.ramp));
         match dest {
-            Some(dest) if goes_on(dest) => return last,
+            Some(dest) if channel.may_go_on((&own.ramp, &dest.ramp)) => return last,
             Some(_) => {}
             None => self.descend(plan, code, route.dest, t - 1),
         }
         let channel = &self.channels[turn.channel as usize];
-        let room = own.ramp + channel.room(own.ramp, period) * period;
+        let room = own.ramp.after(channel.room(&own.ramp));
         // Where words wait for places, one that is there before its time changes all.
-        let waits = turn.down != 0 && dest.is_none();
+        let waits = turn.down.is_some() && dest.is_none();
         last.min(room).min(if waits { t + channel.credit() } else { NEVER })
     }
 
     /// When a microthread does the last element of its operation, where all cycles before `t` have passed.
-    fn last_of(&self, code: &C, pe: u32, (beat, period): (Beat, u64), t: u64) -> u64 {
+    fn last_of(&self, code: &C, pe: u32, beat: &Beat, t: u64) -> u64 {
         let core = self.cores[pe as usize].as_deref();
         let Some(op) = core.and_then(|core| core.threads.get(beat.thread)) else { return t };
         let (done, length) = code.progress(&op.code);
         let Some(length) = length else { return NEVER };
-        let before = u64::from(length - done).saturating_sub(1);
-        beat.element + before * period
+        beat.element.after(u64::from(length - done).saturating_sub(1))
     }
 
     /// Whether a core that takes turns goes on so in cycle `now`; else it is to be visited.
@@ -346,7 +347,7 @@ impl<C: Code> Region<C> {
         let core = self.cores[pe as usize].as_deref_mut();
         let Some(mut turns) = core.and_then(|core| core.in_turn.take()) else { return t };
         for turn in turns.turns.iter_mut().filter(|turn| turn.sure <= t) {
-            turn.sure = self.sure_until(plan, code, (pe, turn, turns.period), t);
+            turn.sure = self.sure_until(plan, code, (pe, turn), t);
         }
         let horizon = turns.turns.iter().map(|turn| turn.sure).min().unwrap_or(t);
         self.wakes.call_off(pe, turns.horizon);
@@ -381,11 +382,11 @@ impl<C: Code> Region<C> {
             let Some(rhythm) = &mut channel.rhythm else { continue };
             let end = if turn.sends { &mut rhythm.source } else { &mut rhythm.dest };
             let beat = end.take().unwrap_or(turn.beat);
-            last = last.max((beat.element - turns.period, beat.thread));
+            last = last.max((beat.element.previous(), beat.thread));
             if !turn.sends {
-                rhythm.down = if rhythm.down == 0 { 0 } else { beat.ramp };
+                rhythm.down = rhythm.down.map(|_| beat.ramp);
             } else {
-                rhythm.expected = beat.ramp;
+                rhythm.expected = Some(beat.ramp);
                 self.landings[route.dest as usize].fed -= 1;
             }
             let other = if turn.sends { rhythm.dest } else { rhythm.source };

@@ -47,8 +47,8 @@ impl<C: Code> Region<C> {
         let channel = &mut self.channels[id as usize];
         let dest = channel.route().dest;
         let Some(rhythm) = &mut channel.rhythm else { return };
-        if rhythm.expected == cycle {
-            rhythm.expected += rhythm.period;
+        if let Some(expected) = rhythm.expected.as_mut().filter(|it| it.next() == cycle) {
+            expected.advance();
         } else {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Held);
@@ -80,7 +80,7 @@ impl<C: Code> Region<C> {
             let next = channel.rhythm.as_ref().and_then(|rhythm| rhythm.dest);
             if let Some(next) = next.filter(|_| channel.is_wanted()) {
                 // A place is of use to a source two cycles after that at the earliest.
-                self.wakes.router(pe, next.ramp + 1);
+                self.wakes.router(pe, next.ramp.next() + 1);
             }
         }
         true
@@ -91,7 +91,7 @@ impl<C: Code> Region<C> {
     pub(crate) fn next_down(&mut self, plan: &Plan, code: &C, id: u32) -> Option<u64> {
         self.channels[id as usize].rhythm.as_ref()?.dest?;
         self.catch_up(plan, code, id, self.now);
-        Some(self.channels[id as usize].rhythm.as_ref()?.dest?.ramp)
+        Some(self.channels[id as usize].rhythm.as_ref()?.dest?.ramp.next())
     }
 
     /// What channels to a core hold whose senders take turns is brought to where it can go down in cycle `t`.

@@ -2,6 +2,7 @@
 
 use super::{CALM, CALMEST, LONGEST, OLD};
 use crate::fabric::channel::{Channel, Outlet};
+use crate::fabric::pattern::Pattern;
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, bits};
@@ -65,16 +66,29 @@ impl Watch {
         self.downs.push((cycle, channel, up));
     }
 
-    /// When the next word of a channel has to go down whose places are waited for, if they come and go in the
-    /// rhythm of the core.
-    pub(super) fn next_down(&self, channel: &Channel, id: u32) -> Option<u64> {
+    /// When words of a channel have to go down, whose places are waited for, if `count` of them come and go in
+    /// the period of the core.
+    pub(super) fn downs_of(&self, channel: &Channel, id: u32, count: usize) -> Option<Pattern> {
         let [before, now] = [&self.places[0], &self.places[1]];
         let of = |places: &[(u32, Vec<u32>)]| places.iter().position(|it| it.0 == id);
-        let same = before[of(before)?] == now[of(now)?];
         let period = self.cycle - self.since;
-        let (last, previous) = channel.last_gone();
-        let down = last + period;
-        (same && last == previous + period && down >= self.cycle).then_some(down)
+        let gone: Vec<u64> = channel.gone_before(self.cycle).collect();
+        let (last, same) = (*gone.first()?, before[of(before)?] == now[of(now)?]);
+        let mut downs = if gone.get(count).is_some_and(|gone| gone + period == last) {
+            Pattern::new(gone[..count].iter().rev().map(|gone| gone + period), period)?
+        } else {
+            // More than are remembered: one as the other.
+            let gap = period / count as u64;
+            let even = gone.windows(2).all(|pair| pair[1] + gap == pair[0]);
+            let whole = gap * count as u64 == period && gone.len() > 1;
+            Pattern::new((even && whole).then_some(last + gap), gap)?
+        };
+        let latest = channel.last_gone();
+        if latest >= self.cycle {
+            // It has gone down in this cycle already.
+            (downs.next() == latest).then(|| downs.advance())?;
+        }
+        (same && downs.next() >= self.cycle).then_some(downs)
     }
 
     /// The head of a queue waits for a place.
@@ -277,8 +291,8 @@ impl<C: Code> Region<C> {
     fn note_places(&self, pe: u32, now: u64) -> Vec<(u32, Vec<u32>)> {
         let note = |id: u32| {
             let channel = &self.channels[id as usize];
-            let mut noted = vec![channel.ups().take_while(|&up| up < now).count() as u32];
-            noted.push(relative(channel.last_gone().0, now));
+            let mut noted = vec![channel.held_before(now) as u32];
+            noted.push(relative(channel.gone_before(now).next().unwrap_or(0), now));
             noted.extend(channel.places_to_come(now).map(|stamp| relative(stamp, now)));
             (id, noted)
         };
