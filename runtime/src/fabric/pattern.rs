@@ -34,14 +34,17 @@ impl Pattern {
     /// With the shortest period.
     fn reduced(self) -> Pattern {
         let whole = u32::from(self.period);
-        let repeats = |period: &u32| {
-            let part = u32::from(self.mask) & ((1 << period) - 1);
-            let parts = (0..whole / period).fold(0, |all, at| all | part << (at * period));
-            whole.is_multiple_of(*period) && parts == u32::from(self.mask)
-        };
-        let period = (1..whole).find(repeats).unwrap_or(whole);
+        let same = |by: &u32| whole.is_multiple_of(*by) && self.rotated(*by) == self.mask;
+        let period = (1..whole).find(same).filter(|_| self.mask != 1).unwrap_or(whole);
         let mask = u32::from(self.mask) & ((1 << period) - 1);
         Pattern { mask: mask as u16, period: period as u8, ..self }
+    }
+
+    /// The cycles of the period that begins so many cycles later, as bits.
+    #[inline]
+    fn rotated(&self, by: u32) -> u16 {
+        let (mask, period) = (u32::from(self.mask), u32::from(self.period));
+        ((mask >> by | mask << (period - by)) & ((1 << period) - 1)) as u16
     }
 
     /// The first cycle.
@@ -61,9 +64,12 @@ impl Pattern {
     }
 
     /// The cycle after so many.
+    #[inline]
     pub(crate) fn after(&self, count: u64) -> u64 {
-        let each = self.count();
-        let (periods, left) = if each == 1 { (count, 0) } else { (count / each, count % each) };
+        if self.mask == 1 {
+            return self.next + count * self.period();
+        }
+        let (periods, left) = (count / self.count(), count % self.count());
         let rest = (0..left).fold(self.mask, |mask, _| mask & (mask - 1));
         self.next + periods * self.period() + u64::from(rest.trailing_zeros())
     }
@@ -71,10 +77,9 @@ impl Pattern {
     /// The first is over.
     #[inline]
     pub(crate) fn advance(&mut self) {
-        let (mask, period) = (u32::from(self.mask), u32::from(self.period));
-        let by = (mask & !1 | 1 << period).trailing_zeros();
+        let by = (u32::from(self.mask) & !1 | 1 << self.period).trailing_zeros();
         self.next += u64::from(by);
-        self.mask = ((mask >> by | mask << (period - by)) & ((1 << period) - 1)) as u16;
+        self.mask = self.rotated(by);
     }
 
     /// So many whole periods of `length` cycles are over, which has a whole number of its own.

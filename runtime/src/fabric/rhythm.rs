@@ -146,12 +146,13 @@ impl<C: Code> Region<C> {
     fn skip_periods(&mut self, plan: &Plan, code: &C, id: u32, rhythm: &mut Rhythm, t: u64) {
         let Some((source, dest)) = rhythm.both() else { return };
         let patterns = [source.ramp, source.element, dest.ramp, dest.element];
-        let last = patterns.iter().fold(0, |last, pattern| last.max(pattern.next()));
-        if self.events.is_some() || last >= t {
+        if self.events.is_some() || patterns.iter().any(|pattern| pattern.next() >= t) {
             return;
         }
         let length = common_period(&patterns);
-        let periods = (t - last) / length;
+        let last = patterns.iter().map(|pattern| pattern.after(pattern.among(length) - 1)).max();
+        let Some(before) = last.and_then(|last| t.checked_sub(last + 1)) else { return };
+        let periods = before / length + 1;
         let count = periods * source.ramp.among(length);
         if count < 2 {
             return;

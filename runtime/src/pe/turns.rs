@@ -167,8 +167,7 @@ impl<C: Code> Region<C> {
 
     /// A word of a core that may take turns finds a place in a cycle, for which it waited: it is visited then.
     pub(crate) fn end_turns(&mut self, pe: u32, at: u64) {
-        let core = self.cores[pe as usize].as_deref_mut();
-        if let Some(turns) = core.and_then(|core| core.in_turn.as_deref_mut()) {
+        if let Some(turns) = self.turns_of(pe) {
             turns.end = turns.end.min(at);
         }
     }
@@ -342,21 +341,29 @@ impl<C: Code> Region<C> {
         false
     }
 
+    /// The turns of a core, if it takes some.
+    fn turns_of(&mut self, pe: u32) -> Option<&mut Turns> {
+        self.cores[pe as usize].as_deref_mut()?.in_turn.as_deref_mut()
+    }
+
     /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
     fn look_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> u64 {
-        let core = self.cores[pe as usize].as_deref_mut();
-        let Some(mut turns) = core.and_then(|core| core.in_turn.take()) else { return t };
-        for turn in turns.turns.iter_mut().filter(|turn| turn.sure <= t) {
-            turn.sure = self.sure_until(plan, code, (pe, turn), t);
+        let count = self.turns_of(pe).map_or(0, |turns| turns.turns.len());
+        for at in 0..count {
+            let turn = self.turns_of(pe).map(|turns| turns.turns[at]);
+            let Some(turn) = turn.filter(|turn| turn.sure <= t) else { continue };
+            // Words that go down by that may end its turns.
+            let sure = self.sure_until(plan, code, (pe, &turn), t);
+            if let Some(turns) = self.turns_of(pe) {
+                turns.turns[at].sure = sure;
+            }
         }
+        let Some(turns) = self.turns_of(pe) else { return t };
         let horizon = turns.turns.iter().map(|turn| turn.sure).min().unwrap_or(t);
-        self.wakes.call_off(pe, turns.horizon);
-        turns.horizon = horizon;
+        let before = std::mem::replace(&mut turns.horizon, horizon);
+        self.wakes.call_off(pe, before);
         if horizon > t {
             self.wakes.end(pe, horizon);
-        }
-        if let Some(core) = self.cores[pe as usize].as_deref_mut() {
-            core.in_turn = Some(turns);
         }
         horizon
     }
@@ -413,8 +420,7 @@ impl<C: Code> Region<C> {
             }
         }
         for (other, channel) in others {
-            let other_core = self.cores[other as usize].as_deref_mut();
-            if let Some(turns) = other_core.and_then(|core| core.in_turn.as_deref_mut()) {
+            if let Some(turns) = self.turns_of(other) {
                 let turns = turns.turns.iter_mut().filter(|turn| turn.channel == channel);
                 turns.for_each(|turn| turn.sure = 0);
             }
