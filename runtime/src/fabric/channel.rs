@@ -172,6 +172,11 @@ impl Channel {
         self.wanted = true;
     }
 
+    /// The source need not be told of a place.
+    pub(crate) fn want_no_more(&mut self) {
+        self.wanted = false;
+    }
+
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted
     }

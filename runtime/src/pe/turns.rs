@@ -272,6 +272,8 @@ impl<C: Code> Region<C> {
             return;
         }
         (rhythm.source, rhythm.down) = (Some(turn.beat), turn.down);
+        // When there is a place for a word that waits is foreseen.
+        channel.want_no_more();
         let dest = channel.route().dest;
         self.landings[dest as usize].fed += 1;
         self.foresee(plan, turn.channel);
