@@ -229,9 +229,10 @@ impl Channel {
         self.gone.into_iter().filter(move |&gone| gone < t && gone != 0)
     }
 
-    /// From which cycles places are free that are not yet in cycle `t`, of words that have gone before it.
+    /// From which cycles places are free that are not yet in cycle `t`, of words that have gone before it, last
+    /// one first.
     pub(crate) fn places_to_come(&self, t: u64) -> impl Iterator<Item = u64> {
-        self.ring.to_come(t).filter(move |&free| free < t + self.credit)
+        self.ring.to_come(t).skip_while(move |&free| free >= t + self.credit)
     }
 
     /// Words that had gone up and not left when all cycles before `t` had passed.

@@ -149,16 +149,26 @@ impl<const N: usize> Ring<N> {
 
     /// The words, oldest first.
     pub(crate) fn words(&self) -> impl Iterator<Item = &Slot> {
-        let (places, head) = (usize::from(self.places).max(1), usize::from(self.head));
-        (0..self.len()).map(move |word| self.slot((head + word) % places))
+        (0..self.len()).map(|word| self.slot(self.index(word)))
     }
 
-    /// From which cycles places are free that are not yet in cycle `t`.
-    pub(crate) fn to_come(&self, t: u64) -> impl Iterator<Item = u64> {
+    /// Where the word or the place stands that comes after so many from the oldest word on.
+    #[inline]
+    fn index(&self, after: usize) -> usize {
+        let (at, places) = (usize::from(self.head) + after, usize::from(self.places));
+        if at >= places { at - places } else { at }
+    }
+
+    /// From which cycles on its places are free, in order.
+    fn free_places(&self) -> impl DoubleEndedIterator<Item = u64> {
         let (places, len) = (usize::from(self.places), usize::from(self.len));
         let free = if self.is_open() { len..places } else { 0..0 };
-        let stamps = free.map(move |at| self.slot((usize::from(self.head) + at) % places).stamp);
-        stamps.filter(move |&stamp| stamp > t)
+        free.map(|at| self.slot(self.index(at)).stamp)
+    }
+
+    /// From which cycles places are free that are not yet in cycle `t`, last one first.
+    pub(crate) fn to_come(&self, t: u64) -> impl Iterator<Item = u64> {
+        self.free_places().rev().take_while(move |&stamp| stamp > t)
     }
 
     /// From which cycle the place that was left so many words ago is free, if it still is.
@@ -215,10 +225,8 @@ impl<const N: usize> Ring<N> {
 
     /// How many words can be pushed in cycles of a pattern, if nothing is taken.
     pub(crate) fn room(&self, ups: &Pattern) -> u64 {
-        let (places, len) = (usize::from(self.places), usize::from(self.len));
-        let free = if self.is_open() { len..places } else { 0..0 };
-        let stamps = free.map(|at| self.slot((usize::from(self.head) + at) % places).stamp);
-        (0..).zip(stamps).take_while(|&(at, stamp)| stamp <= ups.after(at)).count() as u64
+        (0..).zip(self.free_places()).take_while(|&(at, stamp)| stamp <= ups.after(at)).count()
+            as u64
     }
 
     /// Passes `count` words on: the n-th that comes has its stamp by the first of the functions, and the
@@ -271,8 +279,6 @@ impl<const N: usize> Ring<N> {
     }
 
     fn tail(&self) -> usize {
-        let at = usize::from(self.head) + usize::from(self.len);
-        let places = usize::from(self.places);
-        if at >= places { at - places } else { at }
+        self.index(self.len.into())
     }
 }

@@ -38,8 +38,6 @@ use crate::sched::region::Region;
 /// Calm visits in a row before a core is watched: twice as many each time that was in vain, up to this.
 pub(super) const CALM: u8 = 6;
 const CALMEST: u8 = 192;
-/// Cycles after which a word that has not gone up is not among those that go up in a period.
-const OLD: u64 = 16 * LONGEST;
 /// Periods that are foreseen at least.
 const LEAST: u64 = 3;
 
@@ -194,7 +192,6 @@ impl<C: Code> Region<C> {
                 && self.cores[route.dest as usize].is_some()
                 && it.link.is_none()
                 && ring.words().all(|word| word.color == output.color)
-                && ring.first().saturating_add(OLD) > watch.cycle
                 && ramp.among(period) == element.among(period);
             let beat = Beat { thread, queue, ramp, element };
             let waits = watch.blocked >> queue & 1 != 0;
@@ -353,7 +350,8 @@ impl<C: Code> Region<C> {
         let count = self.turns_of(pe).map_or(0, |turns| turns.turns.len());
         for at in 0..count {
             let turn = self.turns_of(pe).map(|turns| turns.turns[at]);
-            let Some(turn) = turn.filter(|turn| turn.sure <= t) else { continue };
+            // Those that end soon too, so that the next look is not soon.
+            let Some(turn) = turn.filter(|turn| turn.sure <= t + LONGEST / 2) else { continue };
             // Words that go down by that may end its turns.
             let sure = self.sure_until(plan, code, (pe, &turn), t);
             if let Some(turns) = self.turns_of(pe) {

@@ -29,6 +29,7 @@ use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
 use crate::pe::op::Op;
 use crate::pe::stretch::Load;
+use crate::pe::turns;
 use crate::stats::Stats;
 use crate::trap::{Trap, TrapKind};
 use crate::ways::Ways;
@@ -93,6 +94,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) leaps: Leaps,
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
+    /// Likewise, to watch cores with.
+    pub(crate) watches: Vec<Box<turns::Watch>>,
     pub(crate) unused: Vec<u32>,
     /// Colors whose words from the host, and to it, go through routers always, as bits.
     pub(crate) routed: u32,
@@ -249,6 +252,7 @@ impl<C: Code> Region<C> {
             fans: Fans::default(),
             leaps: Leaps::default(),
             buffers: Vec::new(),
+            watches: Vec::new(),
             flow: false,
             unused: Vec::new(),
             routed: 0,

@@ -1,9 +1,9 @@
 //! Watching a core for some cycles: whether its state is, after a period, what it was before.
 
-use super::{CALM, CALMEST, LONGEST, OLD};
+use super::{CALM, CALMEST, LONGEST};
 use crate::fabric::channel::{Channel, Outlet};
 use crate::fabric::pattern::Pattern;
-use crate::fabric::ring::{NEVER, Ring};
+use crate::fabric::ring::NEVER;
 use crate::pe::code::Code;
 use crate::pe::core::{Core, bits};
 use crate::pe::main::Main;
@@ -13,21 +13,30 @@ use crate::sched::region::Region;
 
 /// What comes of a look at a core: it is watched on, it takes turns, or neither.
 enum Look {
-    On(Box<Watch>),
+    On,
     Turns,
     InVain,
 }
 
+/// What the state of a core is before a cycle, as far as what it does depends on it; with stamps from there.
+#[derive(Debug, Default)]
+struct Noted {
+    /// Of what comes to it, and whose turn it is.
+    inputs: Vec<u32>,
+    /// Of its output queues, with the queue; and of channels from it, with the channel.
+    outputs: Vec<(u8, u32)>,
+    places: Vec<(u32, u32)>,
+}
+
 /// What a core did since a cycle.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Watch {
     pub(super) since: u64,
-    /// The microthread that had the last slot before, and what its state was then.
+    /// The microthread that had the last slot before, and what the state was then.
     last: u8,
-    before: Vec<u32>,
-    now: Vec<u32>,
-    /// Likewise of the places of channels from it; and the last cycle in which it was looked at.
-    places: [Vec<(u32, Vec<u32>)>; 2],
+    before: Noted,
+    now: Noted,
+    /// The last cycle in which it was looked at.
     pub(super) cycle: u64,
     /// Slots with the microthread, words up with the queue, words down with the channel and the cycle in which
     /// they had gone up.
@@ -38,20 +47,30 @@ pub(crate) struct Watch {
     pub(super) blocked: u64,
 }
 
+impl Noted {
+    fn clear(&mut self) {
+        self.inputs.clear();
+        self.outputs.clear();
+        self.places.clear();
+    }
+}
+
 impl Watch {
-    fn new(since: u64, last: u8) -> Watch {
-        Watch {
-            since,
-            last,
-            before: Vec::new(),
-            now: Vec::new(),
-            places: Default::default(),
-            cycle: since,
-            slots: Vec::new(),
-            ups: Vec::new(),
-            downs: Vec::new(),
-            blocked: 0,
-        }
+    /// From a cycle on a core is watched.
+    fn begin(&mut self, since: u64, last: u8) {
+        (self.since, self.cycle, self.last, self.blocked) = (since, since, last, 0);
+        self.slots.clear();
+        self.ups.clear();
+        self.downs.clear();
+    }
+
+    /// Whether the state is what it was. Words that no word of their queue goes before do not matter, since
+    /// none that finds a place waits for them.
+    fn is_back(&self) -> bool {
+        let goes = self.ups.iter().fold(0_u64, |all, &(_, queue)| all | 1 << queue);
+        let [before, now] = [&self.before, &self.now]
+            .map(|noted| noted.outputs.iter().filter(|&&(queue, _)| goes >> queue & 1 != 0));
+        self.before.inputs == self.now.inputs && before.eq(now)
     }
 
     pub(in crate::pe) fn slot(&mut self, cycle: u64, thread: u8) {
@@ -69,11 +88,11 @@ impl Watch {
     /// When words of a channel have to go down, whose places are waited for, if `count` of them come and go in
     /// the period of the core.
     pub(super) fn downs_of(&self, channel: &Channel, id: u32, count: usize) -> Option<Pattern> {
-        let [before, now] = [&self.places[0], &self.places[1]];
-        let of = |places: &[(u32, Vec<u32>)]| places.iter().position(|it| it.0 == id);
+        let [before, now] = [&self.before, &self.now]
+            .map(|noted| noted.places.iter().filter(|place| place.0 == id));
         let period = self.cycle - self.since;
         let gone: Vec<u64> = channel.gone_before(self.cycle).collect();
-        let (last, same) = (*gone.first()?, before[of(before)?] == now[of(now)?]);
+        let (last, same) = (*gone.first()?, before.eq(now));
         let mut downs = if gone.get(count).is_some_and(|gone| gone + period == last) {
             Pattern::new(gone[..count].iter().rev().map(|gone| gone + period), period)?
         } else {
@@ -118,16 +137,21 @@ impl<C: Code> Core<C> {
                 .all(|id| self.threads.get(id as u8).is_some_and(|op| op.is_one_way(code)))
     }
 
-    /// Its state before cycle `now` as far as what it does depends on it, with stamps from there.
-    fn note_state(&self, now: u64, into: &mut Vec<u32>) {
-        into.push(self.last_thread.into());
+    /// Its state before cycle `now`.
+    fn note_state(&self, now: u64, into: &mut Noted) {
+        into.inputs.push(self.last_thread.into());
         for input in bits(self.open_inputs()) {
+            let ring = &self.inputs[input].ring;
             // Of words that are in view it does not matter since when.
-            note_ring(&self.inputs[input].ring, (now, 0), into);
+            into.inputs.push(ring.len() as u32);
+            into.inputs.extend(ring.words().map(|word| relative(word.stamp.max(now), now)));
+            into.inputs.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
         }
-        for (_, output) in self.outputs.iter() {
-            // The oldest goes first. Those that do not go at all are older than all that do.
-            note_ring(&output.ring, (now, OLD), into);
+        for (queue, output) in self.outputs.iter() {
+            let ring = &output.ring;
+            into.inputs.push(ring.len() as u32);
+            let stamps = ring.words().map(|word| word.stamp).chain(ring.to_come(now));
+            into.outputs.extend(stamps.map(|stamp| (queue as u8, relative(stamp, now))));
         }
     }
 
@@ -158,13 +182,6 @@ fn relative(stamp: u64, now: u64) -> u32 {
     if stamp == NEVER { u32::MAX } else { (stamp as u32).wrapping_sub(now as u32) }
 }
 
-/// Words that are `old` or older look alike.
-fn note_ring(ring: &Ring, (now, old): (u64, u64), into: &mut Vec<u32>) {
-    into.push(ring.len() as u32);
-    into.extend(ring.words().map(|word| relative((word.stamp + old).max(now), now)));
-    into.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
-}
-
 impl<C: Code> Region<C> {
     /// A core that is about to be visited in cycle `now`, and was calm of late, is watched, and takes turns if
     /// that is known by now.
@@ -176,53 +193,60 @@ impl<C: Code> Region<C> {
         {
             return false;
         }
-        let watched = core.watched.take();
-        let watch = self.look_at_turns(plan, code, (pe, watched), now);
+        let last = core.last_thread;
+        let mut watch = core.watched.take().unwrap_or_else(|| {
+            let mut watch = self.watches.pop().unwrap_or_default();
+            watch.begin(now, last);
+            watch
+        });
+        let look = self.look_at_turns(plan, code, (pe, &mut watch), now);
         let Some(core) = self.cores[pe as usize].as_deref_mut() else { return false };
-        match watch {
-            Look::On(watch) => (core.watched, core.calm_visits) = (Some(watch), u8::MAX),
+        match look {
+            Look::On => {
+                (core.watched, core.calm_visits) = (Some(watch), u8::MAX);
+                return false;
+            }
             Look::Turns => (core.calm_visits, core.patience) = (0, CALM),
             Look::InVain => {
                 core.calm_visits = 0;
                 core.patience = core.patience.saturating_mul(2).min(CALMEST);
             }
         }
-        core.takes_turns()
+        self.watches.push(watch);
+        matches!(look, Look::Turns)
     }
 
-    /// What comes of a look at a core that may be watched.
+    /// What comes of a look at a core that is watched.
     fn look_at_turns(
         &mut self,
         plan: &Plan,
         code: &C,
-        (pe, watched): (u32, Option<Box<Watch>>),
+        (pe, watch): (u32, &mut Watch),
         now: u64,
     ) -> Look {
         let Some(core) = self.cores[pe as usize].as_deref() else { return Look::InVain };
-        let lasts = watched.as_ref().is_none_or(|it| now - it.since <= LONGEST);
+        let lasts = now - watch.since <= LONGEST;
         let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
-        let last = core.last_thread;
         let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
         if !may || !usual || !self.is_quiet(pe) {
             return Look::InVain;
         }
-        let mut watch = watched.unwrap_or_else(|| Box::new(Watch::new(now, last)));
         self.catch_up_ends(plan, code, pe, now);
         self.descend(plan, code, pe, now - 1);
         self.descend_ahead(plan, code, pe, now - 1);
-        watch.now.clear();
-        if self.note_state(pe, now, &mut watch.now).is_none() {
-            return Look::InVain;
+        if watch.since == now {
+            self.note(pe, now, &mut watch.before);
+            return Look::On;
         }
         watch.cycle = now;
-        watch.places[usize::from(watch.since != now)] = self.note_places(pe, now);
-        if watch.since == now {
-            std::mem::swap(&mut watch.now, &mut watch.before);
-        } else if watch.now == watch.before {
-            let begun = self.begin_turns(plan, code, pe, now, &watch);
-            return if begun.is_some() { Look::Turns } else { Look::InVain };
+        self.note(pe, now, &mut watch.now);
+        if !watch.is_back() {
+            return Look::On;
         }
-        Look::On(watch)
+        match self.begin_turns(plan, code, pe, now, watch) {
+            Some(()) => Look::Turns,
+            None => Look::InVain,
+        }
     }
 
     /// Whether nothing comes to a core but words of channels whose senders are not steady.
@@ -265,13 +289,15 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The state of a core and of the words on their way to it before cycle `now`.
-    fn note_state(&self, pe: u32, now: u64, into: &mut Vec<u32>) -> Option<()> {
-        let core = self.cores[pe as usize].as_deref()?;
+    /// The state of a core, of the words on their way to it and of the places for its own before cycle `now`.
+    fn note(&self, pe: u32, now: u64, into: &mut Noted) {
+        into.clear();
+        let core = self.cores[pe as usize].as_deref();
+        let Some((core, landing)) = core.zip(self.landings.get(pe as usize)) else { return };
         core.note_state(now, into);
-        let landing = self.landings.get(pe as usize)?;
+        let Noted { inputs, places, .. } = into;
         // Others may have had words go down in this cycle already.
-        into.push(u32::from(landing.is_at(now)));
+        inputs.push(u32::from(landing.is_at(now)));
         for id in landing.channels() {
             let channel = &self.channels[id as usize];
             if core.is_closed(channel.route().queue) {
@@ -279,23 +305,16 @@ impl<C: Code> Region<C> {
             }
             // Senders may be ahead.
             let ups = channel.ups().take_while(|&up| up < now);
-            let before = into.len();
-            into.extend(ups.map(|up| relative(up, now)));
-            into.push((into.len() - before) as u32);
-            into.push(relative(channel.linked().max(now), now));
+            let before = inputs.len();
+            inputs.extend(ups.map(|up| relative(up, now)));
+            inputs.push((inputs.len() - before) as u32);
+            inputs.push(relative(channel.linked().max(now), now));
         }
-        Some(())
-    }
-
-    /// The places of channels from a core before cycle `now`, with cycles from there.
-    fn note_places(&self, pe: u32, now: u64) -> Vec<(u32, Vec<u32>)> {
-        let note = |id: u32| {
+        for id in self.channels_from(pe) {
             let channel = &self.channels[id as usize];
-            let mut noted = vec![channel.held_before(now) as u32];
-            noted.push(relative(channel.gone_before(now).next().unwrap_or(0), now));
-            noted.extend(channel.places_to_come(now).map(|stamp| relative(stamp, now)));
-            (id, noted)
-        };
-        self.channels_from(pe).map(note).collect()
+            let left = relative(channel.gone_before(now).next().unwrap_or(0), now);
+            places.extend([(id, channel.held_before(now) as u32), (id, left)]);
+            places.extend(channel.places_to_come(now).map(|stamp| (id, relative(stamp, now))));
+        }
     }
 }
