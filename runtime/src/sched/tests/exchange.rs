@@ -52,14 +52,21 @@ struct Style {
     longer: usize,
     high: usize,
     others: usize,
+    /// A PE receives from one neighbour after the other, as solvers do, while words from all wait.
+    in_row: bool,
 }
 
 /// All kinds of things meet.
 const MIXED: Style =
-    Style { size: [5, 4], words: 100, joined: 85, longer: 15, high: 10, others: 0 };
+    Style { size: [5, 4], words: 100, joined: 85, longer: 15, high: 10, others: 0, in_row: false };
 
 /// Cores have time to take turns, and now and then something ends them.
-const LONG: Style = Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10 };
+const LONG: Style =
+    Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10, in_row: false };
+
+/// Neighbours wait for each other, and microthreads of a core do not move as many words.
+const WAITING: Style =
+    Style { size: [5, 5], words: 250, joined: 95, longer: 4, high: 1, others: 0, in_row: true };
 
 fn machine(seed: u64, style: Style) -> Spec {
     let mut rng = Rng::new(seed);
@@ -151,6 +158,9 @@ impl Build {
     fn tasks(&mut self, pe: usize, mut operations: Vec<[VectorStart; 2]>) {
         let mut acts = vec![Act::Work(self.rng.below(30) as u32)];
         let mut next = FIRST;
+        if self.style.in_row {
+            acts.extend(self.receives_in_row(pe, &mut operations, &mut next));
+        }
         while !operations.is_empty() {
             let [mut begins, follows] = operations.swap_remove(self.rng.below(operations.len()));
             next += 1;
@@ -168,6 +178,31 @@ impl Build {
         self.task(pe, FIRST, acts);
         let flag = InitialFlag { op: FlagOp::Activate, id: FIRST, loc: Loc::default() };
         self.spec.programs[pe].initial_flags.push(flag);
+    }
+
+    /// What begins the first operation that receives; the others follow, the second rounds last.
+    fn receives_in_row(
+        &mut self,
+        pe: usize,
+        operations: &mut Vec<[VectorStart; 2]>,
+        next: &mut u8,
+    ) -> Option<Act> {
+        let receives = operations.extract_if(.., |rounds| rounds[0].microthread >= 4);
+        let rounds: Vec<[VectorStart; 2]> = receives.collect();
+        let [first, second] = [0, 1].map(|round| rounds.iter().map(move |it| it[round].clone()));
+        let mut begins = None;
+        for mut start in first.chain(second).rev() {
+            // Each is begun by the task that follows the one before it.
+            if begins.is_some() {
+                start.activate = Some(*next);
+            }
+            *next += 1;
+            let act = Act::Vector(Box::new(start));
+            let pause = [0, 0, 5, 50][self.rng.below(4)];
+            self.task(pe, *next, vec![Act::Work(pause), act.clone()]);
+            begins = Some(act);
+        }
+        begins
     }
 
     /// Words from a PE to its neighbour's data task, some time later.
@@ -206,6 +241,13 @@ fn exchanges_agree() {
 fn long_exchanges_agree() {
     for seed in first()..first() + seeds() {
         agree(seed, &machine(seed, LONG));
+    }
+}
+
+#[test]
+fn waiting_exchanges_agree() {
+    for seed in first()..first() + seeds() {
+        agree(seed, &machine(seed, WAITING));
     }
 }
 
