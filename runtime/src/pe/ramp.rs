@@ -34,7 +34,13 @@ impl<C: Code> Region<C> {
     /// R11: one word up the ramp, if that is known.
     #[inline]
     pub(super) fn ascend(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Known {
-        if core.leaving == 0 || at.t < core.departs {
+        if core.leaving == 0 {
+            return Known::Yes;
+        }
+        if core.watched.is_some() {
+            core.note_waiting(at.t);
+        }
+        if at.t < core.departs {
             return Known::Yes;
         }
         self.ascend_now(at, core)
@@ -276,6 +282,17 @@ impl<C: Code> Core<C> {
     /// Other places than before are those that its words wait for.
     pub(crate) fn look_for_places(&mut self) {
         self.departs = 0;
+    }
+
+    /// Heads of which it is known before a cycle that they find no place in it are among those that wait.
+    fn note_waiting(&mut self, t: u64) {
+        let Some(watch) = &mut self.watched else { return };
+        for queue in bits(self.leaving) {
+            let Outgoing { ring, held, .. } = &self.outputs[queue];
+            if ring.first() <= t && (*held >= t || t < self.departs) {
+                watch.wait(queue);
+            }
+        }
     }
 
     /// Whether whoever makes a place tells for all other heads too.

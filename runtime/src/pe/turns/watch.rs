@@ -226,7 +226,7 @@ impl<C: Code> Region<C> {
     ) -> Look {
         let Some(core) = self.cores[pe as usize].as_deref() else { return Look::InVain };
         let lasts = now - watch.since <= LONGEST;
-        let may = core.until == now && now != 0 && lasts && core.may_take_turns(code);
+        let may = core.until <= now && now != 0 && lasts && core.may_take_turns(code);
         let usual = !self.flow && self.watch.to_mesh == 0 && !plan.track && self.cuts.is_empty();
         if !may || !usual || !self.is_quiet(pe) {
             return Look::InVain;
