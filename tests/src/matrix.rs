@@ -142,7 +142,8 @@ const SMALL: u16 = 3;
 /// Whether a run of `flow` is as exact as it has to be.
 fn is_close(which: &str, flow: &Record, exact: &Record) -> Result<(), String> {
     if is_far(flow.cycles, exact.cycles) {
-        return Err(format!("{which} takes {} cycles instead of {}", flow.cycles, exact.cycles));
+        let (cycles, expected, message) = (flow.cycles, exact.cycles, &flow.message);
+        return Err(format!("{which} takes {cycles} cycles instead of {expected} {message}"));
     }
     let notes = exact.notes.iter().zip(&flow.notes).map(|(exact, flow)| near(flow, exact));
     let notes = notes.chain(flow.notes.iter().skip(exact.notes.len()).cloned()).collect();

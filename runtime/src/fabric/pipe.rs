@@ -111,7 +111,7 @@ pub(crate) struct Pipe {
     route: Route,
     /// Cycles from the output queue to the last router, and from there back to the source.
     transit: u64,
-    credit: u64,
+    credit: u32,
     /// The last words that were sent, by arrival at the last router, and the last that were taken,
     /// by when they are.
     sent: Span,
@@ -127,8 +127,9 @@ pub(crate) struct Pipe {
     /// Words that it takes in if nobody takes them out; of these, on the way alone.
     places: u32,
     on_the_way: u32,
-    /// What the operation at its end is still bound to take.
+    /// What the operation at its end is still bound to take, and from which cycle on it may.
     open: u32,
+    open_from: u64,
     /// The source waits until so many places are free, or any word has been taken.
     wanted: Option<u32>,
     /// Links that it may have to share.
@@ -195,7 +196,7 @@ impl Pipe {
             packets: VecDeque::with_capacity(1),
             route,
             transit: entry + hops * timing.hop,
-            credit: (hops + 1) * timing.credit,
+            credit: (route.hops + 1) * timing.credit as u32,
             sent: Span::default(),
             taken: Span::default(),
             first: Cell::new(NEVER),
@@ -205,6 +206,7 @@ impl Pipe {
             places: on_the_way + queues,
             on_the_way,
             open: 0,
+            open_from: 0,
             wanted: None,
             shared,
             end: end.map(Box::new),
@@ -494,7 +496,7 @@ impl Pipe {
             return Some(0);
         }
         if before < self.taken.end() {
-            return Some(self.taken.time(before) + self.credit);
+            return Some(self.taken.time(before) + u64::from(self.credit));
         }
         (before < self.gone()).then_some(0)
     }
@@ -508,7 +510,7 @@ impl Pipe {
     /// one that becomes free.
     pub(crate) fn credit(&mut self) -> Option<u64> {
         let room = self.room();
-        self.wanted.take_if(|wanted| room >= *wanted).map(|_| self.credit)
+        self.wanted.take_if(|wanted| room >= *wanted).map(|_| self.credit.into())
     }
 
     /// The first word goes into the input queue; the buffer if nothing is left in it.
@@ -529,9 +531,22 @@ impl Pipe {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// An operation is bound to take so many words.
-    pub(crate) fn open(&mut self, words: u32) {
-        self.open = words;
+    /// An operation is bound to take so many words, from cycle `t` on.
+    pub(crate) fn open(&mut self, words: u32, t: u64) {
+        (self.open, self.open_from) = (words, t);
+    }
+
+    /// Of `count` words that leave from cycle `t` on, how many pass its links before anybody takes words:
+    /// all, if somebody does by the time they come.
+    pub(crate) fn pass_at_once(&self, count: u64, t: u64) -> u64 {
+        let taken = self.open != 0 && self.open_from <= t + self.transit;
+        let free = self.places.saturating_sub(self.held + self.queued);
+        if taken { count } else { count.min(free.into()) }
+    }
+
+    /// Words in it that have no place until others are taken.
+    pub(crate) fn without_place(&self) -> u32 {
+        (self.held + self.queued).saturating_sub(self.places)
     }
 
     /// The words in it, oldest first.

@@ -64,7 +64,7 @@ impl<C: Code> Core<C> {
     }
 
     /// The main thread, which has run ahead, gets so many slots fewer on its way.
-    fn put_off_main(&mut self, late: u64) {
+    pub(super) fn put_off_main(&mut self, late: u64) {
         self.main_from += late;
         match &mut self.main {
             Main::Ready { from, .. } => *from += late,
@@ -385,11 +385,19 @@ impl<C: Code> Region<C> {
             self.stats.slots += begun;
             core.unshared = true;
         }
-        if first != 0 && core.main_from > at.t {
-            self.share(core, at.t);
-            let late = core.slots_before_main(first, at.t, core.main_from - at.t);
-            core.put_off_main(late);
-        }
+        self.go_before_main(core, first, at.t);
         Ok(())
+    }
+
+    /// Stretches `of` some microthreads that come before the main thread have begun in cycle `t`: if it has
+    /// run ahead, it gets their slots later.
+    pub(super) fn go_before_main(&mut self, core: &mut Core<C>, of: u64, t: u64) {
+        if of == 0 || core.main_from <= t {
+            return;
+        }
+        self.share(core, t);
+        let firsts = u64::from(of.count_ones());
+        let late = core.slots_before_main(of, t, core.main_from - t);
+        core.put_off_main(firsts + late);
     }
 }

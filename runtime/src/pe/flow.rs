@@ -68,7 +68,7 @@ impl<C: Code> Region<C> {
     }
 
     fn open_pipe(&mut self, id: u32, words: u32, t: u64) {
-        self.pipes[id as usize].open(words);
+        self.pipes[id as usize].open(words, t);
         if words != 0 {
             self.wake_sender(id, t);
         } else {

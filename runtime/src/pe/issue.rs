@@ -206,11 +206,16 @@ impl<C: Code> Region<C> {
             op.takes_any_room();
             let flowed = self.stretch(at, core, &mut op);
             if !matches!(flowed, Ok(false)) {
+                let is_first = core.is_before_main(op.priority);
                 core.threads.put(op);
                 core.unshared = true;
+                self.go_before_main(core, u64::from(is_first) << id, at.t);
                 return flowed.map(|_| ());
             }
             self.draw(at, core, &op);
+        }
+        if core.main_from > at.t && core.is_before_main(op.priority) {
+            core.put_off_main(1);
         }
         let result = match ready {
             Readiness::Fifo { .. } => {

@@ -12,6 +12,7 @@ use super::code::Code;
 use super::core::{Core, Fault};
 use super::flow::LONGEST;
 use super::op::Op;
+use super::ramp::way;
 use super::stretch::Reach;
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
@@ -87,6 +88,7 @@ impl<C: Code> Region<C> {
         before.extend(router.take_ramp(color).into_iter().map(|word| word.payload));
         let queue = usize::from(queue);
         while core.leaving >> queue & 1 != 0 {
+            self.ways.count(color, way(core.outlet(color)), 1);
             before.push(self.leave_queue(core, queue, at.t).payload);
         }
         before

@@ -308,7 +308,7 @@ impl<C: Code> Core<C> {
 }
 
 /// The way that a single word takes.
-fn way(outlet: Outlet) -> Way {
+pub(super) fn way(outlet: Outlet) -> Way {
     match outlet {
         Outlet::Channel(_) => Way::Channel,
         Outlet::Pipe(_) => Way::Single,

@@ -142,7 +142,7 @@ impl<C: Code> Region<C> {
 
     /// The words that a stretch sends are spaced otherwise from cycle `t` on; what it has left goes on
     /// from its mark.
-    fn bend(&mut self, stretch: &Stretch, t: u64) {
+    pub(super) fn bend(&mut self, stretch: &Stretch, t: u64) {
         if let Some(words) = &stretch.output {
             let left = stretch.left.div_ceil(PARTS);
             let pipe = words.pipe();

@@ -262,26 +262,29 @@ impl<C: Code> Region<C> {
         };
         for (at, (words, id)) in op.stretch.inputs.iter_mut().zip(inputs).enumerate() {
             let Some(pipe) = id else { continue };
+            let waited = self.pipes[pipe as usize].without_place();
             let (end, last) = self.take_words(pipe, count, t);
             let there = last + plan.timing.ramp_down;
             *words = Some(Words::new(pipe, end, there));
             if let Some(queue) = op.inputs[at] {
                 core.inputs[usize::from(queue)].last = Some(there);
             }
+            if waited != 0 {
+                let follow = self.follow(plan, pipe, (t, count as u64), waited.into());
+                op.stretch.floor = op.stretch.floor.max(follow);
+            }
         }
         if let Some(pipe) = output {
             self.stats.sent += count as u64;
             let color = op.output.map_or(0, |output| output.color);
             self.ways.count(color, Way::Stretch, count as u64);
-            op.stretch.floor = floor.max(self.slowed(pipe, (t, count as u64)));
+            let bound = op.stretch.bound();
+            op.stretch.floor = bound.max(self.slowed(pipe, (t, count as u64), bound));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
             let first = t.max(leaves);
             let last = until.max(first + count as u64 - 1);
             let end = self.send_words(plan, pipe, (first, last), outputs);
             op.stretch.output = Some(Words::new(pipe, end, until));
-            if count > 1 {
-                self.load(pipe, until, WHOLE);
-            }
             if let Some(output) = op.output
                 && let Some(sent) = &mut core.outputs[usize::from(output.queue)].sent
             {

@@ -1,30 +1,175 @@
-//! Links that several pipes use: what is on each, and how it slows stretches down.
+//! Links that several pipes use: what is on each, and how that slows stretches down.
+//!
+//! The words of a stretch are on the links of its pipe while it lasts. Those that have no place when
+//! they are sent are on them when the operation at the end of the pipe takes others: then it is that
+//! one's stretch that links slow down. Words that meet on a link share its cycles, as a router
+//! grants them in turn: a stretch that begins is slowed by those that are there, and slows
+//! them.
 
-use super::Load;
+use super::{Load, WAITS};
+use crate::fabric::router::RAMP;
 use crate::pe::code::Code;
-use crate::pe::share::WHOLE;
+use crate::pe::core::{Core, bits};
+use crate::pe::share::{WHOLE, fair};
+use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
+/// Words that begin to pass a link beside others: how many, since when, and their rate if nothing slows them down.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    t: u64,
+    count: u64,
+    rate: u64,
+}
+
+impl Words {
+    /// In which cycle the last of them passes a link, beside its users; these, and by how much each is late for that.
+    fn meet(self, users: &[Load]) -> (u64, Vec<(Load, u64)>) {
+        let Words { t, count, rate } = self;
+        let mut demands: Vec<u64> = users.iter().map(|user| user.rate).collect();
+        let used = demands.iter().sum::<u64>().max(WHOLE);
+        demands.push(rate);
+        let share = fair(&mut demands);
+        let own = rate.min(share).max(1);
+        // What users have left takes them so long beside one more.
+        let slower = move |user: &Load| {
+            let left = (user.until - t) * user.rate / used;
+            t + left * WHOLE / user.rate.min(share).max(1)
+        };
+        let last = users.iter().map(slower).max().unwrap_or(t);
+        // Elements that pass beside the others; the rest goes alone.
+        let beside = ((last - t) * own / WHOLE).min(count - 1);
+        let end = t + (beside + 1) * WHOLE / own;
+        let slowed = users.iter().filter(move |user| user.rate > share);
+        let late = slowed.map(move |user| {
+            let cycles = end.min(slower(user)) - t;
+            (*user, cycles * (user.rate - share) / user.rate)
+        });
+        let last = t + beside * WHOLE / own + (count - 1 - beside) * WHOLE / rate;
+        (last, late.collect())
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// Who is in a stretch that sends words to a pipe.
+    fn sends_to(&mut self, id: u32) -> Option<usize> {
+        let mut on = bits(self.stretches());
+        on.find(|&at| {
+            let sends = self.streamed(at).map(|op| op.stretch);
+            let sends = sends.filter(|it| it.left != 0 && it.until != WAITS);
+            sends.and_then(|it| it.output).is_some_and(|words| words.pipe() == id)
+        })
+    }
+
+    /// Who is in a stretch that takes words of a pipe.
+    fn takes_from(&mut self, id: u32) -> Option<usize> {
+        let mut on = bits(self.stretches());
+        on.find(|&at| {
+            let inputs = self.streamed(at).map(|op| op.stretch.inputs);
+            inputs.into_iter().flatten().flatten().any(|words| words.pipe() == id)
+        })
+    }
+}
+
 impl<C: Code> Region<C> {
-    /// Before which cycle `count` words that leave from cycle `t` on cannot all have passed the
-    /// busiest link of a pipe, beside the words of others.
-    pub(super) fn slowed(&mut self, id: u32, (t, count): (u64, u64)) -> u64 {
-        let mut floor = 0;
-        if count == 1 {
-            return floor;
+    /// Before which cycle `count` words that leave from cycle `t` on, the last one not before `bound`, cannot all
+    /// have passed the busiest link of a pipe, beside the words of others; these are slowed down as well.
+    pub(super) fn slowed(&mut self, id: u32, (t, count): (u64, u64), bound: u64) -> u64 {
+        let pipe = &self.pipes[id as usize];
+        if count < 2 || pipe.shared().is_empty() {
+            return 0;
         }
+        let passing = pipe.pass_at_once(count, t);
+        if passing < 2 {
+            return 0;
+        }
+        let cycles = bound.saturating_sub(t).max(count - 1);
+        let rate = ((count - 1) * WHOLE / cycles).max(1);
+        self.meet(id, Words { t, count: passing, rate })
+    }
+
+    /// Before which cycle an operation that takes `count` words of a pipe from cycle `t` on cannot have taken the
+    /// last of them, if so many of those in the pipe had no place until then.
+    pub(super) fn follow(
+        &mut self,
+        plan: &Plan,
+        id: u32,
+        (t, count): (u64, u64),
+        waited: u64,
+    ) -> u64 {
+        let pipe = &self.pipes[id as usize];
+        let Some(&link) = pipe.shared().first().filter(|_| waited > 1) else { return 0 };
+        // The last of them passes a link when it can be taken, not when it leaves its operation.
+        let down = pipe.transit() + plan.timing.ramp_down;
+        let count = count.saturating_sub(down).max(waited.min(count));
+        let mut users = self.loads[link as usize].iter();
+        let on = users.find(|user| user.pipe == id && user.until > t);
+        let (until, passing) = on.map_or((t, 0), |on| (on.until, (on.until - t) * on.rate / WHOLE));
+        let count = count.saturating_sub(passing);
+        if count < 2 {
+            return 0;
+        }
+        self.meet(id, Words { t: until, count, rate: WHOLE }) + down
+    }
+
+    /// Words of a pipe meet those of others on its links; in which cycle the last of them passes.
+    fn meet(&mut self, id: u32, words: Words) -> u64 {
+        let Words { t, count, rate } = words;
+        let (mut last, mut slowed) = (0, Vec::<(Load, u64)>::new());
         for &link in self.pipes[id as usize].shared() {
             let users = &mut self.loads[link as usize];
             users.retain(|user| user.pipe != id && user.until > t);
-            let used = users.iter().map(|user| user.rate).sum::<u64>();
-            let last = users.iter().map(|user| user.until).max().unwrap_or(t);
-            let share = WHOLE / (users.len() as u64 + 1);
-            let free = WHOLE.saturating_sub(used).max(share);
-            // Elements that pass beside the others; the rest goes alone.
-            let beside = ((last - t) * free / WHOLE).min(count - 1);
-            floor = floor.max(t + beside * WHOLE / free + (count - 1 - beside));
+            if users.is_empty() {
+                continue;
+            }
+            let (passed, late) = words.meet(users);
+            last = last.max(passed);
+            for (user, late) in late {
+                match slowed.iter_mut().find(|(other, _)| other.pipe == user.pipe) {
+                    Some((_, most)) => *most = late.max(*most),
+                    None => slowed.push((user, late)),
+                }
+            }
         }
-        floor
+        for (user, late) in slowed {
+            self.slow_down(user.pipe, (t, late));
+            self.load(user.pipe, user.until + late, user.rate);
+        }
+        let until = last.max(t + (count - 1) * WHOLE / rate);
+        self.load(id, until, (count - 1) * WHOLE / (until - t).max(1));
+        last
+    }
+
+    /// Words of a pipe that pass its links in cycle `t` are so many cycles late.
+    fn slow_down(&mut self, id: u32, (t, late): (u64, u64)) {
+        let route = self.pipes[id as usize].route();
+        if route.entry != RAMP {
+            return;
+        }
+        let sends = self.slow_one(route.source, (t, late), |core| core.sends_to(id));
+        if !sends && route.region == self.id {
+            self.slow_one(route.dest, (t, late), |core| core.takes_from(id));
+        }
+    }
+
+    /// The stretch of a core that is found stands still for some cycles; whether there is one. Nothing happens to a core that
+    /// is out on a visit: its own words never meet on a link.
+    fn slow_one(
+        &mut self,
+        pe: u32,
+        (t, late): (u64, u64),
+        find: impl FnOnce(&mut Core<C>) -> Option<usize>,
+    ) -> bool {
+        let Some(mut core) = self.cores[pe as usize].take() else { return false };
+        let found = find(&mut core);
+        if let Some(op) = found.and_then(|at| core.streamed(at)) {
+            op.stretch.settle(t);
+            op.stretch.mark += late;
+            self.bend(&op.stretch, t);
+            self.share(&mut core, t);
+        }
+        self.cores[pe as usize] = Some(core);
+        found.is_some()
     }
 
     /// Words of a pipe are on its links until a cycle, at a rate.
@@ -34,5 +179,31 @@ impl<C: Code> Region<C> {
             users.retain(|user| user.pipe != id);
             users.push(Load { pipe: id, until, rate });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Load, WHOLE, Words};
+
+    #[test]
+    fn words_that_meet_have_every_other_cycle() {
+        let user = Load { pipe: 1, until: 164, rate: WHOLE };
+        let few = Words { t: 100, count: 32, rate: WHOLE };
+        // One after the other with the user's, from its first word on.
+        let (last, late) = few.meet(&[user]);
+        assert_eq!((last, late.len(), late[0].1), (162, 1, 32));
+        // The user's words are through before: the rest goes alone.
+        let many = Words { count: 100, ..few };
+        let (last, late) = many.meet(&[user]);
+        assert_eq!((last, late[0].1), (100 + 128 + 35, 64));
+    }
+
+    #[test]
+    fn who_leaves_cycles_is_not_late() {
+        let user = Load { pipe: 1, until: 164, rate: WHOLE / 4 };
+        let words = Words { t: 100, count: 10, rate: WHOLE / 2 };
+        let (last, late) = words.meet(&[user]);
+        assert_eq!((last, late.len()), (118, 0));
     }
 }
