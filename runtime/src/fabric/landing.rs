@@ -271,7 +271,7 @@ impl<C: Code> Region<C> {
         let at = free.max(self.now + 1);
         self.wakes.core(source, at);
         if self.turning != 0 {
-            self.end_turns(source, at);
+            self.end_turns(source, free);
         }
     }
 

@@ -330,14 +330,19 @@ impl<C: Code> Region<C> {
 
     /// Whether a core that takes turns goes on so in cycle `now`; else it is to be visited.
     pub(super) fn goes_on_in_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
-        let turns = self.cores[pe as usize].as_deref().and_then(|core| core.in_turn.as_deref());
-        let Some(turns) = turns else { return false };
-        let over = now >= turns.end;
-        if !over && (now < turns.horizon || self.look_ahead(plan, code, pe, now) > now) {
+        let Some(turns) = self.turns_of(pe) else { return false };
+        let sure = now < turns.end && now < turns.horizon;
+        // A place may turn out to have come early by that look, for this cycle at the earliest.
+        if sure || self.look_ahead(plan, code, pe, now) > now && !self.turns_end(pe, now) {
             return true;
         }
         self.leave_turns(plan, code, pe, now);
         false
+    }
+
+    /// Whether a core takes no more turns from a cycle on.
+    fn turns_end(&mut self, pe: u32, now: u64) -> bool {
+        self.turns_of(pe).is_none_or(|turns| turns.end <= now)
     }
 
     /// The turns of a core, if it takes some.
@@ -424,7 +429,7 @@ impl<C: Code> Region<C> {
                 let turns = turns.turns.iter_mut().filter(|turn| turn.channel == channel);
                 turns.for_each(|turn| turn.sure = 0);
             }
-            if self.look_ahead(plan, code, other, t) <= t {
+            if self.look_ahead(plan, code, other, t) <= t || self.turns_end(other, t) {
                 self.looked_at(other, t);
             }
         }
