@@ -172,7 +172,7 @@ impl Channel {
         self.wanted = true;
     }
 
-    /// The source need not be told of a place.
+    /// The source need not be told of a place: it looks when it needs one.
     pub(crate) fn want_no_more(&mut self) {
         self.wanted = false;
     }

@@ -256,6 +256,8 @@ impl<C: Code> Region<C> {
             self.tell_source(route.source, free);
         }
         if early {
+            // A source looks so often that it knows of it in time (`Region::sure_until`).
+            debug_assert!(free >= self.now);
             self.tell_source(route.source, free);
         }
         word.stamp = t + plan.timing.ramp_down;

@@ -57,8 +57,8 @@ impl Beat {
 }
 
 impl Rhythm {
-    /// The first event before cycle `t`, which is taken to be done.
-    fn next(&mut self, t: u64) -> Option<(u64, Event)> {
+    /// Takes the first event before cycle `t`.
+    fn take_next(&mut self, t: u64) -> Option<(u64, Event)> {
         let source =
             self.source.map(|it| [(it.ramp.next(), Event::Up), (it.element.next(), Event::Made)]);
         let dest =
@@ -100,7 +100,7 @@ impl<C: Code> Region<C> {
         let channel = &mut self.channels[id as usize];
         let Some(mut rhythm) = channel.rhythm.take_if(|it| waits(it)) else { return };
         self.skip_periods(plan, code, id, &mut rhythm, t);
-        while let Some((cycle, event)) = rhythm.next(t) {
+        while let Some((cycle, event)) = rhythm.take_next(t) {
             match (event, rhythm.source, rhythm.dest) {
                 (Event::Up, Some(beat), _) => self.rise(id, beat, cycle),
                 (Event::Made, Some(beat), _) => self.make_word(code, id, beat, cycle),

@@ -190,7 +190,7 @@ impl<C: Code> Region<C> {
                 core.outputs[queue].held = known;
             }
             if let Some(watch) = &mut core.watched {
-                watch.wait(queue);
+                watch.note_wait(queue);
             }
             left &= !(1 << queue);
             later = later.min(free);
@@ -282,6 +282,9 @@ impl<C: Code> Core<C> {
     /// Other places than before are those that its words wait for.
     pub(crate) fn look_for_places(&mut self) {
         self.departs = 0;
+        for queue in bits(self.leaving) {
+            self.outputs[queue].held = 0;
+        }
     }
 
     /// Heads of which it is known before a cycle that they find no place in it are among those that wait.
@@ -290,7 +293,7 @@ impl<C: Code> Core<C> {
         for queue in bits(self.leaving) {
             let Outgoing { ring, held, .. } = &self.outputs[queue];
             if ring.first() <= t && (*held >= t || t < self.departs) {
-                watch.wait(queue);
+                watch.note_wait(queue);
             }
         }
     }

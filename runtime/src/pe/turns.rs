@@ -12,7 +12,9 @@
 //! - Words that go to a core that does not take turns find places as long as there are some. When there are no
 //!   more as far as is known, and before the last element of an operation, the core is looked at
 //!   (`horizon`).
-//! - Words that find no place wait for it; whoever makes one tells ([`Region::end_turns`]).
+//! - Words that wait for places go up when these are free, as is foreseen where the other end takes turns or
+//!   makes them at the same distances. A place that comes early is seen by looking there (`horizon`).
+//!   Where it is not known when one comes, whoever makes it tells ([`Region::end_turns`]).
 //! - Where the other end takes turns too it does what is foreseen by itself.
 //!
 //! What a core does is done when somebody wants to know, per channel (`fabric::rhythm`).
@@ -27,7 +29,7 @@ pub(crate) use watch::Watch;
 
 use super::code::Code;
 use super::core::{Core, Sight, bits};
-use super::op::Ends;
+use super::op::{Ends, Output};
 use crate::fabric::channel::Outlet;
 use crate::fabric::pattern::{LONGEST, Pattern, next_of};
 use crate::fabric::rhythm::{Beat, Rhythm};
@@ -174,54 +176,61 @@ impl<C: Code> Region<C> {
     fn turn_of(&self, pe: u32, thread: u8, period: u64, watch: &Watch) -> Option<Turn> {
         let core = self.cores[pe as usize].as_deref()?;
         let Ends { output, .. } = core.threads.ends(thread);
-        let again = |cycles: &mut dyn Iterator<Item = u64>| {
-            Pattern::new(cycles.map(|cycle| cycle + period), period)
-        };
         let slots = watch.slots.iter().filter(|it| it.1 == thread);
-        let element = again(&mut slots.map(|it| it.0))?;
-        if let Some(output) = output {
-            let queue = output.queue;
-            let Outlet::Channel(channel) = core.outlet(output.color) else { return None };
-            let ring = &core.outputs.get(queue.into())?.ring;
-            let ups = watch.ups.iter().filter(|it| it.1 == queue);
-            let ramp = again(&mut ups.map(|it| it.0))?;
-            let it = &self.channels[channel as usize];
-            let route = it.route();
-            let fits = route.dest != pe
-                && route.queue.is_some()
-                && self.cores[route.dest as usize].is_some()
-                && it.link.is_none()
-                && ring.words().all(|word| word.color == output.color)
-                && ramp.among(period) == element.among(period);
-            let beat = Beat { thread, queue, ramp, element };
-            let waits = watch.blocked >> queue & 1 != 0;
-            let count = ramp.among(period) as usize;
-            let down = if waits { Some(watch.downs_of(it, channel, count)?) } else { None };
-            return fits.then_some(Turn {
-                channel,
-                sends: true,
-                beat,
-                expected: None,
-                down,
-                sure: 0,
-            });
-        }
-        let &[queue] = core.threads.ends(thread).inputs() else { return None };
+        let element = Pattern::new(slots.map(|it| it.0 + period), period)?;
+        let turn = match (output, core.threads.ends(thread).inputs()) {
+            (Some(output), _) => self.turn_that_sends((core, output), (thread, element), watch)?,
+            (None, &[queue]) => self.turn_that_takes((pe, queue), (thread, element), watch)?,
+            (None, _) => return None,
+        };
+        (turn.beat.ramp.among(period) == element.among(period)).then_some(turn)
+    }
+
+    /// What a microthread does whose words go into a queue of its core.
+    fn turn_that_sends(
+        &self,
+        (core, output): (&Core<C>, Output),
+        (thread, element): (u8, Pattern),
+        watch: &Watch,
+    ) -> Option<Turn> {
+        let (queue, period) = (output.queue, watch.cycle - watch.since);
+        let Outlet::Channel(channel) = core.outlet(output.color) else { return None };
+        let words = &core.outputs.get(queue.into())?.ring;
+        let ups = watch.ups.iter().filter(|it| it.1 == queue);
+        let ramp = Pattern::new(ups.map(|it| it.0 + period), period)?;
+        let it = &self.channels[channel as usize];
+        let route = it.route();
+        let fits = route.dest != route.source
+            && route.queue.is_some()
+            && self.cores[route.dest as usize].is_some()
+            && it.link.is_none()
+            && words.words().all(|word| word.color == output.color);
+        let waits = watch.blocked >> queue & 1 != 0;
+        let count = ramp.among(period) as usize;
+        let down = if waits { Some(watch.downs_of(it, channel, count)?) } else { None };
+        let beat = Beat { thread, queue, ramp, element };
+        fits.then_some(Turn { channel, sends: true, beat, expected: None, down, sure: 0 })
+    }
+
+    /// What a microthread does that takes words from a queue of its core.
+    fn turn_that_takes(
+        &self,
+        (pe, queue): (u32, u8),
+        (thread, element): (u8, Pattern),
+        watch: &Watch,
+    ) -> Option<Turn> {
+        let (now, period) = (watch.cycle, watch.cycle - watch.since);
         let leads = |id: u32| self.channels[id as usize].route().queue == Some(queue);
         let channel = only(self.landings[pe as usize].channels().filter(|&id| leads(id)))?;
         let downs = || watch.downs.iter().filter(|it| it.1 == channel);
-        let ramp = again(&mut downs().map(|it| it.0))?;
+        let ramp = Pattern::new(downs().map(|it| it.0 + period), period)?;
         let it = &self.channels[channel as usize];
-        let now = watch.since + period;
         let under_way = it.ups().take_while(|&up| up < now).count();
         let mut expected = Pattern::new(downs().map(|it| it.2), period)?;
         for _ in 0..downs().count() + under_way {
             expected.advance();
         }
-        let fits = it.route().source != pe
-            && it.link.is_none()
-            && expected.next() >= now
-            && ramp.among(period) == element.among(period);
+        let fits = it.route().source != pe && it.link.is_none() && expected.next() >= now;
         let beat = Beat { thread, queue, ramp, element };
         let expected = Some(expected);
         fits.then_some(Turn { channel, sends: false, beat, expected, down: None, sure: 0 })
@@ -314,7 +323,8 @@ impl<C: Code> Region<C> {
         }
         let channel = &self.channels[turn.channel as usize];
         let room = own.ramp.after(channel.room(&own.ramp));
-        // Where words wait for places, one that is there before its time changes all.
+        // Where words wait for places, one that is there before its time changes all. A word that goes
+        // down in cycle `t` or later makes one that is free then at the earliest.
         let waits = turn.down.is_some() && dest.is_none();
         last.min(room).min(if waits { t + channel.credit() } else { NEVER })
     }
@@ -332,17 +342,11 @@ impl<C: Code> Region<C> {
     pub(super) fn goes_on_in_turns(&mut self, plan: &Plan, code: &C, pe: u32, now: u64) -> bool {
         let Some(turns) = self.turns_of(pe) else { return false };
         let sure = now < turns.end && now < turns.horizon;
-        // A place may turn out to have come early by that look, for this cycle at the earliest.
-        if sure || self.look_ahead(plan, code, pe, now) > now && !self.turns_end(pe, now) {
+        if sure || self.look_ahead(plan, code, pe, now) > now {
             return true;
         }
         self.leave_turns(plan, code, pe, now);
         false
-    }
-
-    /// Whether a core takes no more turns from a cycle on.
-    fn turns_end(&mut self, pe: u32, now: u64) -> bool {
-        self.turns_of(pe).is_none_or(|turns| turns.end <= now)
     }
 
     /// The turns of a core, if it takes some.
@@ -350,14 +354,14 @@ impl<C: Code> Region<C> {
         self.cores[pe as usize].as_deref_mut()?.in_turn.as_deref_mut()
     }
 
-    /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed.
+    /// Finds out again up to when all is as foreseen of a core, where all cycles before `t` have passed. A
+    /// place may turn out by that to have come early: for cycle `t` at the earliest.
     fn look_ahead(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) -> u64 {
         let count = self.turns_of(pe).map_or(0, |turns| turns.turns.len());
         for at in 0..count {
             let turn = self.turns_of(pe).map(|turns| turns.turns[at]);
             // Those that end soon too, so that the next look is not soon.
             let Some(turn) = turn.filter(|turn| turn.sure <= t + LONGEST / 2) else { continue };
-            // Words that go down by that may end its turns.
             let sure = self.sure_until(plan, code, (pe, &turn), t);
             if let Some(turns) = self.turns_of(pe) {
                 turns.turns[at].sure = sure;
@@ -365,12 +369,12 @@ impl<C: Code> Region<C> {
         }
         let Some(turns) = self.turns_of(pe) else { return t };
         let horizon = turns.turns.iter().map(|turn| turn.sure).min().unwrap_or(t);
-        let before = std::mem::replace(&mut turns.horizon, horizon);
+        let (end, before) = (turns.end, std::mem::replace(&mut turns.horizon, horizon));
         self.wakes.call_off(pe, before);
         if horizon > t {
             self.wakes.end(pe, horizon);
         }
-        horizon
+        horizon.min(end)
     }
 
     /// A core takes no more turns from cycle `t` on, before which all have passed; the caller has it visited
@@ -429,7 +433,7 @@ impl<C: Code> Region<C> {
                 let turns = turns.turns.iter_mut().filter(|turn| turn.channel == channel);
                 turns.for_each(|turn| turn.sure = 0);
             }
-            if self.look_ahead(plan, code, other, t) <= t || self.turns_end(other, t) {
+            if self.look_ahead(plan, code, other, t) <= t {
                 self.looked_at(other, t);
             }
         }

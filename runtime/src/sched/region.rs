@@ -95,7 +95,9 @@ pub(crate) struct Region<C: Code> {
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
     /// Likewise, to watch cores with.
+    #[expect(clippy::vec_box, reason = "a core holds one as a box")]
     pub(crate) watches: Vec<Box<turns::Watch>>,
+    /// Numbers of channels that are not used.
     pub(crate) unused: Vec<u32>,
     /// Colors whose words from the host, and to it, go through routers always, as bits.
     pub(crate) routed: u32,

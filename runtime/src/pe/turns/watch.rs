@@ -21,8 +21,8 @@ enum Look {
 /// What the state of a core is before a cycle, as far as what it does depends on it; with stamps from there.
 #[derive(Debug, Default)]
 struct Noted {
-    /// Of what comes to it, and whose turn it is.
-    inputs: Vec<u32>,
+    /// Whose turn it is, what comes to it, and how many words wait to leave.
+    core: Vec<u32>,
     /// Of its output queues, with the queue; and of channels from it, with the channel.
     outputs: Vec<(u8, u32)>,
     places: Vec<(u32, u32)>,
@@ -49,7 +49,7 @@ pub(crate) struct Watch {
 
 impl Noted {
     fn clear(&mut self) {
-        self.inputs.clear();
+        self.core.clear();
         self.outputs.clear();
         self.places.clear();
     }
@@ -64,13 +64,13 @@ impl Watch {
         self.downs.clear();
     }
 
-    /// Whether the state is what it was. Words that no word of their queue goes before do not matter, since
-    /// none that finds a place waits for them.
+    /// Whether the state is what it was. Queues of which no word went up do not matter: their heads wait for
+    /// places of which they are told (`are_blocked`).
     fn is_back(&self) -> bool {
         let goes = self.ups.iter().fold(0_u64, |all, &(_, queue)| all | 1 << queue);
         let [before, now] = [&self.before, &self.now]
             .map(|noted| noted.outputs.iter().filter(|&&(queue, _)| goes >> queue & 1 != 0));
-        self.before.inputs == self.now.inputs && before.eq(now)
+        self.before.core == self.now.core && before.eq(now)
     }
 
     pub(in crate::pe) fn slot(&mut self, cycle: u64, thread: u8) {
@@ -111,7 +111,7 @@ impl Watch {
     }
 
     /// The head of a queue waits for a place.
-    pub(in crate::pe) fn wait(&mut self, queue: usize) {
+    pub(in crate::pe) fn note_wait(&mut self, queue: usize) {
         self.blocked |= 1 << queue;
     }
 }
@@ -139,17 +139,17 @@ impl<C: Code> Core<C> {
 
     /// Its state before cycle `now`.
     fn note_state(&self, now: u64, into: &mut Noted) {
-        into.inputs.push(self.last_thread.into());
+        into.core.push(self.last_thread.into());
         for input in bits(self.open_inputs()) {
             let ring = &self.inputs[input].ring;
             // Of words that are in view it does not matter since when.
-            into.inputs.push(ring.len() as u32);
-            into.inputs.extend(ring.words().map(|word| relative(word.stamp.max(now), now)));
-            into.inputs.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
+            into.core.push(ring.len() as u32);
+            into.core.extend(ring.words().map(|word| relative(word.stamp.max(now), now)));
+            into.core.extend(ring.to_come(now).map(|stamp| relative(stamp, now)));
         }
         for (queue, output) in self.outputs.iter() {
             let ring = &output.ring;
-            into.inputs.push(ring.len() as u32);
+            into.core.push(ring.len() as u32);
             let stamps = ring.words().map(|word| word.stamp).chain(ring.to_come(now));
             into.outputs.extend(stamps.map(|stamp| (queue as u8, relative(stamp, now))));
         }
@@ -295,9 +295,9 @@ impl<C: Code> Region<C> {
         let core = self.cores[pe as usize].as_deref();
         let Some((core, landing)) = core.zip(self.landings.get(pe as usize)) else { return };
         core.note_state(now, into);
-        let Noted { inputs, places, .. } = into;
+        let Noted { core: noted, places, .. } = into;
         // Others may have had words go down in this cycle already.
-        inputs.push(u32::from(landing.is_at(now)));
+        noted.push(u32::from(landing.is_at(now)));
         for id in landing.channels() {
             let channel = &self.channels[id as usize];
             if core.is_closed(channel.route().queue) {
@@ -305,10 +305,10 @@ impl<C: Code> Region<C> {
             }
             // Senders may be ahead.
             let ups = channel.ups().take_while(|&up| up < now);
-            let before = inputs.len();
-            inputs.extend(ups.map(|up| relative(up, now)));
-            inputs.push((inputs.len() - before) as u32);
-            inputs.push(relative(channel.linked().max(now), now));
+            let before = noted.len();
+            noted.extend(ups.map(|up| relative(up, now)));
+            noted.push((noted.len() - before) as u32);
+            noted.push(relative(channel.linked().max(now), now));
         }
         for id in self.channels_from(pe) {
             let channel = &self.channels[id as usize];

@@ -54,27 +54,45 @@ struct Style {
     others: usize,
     /// A PE receives from one neighbour after the other, as solvers do, while words from all wait.
     in_row: bool,
+    /// Chance that a PE begins late, and whether each way has its own lengths.
+    late: usize,
+    own_lengths: bool,
 }
 
+/// What is common to most.
+const PLAIN: Style = Style {
+    size: [5, 5],
+    words: 100,
+    joined: 100,
+    longer: 0,
+    high: 1,
+    others: 0,
+    in_row: false,
+    late: 0,
+    own_lengths: false,
+};
+
 /// All kinds of things meet.
-const MIXED: Style =
-    Style { size: [5, 4], words: 100, joined: 85, longer: 15, high: 10, others: 0, in_row: false };
+const MIXED: Style = Style { size: [5, 4], words: 100, joined: 85, longer: 15, high: 10, ..PLAIN };
 
 /// Cores have time to take turns, and now and then something ends them.
 const LONG: Style =
-    Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10, in_row: false };
+    Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10, ..PLAIN };
 
 /// Neighbours wait for each other, and microthreads of a core do not move as many words.
 const WAITING: Style =
-    Style { size: [5, 5], words: 250, joined: 95, longer: 4, high: 1, others: 0, in_row: true };
+    Style { size: [5, 5], words: 250, joined: 95, longer: 4, in_row: true, ..PLAIN };
+
+/// PEs have few neighbours, which begin and end at other times.
+const SPARSE: Style = Style { joined: 45, late: 40, own_lengths: true, ..LONG };
 
 fn machine(seed: u64, style: Style) -> Spec {
     let mut rng = Rng::new(seed);
     let target = if rng.chance(60) { TargetId::Wse2 } else { TargetId::Wse3 };
     let size = style.size.map(|most| 1 + rng.below(most));
     let spec = Spec::new(target, size[0] as u16, size[1] as u16);
-    let lengths = [10 + rng.below(style.words) as u32, 1 + rng.below(style.words / 2) as u32];
-    let mut build = Build { rng, spec, size, style, lengths };
+    let mut build = Build { rng, spec, size, style, lengths: [0; 2] };
+    build.lengths = build.new_lengths();
     // Which PE sends in which direction, and how much.
     let count = size[0] * size[1];
     let mut operations = vec![Vec::new(); count];
@@ -118,6 +136,12 @@ impl Build {
         self.spec.programs[pe].queues.push(binding);
     }
 
+    /// Lengths of both rounds.
+    fn new_lengths(&mut self) -> [u32; 2] {
+        let words = self.style.words;
+        [10 + self.rng.below(words) as u32, 1 + self.rng.below(words / 2) as u32]
+    }
+
     /// Lengths of both rounds at one end; seldom not those of the other end.
     fn lengths(&mut self) -> [u32; 2] {
         let mut lengths = self.lengths;
@@ -146,6 +170,9 @@ impl Build {
             microthread,
             ..vector(dest, source, length)
         };
+        if self.style.own_lengths {
+            self.lengths = self.new_lengths();
+        }
         let lengths = self.lengths();
         operations[from]
             .push(lengths.map(|length| start(output(out, color), Stream::Scalar(7), out, length)));
@@ -156,7 +183,8 @@ impl Build {
 
     /// All operations begin in one task, in any order; when one is over its second round follows.
     fn tasks(&mut self, pe: usize, mut operations: Vec<[VectorStart; 2]>) {
-        let mut acts = vec![Act::Work(self.rng.below(30) as u32)];
+        let most = if self.rng.chance(self.style.late) { 60 } else { 30 };
+        let mut acts = vec![Act::Work(self.rng.below(most) as u32)];
         let mut next = FIRST;
         if self.style.in_row {
             acts.extend(self.receives_in_row(pe, &mut operations, &mut next));
@@ -248,6 +276,13 @@ fn long_exchanges_agree() {
 fn waiting_exchanges_agree() {
     for seed in first()..first() + seeds() {
         agree(seed, &machine(seed, WAITING));
+    }
+}
+
+#[test]
+fn sparse_exchanges_agree() {
+    for seed in first()..first() + seeds() {
+        agree(seed, &machine(seed, SPARSE));
     }
 }
 
