@@ -82,7 +82,7 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Region<C> {
-    /// A core whose state is what it was takes turns, if its microthreads do an element each.
+    /// A core whose state is what it was takes turns, if all that its microthreads do is to move words.
     fn begin_turns(
         &mut self,
         plan: &Plan,

@@ -258,32 +258,30 @@ impl Build {
     }
 }
 
+fn all_agree(style: Style) {
+    for seed in first()..first() + seeds() {
+        agree(seed, &machine(seed, style));
+    }
+}
+
 #[test]
 fn exchanges_agree() {
-    for seed in first()..first() + seeds() {
-        agree(seed, &machine(seed, MIXED));
-    }
+    all_agree(MIXED);
 }
 
 #[test]
 fn long_exchanges_agree() {
-    for seed in first()..first() + seeds() {
-        agree(seed, &machine(seed, LONG));
-    }
+    all_agree(LONG);
 }
 
 #[test]
 fn waiting_exchanges_agree() {
-    for seed in first()..first() + seeds() {
-        agree(seed, &machine(seed, WAITING));
-    }
+    all_agree(WAITING);
 }
 
 #[test]
 fn sparse_exchanges_agree() {
-    for seed in first()..first() + seeds() {
-        agree(seed, &machine(seed, SPARSE));
-    }
+    all_agree(SPARSE);
 }
 
 /// They reach what they are about.
