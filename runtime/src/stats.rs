@@ -35,6 +35,27 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Counts so many times more what was counted between two looks.
+    pub(crate) fn repeat(&mut self, before: &Stats, after: &Stats, times: u64) {
+        let grown = |count: fn(&Stats) -> u64| (count(after) - count(before)) * times;
+        self.add(&Stats {
+            delivered: grown(|it| it.delivered),
+            hops: grown(|it| it.hops),
+            slots: grown(|it| it.slots),
+            assumed: grown(|it| it.assumed),
+            tasks: grown(|it| it.tasks),
+            dropped_controls: grown(|it| it.dropped_controls),
+            filtered: grown(|it| it.filtered),
+            sent: grown(|it| it.sent),
+            entered: grown(|it| it.entered),
+            copies: grown(|it| it.copies),
+            to_host: grown(|it| it.to_host),
+            hidden: grown(|it| it.hidden),
+            gone: grown(|it| it.gone),
+            touched: 0,
+        });
+    }
+
     /// Adds the counters of another part of the machine.
     pub(crate) fn add(&mut self, other: &Stats) {
         let Stats {

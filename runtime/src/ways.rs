@@ -187,6 +187,14 @@ impl Ways {
         row[Way::Stretch.index()] -= words - single;
     }
 
+    /// Counts so many times more what was counted between two looks, in an engine without stretches.
+    pub(crate) fn repeat(&mut self, before: &Ways, after: &Ways, times: u64) {
+        let counts = before.words.iter().flatten().zip(after.words.iter().flatten());
+        for (sum, (before, after)) in self.words.iter_mut().flatten().zip(counts) {
+            *sum += (after - before) * times;
+        }
+    }
+
     /// Adds the counts of another part of the machine.
     pub(crate) fn add(&mut self, other: &Ways) {
         let Ways {

@@ -13,6 +13,7 @@
 //! that move a switch, never enter a channel; whoever writes a router's registers cuts first.
 
 mod cut;
+mod rounds;
 
 use dflow_ir::mesh::Port;
 

@@ -99,6 +99,12 @@ impl Landing {
         self.until = t;
     }
 
+    /// All is as it is, so many cycles later: no channel has words.
+    pub(crate) fn put_off(&mut self, by: u64) {
+        self.until += by;
+        self.awake = false;
+    }
+
     /// The channels.
     pub(crate) fn channels(&self) -> impl Iterator<Item = u32> {
         self.ends.iter().map(|end| end.channel)

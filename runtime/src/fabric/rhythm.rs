@@ -225,6 +225,9 @@ impl<C: Code> Region<C> {
         let Core { at, state, threads, .. } = core;
         let Some(op) = threads.get_mut(thread) else { return };
         let words = &words[..words.len().min(count as usize)];
+        if let Some(tape) = &mut self.tape {
+            tape.elements(pe, op, count as u32);
+        }
         let block = code.block(*at, state, &mut op.code, [words, &[]], count as u32, out);
         debug_assert!(block.trap.is_none() && u64::from(block.done) == count);
     }

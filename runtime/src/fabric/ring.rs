@@ -260,6 +260,30 @@ impl<const N: usize> Ring<N> {
         self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
     }
 
+    /// All its stamps are so many cycles later.
+    pub(crate) fn put_off(&mut self, by: u64) {
+        if self.is_open() {
+            for at in 0..self.places() {
+                let stamp = &mut self.slot_mut(at).stamp;
+                *stamp += if *stamp == NEVER { 0 } else { by };
+            }
+        }
+        for stamp in [&mut self.first, &mut self.free] {
+            *stamp += if *stamp == NEVER { 0 } else { by };
+        }
+    }
+
+    /// The payloads of its words, oldest first.
+    pub(crate) fn payloads(&mut self, of: impl Fn(&Slot) -> bool, each: &mut impl FnMut(&mut u32)) {
+        for word in 0..self.len() {
+            let index = self.index(word);
+            let slot = self.slot_mut(index);
+            if of(slot) {
+                each(&mut slot.payload);
+            }
+        }
+    }
+
     /// All its stamps are so many cycles later, and its words carry other payloads.
     pub(crate) fn shift(&mut self, by: u64, payloads: &mut impl Iterator<Item = u32>) {
         let (len, places) = (usize::from(self.len), usize::from(self.places));

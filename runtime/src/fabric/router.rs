@@ -10,6 +10,7 @@ mod grant;
 mod lanes;
 mod leaps;
 mod outputs;
+mod rounds;
 mod usual;
 mod visit;
 

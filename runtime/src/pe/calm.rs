@@ -179,6 +179,9 @@ impl<C: Code> Region<C> {
             }
         }
         let Some(op) = core.threads.get_mut(id) else { return Ok(false) };
+        if let Some(tape) = &mut self.tape {
+            tape.elements(at.pe, op, 1);
+        }
         let (output, ended) = match at.code.plain(core.at, &mut core.state, &mut op.code, words) {
             Ok(done) => done,
             Err(kind) => {

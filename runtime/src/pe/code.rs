@@ -17,9 +17,9 @@ pub(crate) struct Pe {
 /// Runs code of tasks and elements of vector operations.
 pub(crate) trait Code: Sync {
     /// What code sees of one PE.
-    type State: Send;
+    type State: Clone + Send;
     /// A running vector operation.
-    type Op: Send;
+    type Op: Clone + Send;
 
     /// State of a PE on which nothing has run.
     fn state(&self, pe: Pe) -> Self::State;

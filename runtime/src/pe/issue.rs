@@ -330,6 +330,9 @@ impl<C: Code> Region<C> {
         words: [u32; 2],
     ) -> Result<Element, Fault> {
         let (task, loc) = (op.task, op.loc);
+        if let Some(tape) = &mut self.tape {
+            tape.elements(at.pe, op, 1);
+        }
         let done = at.code.element(pe, state, &mut op.code, words).map_err(|kind| {
             let kind = Box::new(TrapKind::Code(kind));
             Fault { kind, task, loc, color: None }
@@ -401,6 +404,7 @@ impl<C: Code> Region<C> {
         for queue in op.inputs.into_iter().flatten() {
             let head = core.inputs[usize::from(queue)].ring.visible(at.t);
             if head.is_some_and(|head| head.control) {
+                self.spoil_tape();
                 self.take_input(at, core, queue.into());
                 break;
             }

@@ -154,6 +154,9 @@ impl<C: Code> Region<C> {
     pub(super) fn segment(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, next: Next) -> u32 {
         run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
         let total = core.segment.cycles.max(1);
+        if let Some(tape) = &mut self.tape {
+            tape.segment(at.pe, at.program, core.task, next, &core.segment);
+        }
         if self.flow && core.stretches() != 0 {
             self.delay(core, at.t, total.into());
         }
@@ -327,6 +330,7 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         mut op: Box<Op<C::Op>>,
     ) -> Result<(), Fault> {
+        self.tape_launch(at, core, &op);
         self.claim(at, core, &mut op)?;
         if at.code.is_done(&op.code) {
             self.end_thread(at.plan, at.code, core, at.pe, at.t, &mut op, true)?;
@@ -398,6 +402,9 @@ impl<C: Code> Region<C> {
         microthread: Option<u8>,
     ) -> Result<(), Fault> {
         op.ended = true;
+        if let Some(tape) = &mut self.tape {
+            tape.finish(pe, op, whole);
+        }
         if op.flows {
             self.end_flow(plan, core, (pe, t), op);
         }

@@ -24,6 +24,7 @@ pub(crate) mod plan;
 pub(crate) mod queues;
 pub(crate) mod ramp;
 pub(crate) mod registers;
+mod rounds;
 pub(crate) mod share;
 pub(crate) mod sparse;
 pub(crate) mod steady;

@@ -13,7 +13,7 @@ use crate::fabric::ring::NEVER;
 use crate::trap::TrapKind;
 
 /// A running operation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Op<O> {
     pub(crate) code: O,
     pub(crate) asynchronous: bool,

@@ -64,6 +64,7 @@ impl<C: Code> Region<C> {
                 continue;
             }
             let word = self.take_input(at, core, queue);
+            self.spoil_tape();
             self.stats.dropped_controls += 1;
             core.acted.acted = true;
             if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
@@ -120,6 +121,9 @@ impl<C: Code> Region<C> {
         } else {
             core.picked = id;
             word = self.take_input(at, core, queue);
+            if let Some(tape) = &mut self.tape {
+                tape.word(at.pe, queue);
+            }
             if !word.control {
                 self.rests(at.plan, at.pe, word.color);
             }
@@ -139,6 +143,9 @@ impl<C: Code> Region<C> {
         core.main.set(Main::start(&at.program.tasks[usize::from(core.task)], payload, from));
         core.acted.acted = true;
         self.stats.tasks += 1;
+        if let Some(refrain) = &mut self.refrain {
+            refrain.note(at.pe, at.t, core.task);
+        }
         if let Some(events) = &mut self.events {
             events.push(Event::Task { cycle: at.t, pe: core.at.number, task: core.task });
         }

@@ -35,6 +35,11 @@ impl<T> Sparse<T> {
     }
 
     /// The entries that are there, in order, with their places.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut T)> {
+        self.list.iter_mut().enumerate().map(|(at, entry)| (self.from + at, entry))
+    }
+
+    /// The entries that are there, in order, with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         self.list.iter().enumerate().map(|(at, entry)| (self.from + at, entry))
     }

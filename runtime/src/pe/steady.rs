@@ -217,6 +217,9 @@ impl<C: Code> Region<C> {
         };
         if let Some(op) = op {
             let inputs = [&words[..], &[]];
+            if let Some(tape) = &mut self.tape {
+                tape.elements(pe, op, count as u32);
+            }
             let block =
                 code.block(core.at, &mut core.state, &mut op.code, inputs, count as u32, &mut sent);
             debug_assert!(block.trap.is_none() && u64::from(block.done) == count);

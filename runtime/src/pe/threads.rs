@@ -171,6 +171,18 @@ impl<O> Threads<O> {
         self.ops[id] = Some(op);
     }
 
+    /// Takes all operations out, to put them back as they are or some rounds later.
+    pub(crate) fn lift(&mut self) -> [Option<Box<Op<O>>>; COUNT] {
+        std::mem::take(&mut self.ops)
+    }
+
+    /// Puts operations back that [`Threads::lift`] took out; others in their places do not count.
+    pub(crate) fn settle(&mut self, ops: impl IntoIterator<Item = Option<Box<Op<O>>>>) {
+        for (id, (slot, op)) in self.ops.iter_mut().zip(ops).enumerate() {
+            *slot = op.filter(|_| self.held >> id & 1 != 0);
+        }
+    }
+
     /// Those in a stretch, as bits.
     pub(crate) fn busy(&self) -> u64 {
         self.busy

@@ -14,6 +14,7 @@ use super::exact::pace::Pace;
 use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
+use super::rounds;
 use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
 use super::{account, doing, exact, report, step};
@@ -242,19 +243,22 @@ impl<C: Code> Engine<C> {
                 run.guarded(|| step::run(&run, region, frontier)).unwrap_or(true)
             }
             EngineKind::Exact | EngineKind::Flow => {
-                exact::run(&run, &mut self.regions, self.threads, &mut self.pace);
-                let quiet = self.regions.iter().all(|region| region.next() == u64::MAX);
-                if run.broken().is_none() {
-                    for region in &mut self.regions {
-                        region.cut_all(&self.plan, &self.code, region.next(), run.stop());
-                    }
-                    if quiet {
-                        settle_pipes(&self.plan, &self.code, &mut self.regions);
-                        self.regions.iter_mut().for_each(|region| region.settle_lines(&self.plan));
-                        self.regions.iter_mut().for_each(|region| region.settle_leaps(&self.plan));
-                    }
+                let (threads, pace) = (self.threads, &mut self.pace);
+                if self.kind == EngineKind::Exact && !self.plan.record && !self.plan.track {
+                    rounds::listen(&mut self.regions);
                 }
-                quiet
+                loop {
+                    let quiet = advance(&run, &mut self.regions, threads, pace);
+                    let pause = run.stop();
+                    if !run.goes_on() || quiet {
+                        break quiet;
+                    }
+                    rounds::repeat(&run, &mut self.regions, pause, &mut |regions, cycle| {
+                        run.pause_at(cycle);
+                        let quiet = advance(&run, regions, threads, pace);
+                        run.goes_on() && !quiet
+                    });
+                }
             }
         };
         if let Some(what) = run.broken() {
@@ -399,6 +403,30 @@ impl<C: Code> Engine<C> {
         let core = self.regions[region as usize].core(&self.plan, &self.code, pe);
         self.code.read(core.at, &mut core.state, address, bytes)
     }
+}
+
+/// Runs all regions up to the run's stop and puts words where routers see them; whether nothing can happen any
+/// more.
+fn advance<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut Vec<Region<C>>,
+    threads: usize,
+    pace: &mut Pace,
+) -> bool {
+    let (plan, code) = (run.plan, run.code);
+    exact::run(run, regions, threads, pace);
+    let quiet = regions.iter().all(|region| region.next() == u64::MAX);
+    if run.broken().is_none() {
+        for region in regions.iter_mut() {
+            region.cut_all(plan, code, region.next(), run.stop());
+        }
+        if quiet {
+            settle_pipes(plan, code, regions);
+            regions.iter_mut().for_each(|region| region.settle_lines(plan));
+            regions.iter_mut().for_each(|region| region.settle_leaps(plan));
+        }
+    }
+    quiet
 }
 
 impl<C: Code> Region<C> {

@@ -14,6 +14,7 @@ pub(crate) mod reached;
 pub(crate) mod record;
 pub(crate) mod region;
 pub(crate) mod report;
+pub(crate) mod rounds;
 pub(crate) mod run;
 pub(crate) mod step;
 pub(crate) mod wheel;

@@ -12,6 +12,7 @@ use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
 use super::account;
 use super::plan::Plan;
 use super::record::Event;
+use super::rounds::{Refrain, Tape};
 use super::wheel::Wakes;
 use crate::exec::odd::Odd;
 use crate::fabric::abroad::News;
@@ -136,6 +137,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) spare: Vec<Box<Op<C::Op>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
+    /// Whether a PE does the same again and again, and what all do (`sched::rounds`).
+    pub(crate) refrain: Option<Box<Refrain>>,
+    pub(crate) tape: Option<Box<Tape>>,
 }
 
 /// Words that the host still takes over a link: from which cycle on, and how many.
@@ -277,6 +281,8 @@ impl<C: Code> Region<C> {
             spare: Vec::new(),
             candidates: Vec::new(),
             visits: Vec::new(),
+            refrain: None,
+            tape: None,
         }
     }
 

@@ -113,6 +113,8 @@ pub(crate) struct Run<'a, C: Code> {
     links: &'a [Mutex<LinkState>],
     now: u64,
     stop: AtomicU64,
+    /// Likewise, for a while: the run goes on from there.
+    pause: AtomicU64,
     open: AtomicUsize,
     goals: usize,
     reached: AtomicU64,
@@ -150,6 +152,7 @@ impl<'a, C: Code> Run<'a, C> {
             links,
             now,
             stop: AtomicU64::new(limits.cycle),
+            pause: AtomicU64::new(u64::MAX),
             open: AtomicUsize::new(0),
             goals: goals.len(),
             reached: AtomicU64::new(now),
@@ -217,7 +220,23 @@ impl<'a, C: Code> Run<'a, C> {
 
     /// No cycle from this one on is run.
     pub(crate) fn stop(&self) -> u64 {
+        self.end().min(self.pause.load(Ordering::SeqCst))
+    }
+
+    /// Likewise, however often it pauses.
+    pub(crate) fn end(&self) -> u64 {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// All stops before a cycle, which is [`SLACK`] cycles from the present one at least.
+    pub(crate) fn pause_at(&self, cycle: u64) {
+        self.pause.fetch_min(cycle, Ordering::SeqCst);
+    }
+
+    /// Whether it stopped to go on; if so it may.
+    pub(crate) fn goes_on(&self) -> bool {
+        let pause = self.pause.swap(u64::MAX, Ordering::SeqCst);
+        pause < self.end() && !self.aborted()
     }
 
     /// Something at `cycle` ends the run.
@@ -342,6 +361,9 @@ impl<'a, C: Code> Run<'a, C> {
             let mut words = std::mem::take(&mut region.to_host);
             self.receive(&mut words);
             region.to_host = words;
+        }
+        if region.refrain.as_ref().is_some_and(|refrain| refrain.found().is_some()) {
+            self.pause_at(region.now + SLACK);
         }
         if let Some((_, trap)) = &region.trap {
             self.stop_after(trap.cycle);

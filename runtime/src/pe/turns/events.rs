@@ -23,6 +23,9 @@ impl<C: Code> Region<C> {
         let source = self.channels[id as usize].route().source;
         let Some(core) = self.cores[source as usize].as_deref_mut() else { return };
         let (number, output) = (core.at.number, core.threads.ends(beat.thread).output);
+        if let (Some(tape), Some(op)) = (&mut self.tape, core.threads.get(beat.thread)) {
+            tape.elements(source, op, 1);
+        }
         if let (Some(payload), Some(output)) = (core.calm_element(code, beat.thread, 0), output) {
             let queue = usize::from(beat.queue);
             let places = core.outputs[queue].ring.places() as u32;
@@ -37,6 +40,9 @@ impl<C: Code> Region<C> {
         let Some(core) = self.cores[dest as usize].as_deref_mut() else { return };
         debug_assert!(core.inputs[usize::from(beat.queue)].ring.first() <= cycle);
         let (word, _) = core.pop_word(beat.queue.into(), cycle, plan.timing.credit);
+        if let (Some(tape), Some(op)) = (&mut self.tape, core.threads.get(beat.thread)) {
+            tape.elements(dest, op, 1);
+        }
         core.calm_element(code, beat.thread, word);
         let number = core.at.number;
         self.count_of(number, beat.thread, cycle, 1);

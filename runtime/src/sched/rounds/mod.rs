@@ -1,0 +1,158 @@
+//! Rounds: what a machine does again and again is done without times.
+//!
+//! A machine whose state in time ([`image`]) is what it was some cycles ago does in as many cycles what
+//! it did in those, as long as its code comes to the same. When a PE has done the same twice
+//! ([`refrain`]), the machine is stopped, its state is noted, and what all PEs do in the next round is
+//! taped ([`tape`]). If the state after it is what it was before, further rounds are done as a network of
+//! processes ([`network`]): code runs, operations do their elements, words go from one to the other in
+//! their order, and nothing else. All that happens in a round happens as many cycles later as rounds
+//! have passed; counters grow by what they grew in the first.
+//!
+//! Invariant: cycles, values and counters are those of the engine that runs without rounds.
+
+mod image;
+mod network;
+mod refrain;
+mod tape;
+mod ways;
+
+pub(crate) use image::Noter;
+pub(crate) use refrain::Refrain;
+pub(crate) use tape::Tape;
+
+use self::image::{Counters, Image};
+use self::network::Network;
+use super::region::Region;
+use super::run::{Run, Told};
+use super::wheel::Wakes;
+use crate::pe::code::Code;
+use crate::stats::Stats;
+use crate::ways::Ways;
+
+/// Fewest cycles that a run must have left for rounds to be looked for.
+const LEAST: u64 = 2;
+
+/// The counters of a region.
+struct Counted {
+    stats: Stats,
+    ways: Ways,
+    odd: u64,
+}
+
+impl Counted {
+    fn of<C: Code>(region: &Region<C>) -> Counted {
+        let odd = region.odd.values().map(|times| times.count).sum();
+        Counted { stats: region.stats, ways: (*region.ways).clone(), odd }
+    }
+}
+
+/// Whether a round changes nothing but values, seen from its counters.
+fn is_plain(before: &Counted, after: &Counted) -> bool {
+    let told = |it: &Counted| {
+        let Stats { dropped_controls, filtered, entered, to_host, hidden, gone, touched, .. } =
+            it.stats;
+        (dropped_controls, filtered, entered, to_host, hidden, gone, touched, it.odd)
+    };
+    told(before) == told(after)
+}
+
+/// Listens for repetitions in all regions.
+pub(crate) fn listen<C: Code>(regions: &mut [Region<C>]) {
+    for region in regions {
+        let count = region.cores.len();
+        region.refrain.get_or_insert_with(|| Box::new(Refrain::new(count)));
+    }
+}
+
+/// The run has stopped since a PE has done the same twice, before cycle [`Run::stop`] as it was; `advance`
+/// runs all regions up to a cycle. Does as many rounds as there are, if the whole machine repeats.
+pub(crate) fn repeat<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut Vec<Region<C>>,
+    begin: u64,
+    advance: &mut dyn FnMut(&mut Vec<Region<C>>, u64) -> bool,
+) {
+    let mut refrains: Vec<Refrain> =
+        regions.iter_mut().filter_map(|region| region.refrain.take()).map(|it| *it).collect();
+    let found = refrains.iter().find_map(Refrain::found);
+    let Some(found) = found else { return };
+    let end = begin + found.cycles;
+    let fits = run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
+    let done = if fits { rounds(run, regions, (begin, end), advance) } else { 0 };
+    for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
+        if done == 0 {
+            refrain.was_in_vain(found);
+        }
+        refrain.forget();
+        region.refrain = Some(Box::new(refrain));
+    }
+}
+
+fn rounds<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut Vec<Region<C>>,
+    (begin, end): (u64, u64),
+    advance: &mut dyn FnMut(&mut Vec<Region<C>>, u64) -> bool,
+) -> u64 {
+    let Some((before, first)) = Image::of(run.plan, run.code, regions, begin) else { return 0 };
+    let counted: Vec<Counted> = regions.iter().map(Counted::of).collect();
+    for region in regions.iter_mut() {
+        region.tape = Some(Box::new(Tape::new(region.cores.len())));
+    }
+    let arrived = advance(regions, end);
+    let mut tapes = Vec::new();
+    for region in regions.iter_mut() {
+        let mut tape = *region.tape.take().unwrap_or_default();
+        tape.close();
+        tapes.push(tape);
+    }
+    if !arrived || tapes.iter().any(|tape| tape.is_spoilt) {
+        return 0;
+    }
+    let after: Vec<Counted> = regions.iter().map(Counted::of).collect();
+    let Some((image, counters)) = Image::of(run.plan, run.code, regions, end) else { return 0 };
+    let plain = counted.iter().zip(&after).all(|(before, after)| is_plain(before, after));
+    if !plain || image != before {
+        return 0;
+    }
+    let cycles = end - begin;
+    let most = (run.end() - end) / cycles;
+    let Some(mut network) = Network::new(run.plan, run.code, regions, tapes) else { return 0 };
+    let rounds = network.play(regions, most, |rounds| {
+        run.check(end + rounds * cycles, Told::default());
+        !run.aborted()
+    });
+    network.end(regions);
+    let by = rounds * cycles;
+    let grown: Counters = first.iter().zip(&counters).map(|(a, b)| b.wrapping_sub(*a)).collect();
+    let mut grown = grown.into_iter().map(|count| count.wrapping_mul(rounds));
+    for ((region, before), after) in regions.iter_mut().zip(&counted).zip(&after) {
+        region.put_off(end, by, &mut grown);
+        region.stats.repeat(&before.stats, &after.stats, rounds);
+        region.ways.repeat(&before.ways, &after.ways, rounds);
+    }
+    rounds
+}
+
+impl<C: Code> Region<C> {
+    /// All is as it is before cycle `t`, so many cycles later; counters are taken in the order in which they
+    /// were noted.
+    fn put_off(&mut self, t: u64, by: u64, counters: &mut impl Iterator<Item = u64>) {
+        self.now += by;
+        self.active_until += by;
+        self.wakes = Wakes::wheel(self.cores.len() as u32);
+        for pe in 0..self.cores.len() {
+            if let Some(router) = &mut self.routers[pe] {
+                router.put_off(by, counters);
+                router.unblock_again();
+                self.wakes.router(pe as u32, t + by);
+            }
+            if let Some(core) = &mut self.cores[pe] {
+                core.put_off(by, counters);
+                self.wakes.core(pe as u32, (t + by).max(core.until));
+            }
+        }
+        self.channels.iter_mut().for_each(|channel| channel.put_off(by));
+        self.landings.iter_mut().for_each(|landing| landing.put_off(by));
+    }
+}

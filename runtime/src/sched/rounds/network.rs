@@ -1,0 +1,483 @@
+//! A round without times: PEs that do what is on their tapes, and words that go from one to another.
+//!
+//! What a PE does depends on its own state and on the words that it takes, in their order; so it is
+//! of no consequence in which order PEs do it, as long as words are made before they are taken
+//! (G. Kahn, "The semantics of a simple language for parallel programming", IFIP 1974, section 2).
+//!
+//! Invariants: between rounds each PE stands where it stood when the round was taped; what code comes
+//! to is held against the tape, and a round in which it differs is as if it had not been.
+
+use std::collections::VecDeque;
+
+use super::tape::{Act, OF_MAIN, OPERATIONS, Tape, is_like};
+use super::ways::{Fifo, Path, Place};
+use crate::exec::{Entry, NoRegisters, Segment, Stop};
+use crate::pe::code::Code;
+use crate::pe::core::Core;
+use crate::pe::main::{Main, Next};
+use crate::pe::op::Op;
+use crate::pe::threads::COUNT;
+use crate::sched::plan::Plan;
+use crate::sched::region::Region;
+
+/// "No queue of words."
+const NONE: u32 = u32::MAX;
+
+/// The PEs and their words.
+pub(super) struct Network<'a, C: Code> {
+    plan: &'a Plan,
+    code: &'a C,
+    outcomes: Vec<Vec<Segment>>,
+    nodes: Vec<Node<C>>,
+    fifos: Vec<Queue>,
+    paths: Vec<Path>,
+    /// PEs that may go on.
+    ready: VecDeque<u32>,
+    kept: Option<Kept<C>>,
+}
+
+/// Words for an input queue of a PE.
+#[derive(Clone, Debug)]
+struct Queue {
+    words: Fifo,
+    /// Who takes them, and by which path they come.
+    node: u32,
+    path: u32,
+    end: (Place, u8),
+}
+
+/// A PE.
+struct Node<C: Code> {
+    at: Place,
+    acts: Vec<Act>,
+    /// The next act, and how many of its elements are done.
+    next: usize,
+    elements: u32,
+    hand: Hand<C>,
+    /// Queues of words by input queue, and those that words of a color go into.
+    inputs: Vec<u32>,
+    outputs: Vec<(u8, Vec<u32>)>,
+    /// The task that it ran when it was taped.
+    task: u16,
+    /// It is among those that may go on, or through.
+    is_ready: bool,
+    is_through: bool,
+}
+
+/// What a PE works on.
+struct Hand<C: Code> {
+    operations: [Option<Box<Op<C::Op>>>; OPERATIONS],
+    /// The operation that code has stopped for and that has not begun.
+    pending: Option<Box<Op<C::Op>>>,
+    /// The word that starts the next task, or its arguments.
+    word: Option<u32>,
+    args: ([u64; 2], u8),
+}
+
+impl<C: Code> Clone for Hand<C> {
+    fn clone(&self) -> Hand<C> {
+        let Hand { operations, pending, word, args } = self;
+        let (operations, pending) = (operations.clone(), pending.clone());
+        Hand { operations, pending, word: *word, args: *args }
+    }
+}
+
+/// How things stood after a round.
+struct Kept<C: Code> {
+    rounds: u64,
+    cores: Vec<(C::State, Segment, Hand<C>)>,
+    words: Vec<Fifo>,
+}
+
+/// How far a PE came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    Through,
+    /// It waits for words.
+    Waits,
+    /// It came to something else than is on its tape.
+    Apart,
+}
+
+impl<'a, C: Code> Network<'a, C> {
+    /// The PEs as they stand, with what each does in a round; none if words have no order. What PEs work
+    /// on is taken out of their cores until [`Network::end`].
+    pub(super) fn new(
+        plan: &'a Plan,
+        code: &'a C,
+        regions: &mut [Region<C>],
+        tapes: Vec<Tape>,
+    ) -> Option<Network<'a, C>> {
+        let mut network = Network {
+            plan,
+            code,
+            outcomes: Vec::new(),
+            nodes: Vec::new(),
+            fifos: Vec::new(),
+            paths: Vec::new(),
+            ready: VecDeque::new(),
+            kept: None,
+        };
+        let mut node_of = Vec::new();
+        for (region, tape) in tapes.into_iter().enumerate() {
+            let mut of = vec![NONE; tape.tracks.len()];
+            for (pe, track) in tape.tracks.into_iter().enumerate() {
+                if let Some(core) = regions[region].cores[pe].as_deref() {
+                    of[pe] = network.nodes.len() as u32;
+                    network.nodes.push(Node {
+                        at: (region as u32, pe as u32),
+                        acts: track.acts,
+                        next: 0,
+                        elements: 0,
+                        hand: Hand {
+                            operations: [const { None }; OPERATIONS],
+                            pending: None,
+                            word: None,
+                            args: ([0; 2], 0),
+                        },
+                        inputs: vec![NONE; core.inputs.len()],
+                        outputs: Vec::new(),
+                        task: core.task,
+                        is_ready: false,
+                        is_through: false,
+                    });
+                }
+            }
+            node_of.push(of);
+            network.outcomes.push(tape.outcomes);
+        }
+        network.find_paths(regions, &node_of)?;
+        for node in &mut network.nodes {
+            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut()?;
+            node.hand = lift(plan, code, core);
+        }
+        Some(network)
+    }
+
+    /// Finds the ways of all colors that cores send, and the words on them.
+    fn find_paths(&mut self, regions: &mut [Region<C>], node_of: &[Vec<u32>]) -> Option<()> {
+        let mut on_paths = 0;
+        for at in 0..self.nodes.len() {
+            let source = self.nodes[at].at;
+            let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
+            let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
+            for color in colors {
+                let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
+                let mut into = Vec::new();
+                for &end in &path.ends {
+                    let (place, queue) = end;
+                    let node = node_of[place.0 as usize][place.1 as usize];
+                    let input = self.nodes[node as usize].inputs.get_mut(usize::from(queue))?;
+                    if *input != NONE {
+                        // Several senders: in which order their words come is not known.
+                        return None;
+                    }
+                    *input = self.fifos.len() as u32;
+                    into.push(*input);
+                    let mut words = Fifo::default();
+                    path.each_word(regions, end, &mut |word| words.extend(&[*word]))?;
+                    let path = self.paths.len() as u32;
+                    self.fifos.push(Queue { words, node, path, end });
+                }
+                on_paths += path.in_routers(regions);
+                self.nodes[at].outputs.push((color, into));
+                self.paths.push(path);
+            }
+        }
+        let routers = regions.iter().flat_map(|region| region.routers.iter().flatten());
+        let all: usize = routers.map(|router| router.words()).sum();
+        (all == on_paths).then_some(())
+    }
+
+    /// Does rounds, `most` at most and as long as `go_on` says; how many.
+    pub(super) fn play(
+        &mut self,
+        regions: &mut [Region<C>],
+        most: u64,
+        mut go_on: impl FnMut(u64) -> bool,
+    ) -> u64 {
+        let (mut rounds, mut keep) = (0, 0);
+        while rounds < most && go_on(rounds) {
+            if rounds == keep {
+                self.keep(regions, rounds);
+                // What is done again for a round that differs is an eighth of all at most.
+                keep = rounds + 1 + rounds / 8;
+            }
+            if self.round(regions) {
+                rounds += 1;
+                continue;
+            }
+            let since = self.restore(regions);
+            for _ in since..rounds {
+                let again = self.round(regions);
+                debug_assert!(again);
+            }
+            break;
+        }
+        rounds
+    }
+
+    /// Does a round; whether it came to what is on the tapes.
+    fn round(&mut self, regions: &mut [Region<C>]) -> bool {
+        self.ready.clear();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            (node.next, node.elements) = (0, 0);
+            (node.is_ready, node.is_through) = (true, false);
+            self.ready.push_back(at as u32);
+        }
+        let mut open = self.nodes.len();
+        while let Some(at) = self.ready.pop_front() {
+            self.nodes[at as usize].is_ready = false;
+            match self.go(regions, at as usize) {
+                Went::Through => {
+                    self.nodes[at as usize].is_through = true;
+                    open -= 1;
+                }
+                Went::Waits => {}
+                Went::Apart => return false,
+            }
+        }
+        open == 0
+    }
+
+    /// Does what a PE can do.
+    fn go(&mut self, regions: &mut [Region<C>], at: usize) -> Went {
+        let (region, pe) = self.nodes[at].at;
+        let Some(mut core) = regions[region as usize].cores[pe as usize].take() else {
+            return Went::Apart;
+        };
+        let mut went = Went::Through;
+        while went == Went::Through
+            && let Some(&act) = self.nodes[at].acts.get(self.nodes[at].next)
+        {
+            went = self.act(&mut core, at, act);
+            if went == Went::Through {
+                self.nodes[at].next += 1;
+            }
+        }
+        regions[region as usize].cores[pe as usize] = Some(core);
+        went
+    }
+
+    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
+        let node = &mut self.nodes[at];
+        match act {
+            Act::Start { task, outcome } => {
+                core.task = task;
+                let program = &self.plan.programs[usize::from(core.at.program)];
+                let plan = &program.tasks[usize::from(task)];
+                if let Some(word) = node.hand.word.take()
+                    && let Main::Ready { next: Next::Start { args, count }, .. } =
+                        Main::<C::Op>::start(plan, word, 0)
+                {
+                    node.hand.args = (args, count);
+                }
+                let (args, count) = std::mem::take(&mut node.hand.args);
+                let args = &args[..usize::from(count)];
+                self.segment(core, at, Entry::Start { func: plan.func, args }, outcome)
+            }
+            Act::Resume { value, outcome } => {
+                self.segment(core, at, Entry::Resume { value: value.into() }, outcome)
+            }
+            Act::Word { queue } => {
+                let fifo = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
+                let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
+                let Some(&word) = fifo.words.words().first() else { return Went::Waits };
+                fifo.words.take(1);
+                node.hand.word = Some(word);
+                Went::Through
+            }
+            Act::Launch { thread } => {
+                node.hand.operations[usize::from(thread)] = node.hand.pending.take();
+                Went::Through
+            }
+            Act::Elements { operation, count } => self.elements(core, at, operation, count),
+            Act::Finish { operation, whole } => {
+                let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
+                    return Went::Apart;
+                };
+                op.ended = true;
+                match self.code.finish(core.at, &mut core.state, &mut op.code, whole) {
+                    Ok(()) => Went::Through,
+                    Err(_) => Went::Apart,
+                }
+            }
+        }
+    }
+
+    fn segment(
+        &mut self,
+        core: &mut Core<C>,
+        at: usize,
+        entry: Entry<'_>,
+        outcome: u32,
+    ) -> Went {
+        let segment = &mut core.segment;
+        segment.acts.clear();
+        (segment.cycles, segment.assumed) = (0, 0);
+        self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
+        let node = &mut self.nodes[at];
+        if !is_like(&self.outcomes[node.at.0 as usize][outcome as usize], segment) {
+            return Went::Apart;
+        }
+        begin(self.plan, self.code, core, &mut node.hand);
+        Went::Through
+    }
+
+    /// Does elements of an operation, as far as it has words.
+    fn elements(&mut self, core: &mut Core<C>, at: usize, operation: u8, count: u32) -> Went {
+        let node = &mut self.nodes[at];
+        let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
+            return Went::Apart;
+        };
+        let mut left = count - node.elements;
+        let mut inputs = [NONE; 2];
+        for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
+            *input = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
+            let Some(fifo) = self.fifos.get(*input as usize) else { return Went::Apart };
+            left = left.min(fifo.words.len() as u32);
+        }
+        if left != 0 {
+            let words = inputs.map(|input| {
+                self.fifos.get(input as usize).map_or(&[][..], |fifo| fifo.words.words())
+            });
+            let mut made = Vec::new();
+            let block =
+                self.code.block(core.at, &mut core.state, &mut op.code, words, left, &mut made);
+            if block.trap.is_some() || block.done != left {
+                return Went::Apart;
+            }
+            let output = op.ends.output;
+            for input in inputs.into_iter().filter(|&input| input != NONE) {
+                self.fifos[input as usize].words.take(left as usize);
+            }
+            node.elements += left;
+            if let Some(output) = output {
+                let mut outputs = node.outputs.iter();
+                let Some(place) = outputs.position(|(color, _)| *color == output.color) else {
+                    return Went::Apart;
+                };
+                self.send(at, place, &made);
+            }
+        }
+        let node = &mut self.nodes[at];
+        if node.elements < count {
+            return Went::Waits;
+        }
+        node.elements = 0;
+        Went::Through
+    }
+
+    /// Words go to all queues that words of a color go to.
+    fn send(&mut self, at: usize, place: usize, words: &[u32]) {
+        for end in 0..self.nodes[at].outputs[place].1.len() {
+            let into = self.nodes[at].outputs[place].1[end];
+            let Queue { words: fifo, node, .. } = &mut self.fifos[into as usize];
+            fifo.extend(words);
+            let reader = &mut self.nodes[*node as usize];
+            if *node as usize != at && !reader.is_ready && !reader.is_through {
+                reader.is_ready = true;
+                self.ready.push_back(*node);
+            }
+        }
+    }
+
+    /// Keeps how things stand.
+    fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
+        let cores = self.nodes.iter().filter_map(|node| {
+            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref()?;
+            Some((core.state.clone(), core.segment.clone(), node.hand.clone()))
+        });
+        let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
+        self.kept = Some(Kept { rounds, cores: cores.collect(), words });
+    }
+
+    /// All is as it was kept; after how many rounds that was.
+    fn restore(&mut self, regions: &mut [Region<C>]) -> u64 {
+        let Some(Kept { rounds, cores, words }) = self.kept.take() else { return 0 };
+        for (node, (state, segment, hand)) in self.nodes.iter_mut().zip(cores) {
+            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
+            if let Some(core) = core {
+                (core.state, core.segment) = (state, segment);
+            }
+            node.hand = hand;
+        }
+        for (fifo, words) in self.fifos.iter_mut().zip(words) {
+            fifo.words = words;
+        }
+        rounds
+    }
+
+    /// Puts back into cores and buffers what PEs work on and the words on their ways.
+    pub(super) fn end(self, regions: &mut [Region<C>]) {
+        for fifo in &self.fifos {
+            let mut words = fifo.words.words().iter();
+            let path = &self.paths[fifo.path as usize];
+            let mut put = |word: &mut u32| *word = words.next().copied().unwrap_or(*word);
+            let put = path.each_word(regions, fifo.end, &mut put);
+            debug_assert!(put.is_some() && words.next().is_none());
+        }
+        for node in self.nodes {
+            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
+            if let Some(core) = core {
+                core.task = node.task;
+                settle(self.plan, core, node.hand);
+            }
+        }
+    }
+}
+
+/// The operation that code has stopped for is ready to begin.
+fn begin<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, hand: &mut Hand<C>) {
+    let Stop::Vector(start) = &core.segment.stop else { return };
+    let program = &plan.programs[usize::from(core.at.program)];
+    let begun = |start| code.begin(core.at, &mut core.state, start);
+    let Ok(op) = Op::new(program, &core.bound, start.clone(), core.task, begun) else { return };
+    let op = Some(Box::new(op));
+    if op.as_ref().is_some_and(|op| op.asynchronous) {
+        hand.pending = op;
+    } else {
+        hand.operations[OF_MAIN] = op;
+    }
+}
+
+/// Takes out of a core what it works on.
+fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
+    let mut operations = [const { None }; OPERATIONS];
+    for (slot, op) in operations.iter_mut().zip(core.threads.lift()) {
+        *slot = op;
+    }
+    let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
+    match &mut core.main {
+        Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
+        Main::Counting { .. } => begin(plan, code, core, &mut hand),
+        Main::Vector(op) => hand.operations[OF_MAIN] = Some(op.clone()),
+        Main::Launch(op) => hand.pending = Some(op.clone()),
+        Main::Idle | Main::Ready { .. } => {}
+    }
+    hand
+}
+
+/// Puts back into a core what it works on.
+fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
+    let Hand { operations, mut pending, word, args } = hand;
+    let mut operations = operations.into_iter();
+    core.threads.settle(operations.by_ref().take(COUNT));
+    let of_main = operations.next().flatten();
+    match &mut core.main {
+        Main::Ready { next: Next::Start { args: own, count }, .. } => {
+            let program = &plan.programs[usize::from(core.at.program)];
+            let task = &program.tasks[usize::from(core.task)];
+            (*own, *count) = args;
+            if let Some(word) = word
+                && let Main::Ready { next: Next::Start { args, count: of }, .. } =
+                    Main::<C::Op>::start(task, word, 0)
+            {
+                (*own, *count) = (args, of);
+            }
+        }
+        Main::Vector(op) => *op = of_main.unwrap_or_else(|| op.clone()),
+        Main::Launch(op) => *op = pending.take().unwrap_or_else(|| op.clone()),
+        Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
+    }
+}

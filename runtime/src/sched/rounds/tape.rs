@@ -1,0 +1,227 @@
+//! What PEs do in a round, without times.
+//!
+//! Invariants: the acts of a PE are in an order in which they come to the same as they did; what
+//! cannot be told without times, or has to do with the host, is not on a tape but spoils it.
+
+use std::collections::HashMap;
+
+use crate::exec::{ActKind, Segment, Stop, Stream, VectorStart};
+use crate::pe::code::Code;
+use crate::pe::core::Core;
+use crate::pe::main::{Main, Next};
+use crate::pe::op::Op;
+use crate::pe::plan::PePlan;
+use crate::pe::threads::COUNT;
+use crate::pe::visit::Visit;
+use crate::sched::region::Region;
+
+/// Operations that a PE may have at once: those of microthreads, and the main thread's.
+pub(super) const OPERATIONS: usize = COUNT + 1;
+/// The main thread's operation among them.
+pub(super) const OF_MAIN: usize = COUNT;
+
+/// What a PE does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// Code runs from the start of a task, with what came of it.
+    Start { task: u16, outcome: u32 },
+    /// It runs on, with a value for what it waited for.
+    Resume { value: u32, outcome: u32 },
+    /// A word of an input queue starts the next task.
+    Word { queue: u8 },
+    /// The asynchronous operation that code stopped for begins.
+    Launch { thread: u8 },
+    /// Elements of an operation.
+    Elements { operation: u8, count: u32 },
+    /// An operation ends.
+    Finish { operation: u8, whole: bool },
+}
+
+/// What the PEs of a region do.
+#[derive(Debug, Default)]
+pub(crate) struct Tape {
+    pub(super) tracks: Vec<Track>,
+    /// What came of code.
+    pub(super) outcomes: Vec<Segment>,
+    known: HashMap<(u32, usize, u32), Vec<u32>>,
+    pub(super) is_spoilt: bool,
+}
+
+/// What one PE does.
+#[derive(Debug, Default)]
+pub(super) struct Track {
+    pub(super) acts: Vec<Act>,
+    /// Elements that are not among the acts yet, by operation: in whatever order.
+    open: [u32; OPERATIONS],
+    /// Operations have nothing to do with each other.
+    are_apart: bool,
+}
+
+impl Track {
+    fn close(&mut self) {
+        for (operation, count) in self.open.iter_mut().enumerate() {
+            if *count != 0 {
+                let count = std::mem::take(count);
+                self.acts.push(Act::Elements { operation: operation as u8, count });
+            }
+        }
+    }
+
+    fn push(&mut self, act: Act) {
+        self.close();
+        self.acts.push(act);
+    }
+}
+
+/// The number of an operation among those of its PE.
+pub(super) fn place<O>(op: &Op<O>) -> usize {
+    if op.asynchronous { usize::from(op.microthread) } else { OF_MAIN }
+}
+
+/// Whether two pieces of code came to the same, but for values.
+pub(super) fn is_like(one: &Segment, other: &Segment) -> bool {
+    let stops = match (&one.stop, &other.stop) {
+        (Stop::Vector(one), Stop::Vector(other)) => starts_like(one, other),
+        (one, other) => one == other,
+    };
+    stops && (one.cycles, one.assumed, &one.acts) == (other.cycles, other.assumed, &other.acts)
+}
+
+/// Whether two operations take the same time, whatever their values.
+fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
+    let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_));
+    let sources = one.sources.iter().zip(&other.sources);
+    let mut same = sources.map(|(one, other)| one == other || is_scalar(one) && is_scalar(other));
+    same.all(|same| same)
+        && one == &VectorStart { sources: one.sources.clone(), ..other.clone() }
+}
+
+/// Whether all that an operation does is to compute with words of queues, memory and scalars.
+fn is_simple(start: &VectorStart) -> bool {
+    let simple = |stream: &Stream| match *stream {
+        Stream::Fifo { .. } => false,
+        Stream::Input { transform, .. } => !transform,
+        Stream::Output { control, advance_switch, transform, .. } => {
+            !(control || advance_switch || transform)
+        }
+        Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => true,
+    };
+    simple(&start.dest) && start.sources.iter().all(simple)
+}
+
+/// Whether what came of code can be told without times.
+fn is_timeless(segment: &Segment) -> bool {
+    let acts = segment.acts.iter().all(|act| matches!(act.what, ActKind::Flag { .. }));
+    acts && match &segment.stop {
+        Stop::Return | Stop::Yield => true,
+        Stop::Vector(start) => is_simple(start),
+        Stop::Clock(_) | Stop::Config(_) | Stop::Queues(_) | Stop::Host(_) | Stop::Trap(_) => false,
+    }
+}
+
+impl Tape {
+    /// An empty one for so many PEs.
+    pub(super) fn new(count: usize) -> Tape {
+        Tape { tracks: (0..count).map(|_| Track::default()).collect(), ..Tape::default() }
+    }
+
+    /// All that was done is among the acts.
+    pub(super) fn close(&mut self) {
+        self.tracks.iter_mut().for_each(Track::close);
+    }
+
+    /// Code of a PE has run.
+    pub(crate) fn segment(
+        &mut self,
+        pe: u32,
+        program: &PePlan,
+        task: u16,
+        next: Next,
+        segment: &Segment,
+    ) {
+        self.is_spoilt |= !is_timeless(segment) || program.tasks[usize::from(task)].looks;
+        let outcome = self.outcome(segment);
+        let act = match next {
+            Next::Start { .. } => Act::Start { task, outcome },
+            Next::Resume { value } => Act::Resume { value: value as u32, outcome },
+        };
+        let track = &mut self.tracks[pe as usize];
+        track.push(act);
+        if let Stop::Vector(start) = &segment.stop {
+            track.are_apart &= start.asynchronous;
+        }
+    }
+
+    /// The number of what came of code.
+    fn outcome(&mut self, segment: &Segment) -> u32 {
+        let line = segment.acts.first().map_or(0, |act| act.slot);
+        let known = self.known.entry((segment.cycles, segment.acts.len(), line)).or_default();
+        let same = |at: &&u32| is_like(&self.outcomes[**at as usize], segment);
+        if let Some(&same) = known.iter().find(same) {
+            return same;
+        }
+        let number = self.outcomes.len() as u32;
+        known.push(number);
+        self.outcomes.push(segment.clone());
+        number
+    }
+
+    /// A word of an input queue starts the next task.
+    pub(crate) fn word(&mut self, pe: u32, queue: usize) {
+        self.tracks[pe as usize].push(Act::Word { queue: queue as u8 });
+    }
+
+    /// Elements of an operation are done.
+    #[inline(never)]
+    pub(crate) fn elements<O>(&mut self, pe: u32, op: &Op<O>, count: u32) {
+        let (track, operation) = (&mut self.tracks[pe as usize], place(op));
+        if track.are_apart {
+            track.open[operation] += count;
+            return;
+        }
+        let operation = operation as u8;
+        match track.acts.last_mut() {
+            Some(Act::Elements { operation: last, count: before }) if *last == operation => {
+                *before += count;
+            }
+            _ => track.push(Act::Elements { operation, count }),
+        }
+    }
+
+    /// An operation has ended.
+    pub(crate) fn finish<O>(&mut self, pe: u32, op: &Op<O>, whole: bool) {
+        let operation = place(op) as u8;
+        self.tracks[pe as usize].push(Act::Finish { operation, whole });
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Something happens that is on no tape.
+    #[inline]
+    pub(crate) fn spoil_tape(&mut self) {
+        if let Some(tape) = &mut self.tape {
+            tape.is_spoilt = true;
+        }
+    }
+
+    /// An asynchronous operation of a core begins.
+    #[inline]
+    pub(crate) fn tape_launch(&mut self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>) {
+        if let Some(tape) = &mut self.tape {
+            tape.launch(at.code, at.pe, core, op);
+        }
+    }
+}
+
+impl Tape {
+    #[inline(never)]
+    fn launch<C: Code>(&mut self, code: &C, pe: u32, core: &Core<C>, op: &Op<C::Op>) {
+        let track = &mut self.tracks[pe as usize];
+        track.push(Act::Launch { thread: op.microthread });
+        let plain = |op: &Op<C::Op>| op.is_plain() && code.is_plain(&op.code);
+        let running = || core.threads.iter().filter(|op| !op.ended).chain([op]);
+        let alone = !matches!(core.main, Main::Vector(_)) && running().all(plain);
+        let ops: Vec<&C::Op> = running().map(|op| &op.code).collect();
+        track.are_apart = alone && code.are_apart(&ops);
+    }
+}

@@ -1,0 +1,137 @@
+//! The ways by which words go from core to core in a round, and the words that are on them.
+//!
+//! Invariant: a queue gets its words from one sender, in the order in which that sent them.
+
+use crate::fabric::ring::Slot;
+use crate::fabric::router::{RAMP, Router};
+use crate::pe::code::Code;
+use crate::pe::core::bits;
+use crate::sched::plan::Plan;
+use crate::sched::region::{Region, Way};
+
+/// A PE: region, and number in it.
+pub(super) type Place = (u32, u32);
+
+/// The way of a color's words from a core.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) source: Place,
+    pub(super) color: u8,
+    /// Routers with the ports by which words come in, in the order of the words if there is one end.
+    nodes: Vec<(Place, u8)>,
+    /// Cores and input queues that words come to.
+    pub(super) ends: Vec<(Place, u8)>,
+}
+
+impl Path {
+    /// The way of a color's words from a core; none where it is not the same for all of them, or leads
+    /// to the host or out of the machine.
+    pub(super) fn find<C: Code>(
+        plan: &Plan,
+        regions: &[Region<C>],
+        source: Place,
+        color: u8,
+    ) -> Option<Path> {
+        let mut path = Path { source, color, nodes: Vec::new(), ends: Vec::new() };
+        let mut open = vec![(source, RAMP)];
+        while let Some((at, port)) = open.pop() {
+            if path.nodes.contains(&(at, port)) {
+                return None;
+            }
+            path.nodes.push((at, port));
+            let region = &regions[at.0 as usize];
+            let (x, y) = region.place(at.1);
+            // Words of channels have never been in routers.
+            let untouched = || Router::new(plan, x, y);
+            let made = region.routers[at.1 as usize].is_none().then(untouched);
+            let router = region.routers[at.1 as usize].as_deref().or(made.as_ref())?;
+            for out in bits(router.hands_on(plan, color, port)?.into()) {
+                if out as u8 == RAMP {
+                    let core = region.cores[at.1 as usize].as_deref()?;
+                    let program = &plan.programs[usize::from(core.at.program)];
+                    let queue = program.queue_of(color)?;
+                    path.ends.push((at, queue as u8));
+                    continue;
+                }
+                match router.behind(plan, at.0, out as u8, color) {
+                    Way::Near { pe, port } => open.push(((at.0, pe), port)),
+                    Way::Far { region, pe, port } => open.push(((region, pe), port)),
+                    Way::Host { .. } | Way::Outside => return None,
+                }
+            }
+        }
+        Some(path)
+    }
+
+    /// Number of words in routers on the way.
+    pub(super) fn in_routers<C: Code>(&self, regions: &mut [Region<C>]) -> usize {
+        let mut words = 0;
+        for &(at, port) in &self.nodes {
+            let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
+            let buffer = router.and_then(|router| router.buffer(self.color, port));
+            words += buffer.map_or(0, |buffer| buffer.len());
+        }
+        words
+    }
+
+    /// The words on their way to one of its ends, oldest first; none if they have no order.
+    pub(super) fn each_word<C: Code>(
+        &self,
+        regions: &mut [Region<C>],
+        end: (Place, u8),
+        each: &mut impl FnMut(&mut u32),
+    ) -> Option<()> {
+        let all = |_: &Slot| true;
+        let (at, queue) = end;
+        let core = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut()?;
+        core.inputs.get_mut(usize::from(queue))?.ring.payloads(all, each);
+        for &(at, port) in self.nodes.iter().rev() {
+            let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
+            let buffer = router.and_then(|router| router.buffer(self.color, port));
+            let Some(buffer) = buffer else { continue };
+            if self.ends.len() != 1 && !buffer.is_empty() {
+                return None;
+            }
+            buffer.payloads(all, each);
+        }
+        let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
+        for (_, output) in core.outputs.iter_mut() {
+            output.ring.payloads(|word| word.color == self.color, each);
+        }
+        Some(())
+    }
+}
+
+/// Words of a queue that have not been taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fifo {
+    words: Vec<u32>,
+    taken: usize,
+}
+
+impl Fifo {
+    /// Number of words.
+    pub(super) fn len(&self) -> usize {
+        self.words.len() - self.taken
+    }
+
+    /// The words.
+    pub(super) fn words(&self) -> &[u32] {
+        &self.words[self.taken..]
+    }
+
+    /// Takes the first words.
+    pub(super) fn take(&mut self, count: usize) {
+        self.taken += count;
+        if self.taken == self.words.len() {
+            (self.taken, _) = (0, self.words.clear());
+        } else if self.taken > 1 << 12 {
+            self.words.drain(..std::mem::take(&mut self.taken));
+        }
+    }
+
+    /// Appends words.
+    pub(super) fn extend(&mut self, words: &[u32]) {
+        self.words.extend_from_slice(words);
+    }
+}
