@@ -102,7 +102,6 @@ impl Landing {
     /// All is as it is, so many cycles later: no channel has words.
     pub(crate) fn put_off(&mut self, by: u64) {
         self.until += by;
-        self.awake = false;
     }
 
     /// The channels.

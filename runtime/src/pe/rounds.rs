@@ -4,9 +4,9 @@ use super::code::Code;
 use super::core::{Core, Input, Outgoing};
 use super::main::Main;
 use super::op::Op;
+use crate::fabric::ring::NEVER;
 use crate::sched::plan::Plan;
 use crate::sched::rounds::Noter;
-use crate::fabric::ring::NEVER;
 
 impl<C: Code> Core<C> {
     /// Notes its state before a cycle.

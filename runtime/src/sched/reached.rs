@@ -57,6 +57,10 @@ pub(crate) enum Reached {
     Turns,
     Skipped,
     Held,
+    /// A machine did again what it had done; a round of that; one came to something else.
+    Rounds,
+    Round,
+    Apart,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
     Onward,
@@ -75,7 +79,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 37] = [
+pub(crate) const ALL: [Reached; 40] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -104,6 +108,9 @@ pub(crate) const ALL: [Reached; 37] = [
     Reached::Turns,
     Reached::Skipped,
     Reached::Held,
+    Reached::Rounds,
+    Reached::Round,
+    Reached::Apart,
     Reached::Onward,
     Reached::Before,
     Reached::Abroad,

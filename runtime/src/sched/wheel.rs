@@ -138,6 +138,16 @@ impl Wakes {
         self.ends.remove(&(at, pe));
     }
 
+    /// All wakes come so many cycles later; none is called off any more.
+    pub(crate) fn put_off(&mut self, by: u64) {
+        debug_assert!(self.looks.is_empty());
+        let ends = std::mem::take(&mut self.ends);
+        if let Some(wheel) = &mut self.wheel {
+            wheel.put_off(by);
+            ends.into_iter().for_each(|(end, pe)| wheel.wake(2 * pe + 1, end + by));
+        }
+    }
+
     /// The next cycle with a wake; the end of time without one.
     pub(crate) fn next(&self) -> u64 {
         let next = self.wheel.as_ref().map_or(u64::MAX, Wheel::next);
@@ -179,6 +189,17 @@ impl Wheel {
         let near =
             if turned == 0 { u64::MAX } else { self.base + u64::from(turned.trailing_zeros()) };
         self.heap.peek().map_or(near, |Reverse((at, _))| near.min(*at))
+    }
+
+    fn put_off(&mut self, by: u64) {
+        let (base, mut wakes) = (self.base, Vec::new());
+        while self.next() != u64::MAX {
+            let (next, mut visits) = (self.next(), Vec::new());
+            self.take(next, &mut visits);
+            wakes.extend(visits.into_iter().map(|visit| (next + by, visit)));
+        }
+        self.base = base + by;
+        wakes.into_iter().for_each(|(at, index)| self.wake(index, at));
     }
 
     fn take(&mut self, t: u64, visits: &mut Vec<u32>) {

@@ -29,11 +29,6 @@ impl Router {
         self.lanes.get_mut(usize::from(lane)).map(|lane| &mut lane.ring)
     }
 
-    /// All words are looked at again.
-    pub(crate) fn unblock_again(&mut self) {
-        self.unblock_all();
-    }
-
     /// Words in its buffers.
     pub(crate) fn words(&self) -> usize {
         self.lanes.iter().map(|lane| lane.ring.len()).sum()

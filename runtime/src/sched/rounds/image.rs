@@ -56,7 +56,11 @@ impl Noter {
         self.only(!ring.is_marked());
         self.value((ring.len(), ring.places()));
         for word in ring.words() {
-            if in_view { self.from(word.stamp) } else { self.cycle(word.stamp) }
+            if in_view {
+                self.from(word.stamp)
+            } else {
+                self.cycle(word.stamp)
+            }
             self.value((word.color, word.advance, word.origin));
         }
         let now = self.cycle;
@@ -94,8 +98,7 @@ impl Image {
             }
             let first = states.len();
             for pe in 0..region.cores.len() {
-                let mut noter =
-                    Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
+                let mut noter = Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
                 if let Some(router) = &region.routers[pe] {
                     router.note(&mut noter);
                 }
@@ -109,8 +112,7 @@ impl Image {
                 counters = noter.counters;
             }
             for channel in &region.channels {
-                let mut noter =
-                    Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
+                let mut noter = Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
                 // Channels have no order.
                 if let Some(pe) = channel.note(&mut noter) {
                     let state = &mut states[first + pe as usize];

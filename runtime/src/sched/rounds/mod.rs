@@ -24,7 +24,6 @@ use self::image::{Counters, Image};
 use self::network::Network;
 use super::region::Region;
 use super::run::{Run, Told};
-use super::wheel::Wakes;
 use crate::pe::code::Code;
 use crate::stats::Stats;
 use crate::ways::Ways;
@@ -94,6 +93,7 @@ fn rounds<C: Code>(
     (begin, end): (u64, u64),
     advance: &mut dyn FnMut(&mut Vec<Region<C>>, u64) -> bool,
 ) -> u64 {
+    regions.iter_mut().for_each(|region| region.count_until(begin));
     let Some((before, first)) = Image::of(run.plan, run.code, regions, begin) else { return 0 };
     let counted: Vec<Counted> = regions.iter().map(Counted::of).collect();
     for region in regions.iter_mut() {
@@ -106,6 +106,7 @@ fn rounds<C: Code>(
         tape.close();
         tapes.push(tape);
     }
+    regions.iter_mut().for_each(|region| region.count_until(end));
     if !arrived || tapes.iter().any(|tape| tape.is_spoilt) {
         return 0;
     }
@@ -118,6 +119,8 @@ fn rounds<C: Code>(
     let cycles = end - begin;
     let most = (run.end() - end) / cycles;
     let Some(mut network) = Network::new(run.plan, run.code, regions, tapes) else { return 0 };
+    #[cfg(test)]
+    super::reached::note(super::reached::Reached::Rounds);
     let rounds = network.play(regions, most, |rounds| {
         run.check(end + rounds * cycles, Told::default());
         !run.aborted()
@@ -127,7 +130,7 @@ fn rounds<C: Code>(
     let grown: Counters = first.iter().zip(&counters).map(|(a, b)| b.wrapping_sub(*a)).collect();
     let mut grown = grown.into_iter().map(|count| count.wrapping_mul(rounds));
     for ((region, before), after) in regions.iter_mut().zip(&counted).zip(&after) {
-        region.put_off(end, by, &mut grown);
+        region.put_off(by, &mut grown);
         region.stats.repeat(&before.stats, &after.stats, rounds);
         region.ways.repeat(&before.ways, &after.ways, rounds);
     }
@@ -135,21 +138,26 @@ fn rounds<C: Code>(
 }
 
 impl<C: Code> Region<C> {
-    /// All is as it is before cycle `t`, so many cycles later; counters are taken in the order in which they
-    /// were noted.
-    fn put_off(&mut self, t: u64, by: u64, counters: &mut impl Iterator<Item = u64>) {
+    /// Counts all slots before cycle `t` in which main threads counted while nobody looked.
+    fn count_until(&mut self, t: u64) {
+        for pe in 0..self.cores.len() {
+            let Some(mut core) = self.cores[pe].take() else { continue };
+            self.settle_until(&mut core, t);
+            self.cores[pe] = Some(core);
+        }
+    }
+
+    /// All is as it is, so many cycles later; counters are taken in the order in which they were noted.
+    fn put_off(&mut self, by: u64, counters: &mut impl Iterator<Item = u64>) {
         self.now += by;
         self.active_until += by;
-        self.wakes = Wakes::wheel(self.cores.len() as u32);
-        for pe in 0..self.cores.len() {
-            if let Some(router) = &mut self.routers[pe] {
+        self.wakes.put_off(by);
+        for (router, core) in self.routers.iter_mut().zip(&mut self.cores) {
+            if let Some(router) = router {
                 router.put_off(by, counters);
-                router.unblock_again();
-                self.wakes.router(pe as u32, t + by);
             }
-            if let Some(core) = &mut self.cores[pe] {
+            if let Some(core) = core {
                 core.put_off(by, counters);
-                self.wakes.core(pe as u32, (t + by).max(core.until));
             }
         }
         self.channels.iter_mut().for_each(|channel| channel.put_off(by));

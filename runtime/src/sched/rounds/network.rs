@@ -204,9 +204,13 @@ impl<'a, C: Code> Network<'a, C> {
                 keep = rounds + 1 + rounds / 8;
             }
             if self.round(regions) {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Round);
                 rounds += 1;
                 continue;
             }
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Apart);
             let since = self.restore(regions);
             for _ in since..rounds {
                 let again = self.round(regions);
@@ -305,13 +309,7 @@ impl<'a, C: Code> Network<'a, C> {
         }
     }
 
-    fn segment(
-        &mut self,
-        core: &mut Core<C>,
-        at: usize,
-        entry: Entry<'_>,
-        outcome: u32,
-    ) -> Went {
+    fn segment(&mut self, core: &mut Core<C>, at: usize, entry: Entry<'_>, outcome: u32) -> Went {
         let segment = &mut core.segment;
         segment.acts.clear();
         (segment.cycles, segment.assumed) = (0, 0);

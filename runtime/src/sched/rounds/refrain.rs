@@ -89,7 +89,8 @@ impl Refrain {
     fn repeats(&self, starts: usize) -> bool {
         let (last, count) = (&self.starts, self.starts.len());
         // What the very first came after is not known.
-        count > 2 * starts && (count - starts..count).rev().all(|at| last[at].is_like(last[at - starts]))
+        count > 2 * starts
+            && (count - starts..count).rev().all(|at| last[at].is_like(last[at - starts]))
     }
 
     /// What was found.

@@ -92,8 +92,7 @@ fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
     let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_));
     let sources = one.sources.iter().zip(&other.sources);
     let mut same = sources.map(|(one, other)| one == other || is_scalar(one) && is_scalar(other));
-    same.all(|same| same)
-        && one == &VectorStart { sources: one.sources.clone(), ..other.clone() }
+    same.all(|same| same) && one == &VectorStart { sources: one.sources.clone(), ..other.clone() }
 }
 
 /// Whether all that an operation does is to compute with words of queues, memory and scalars.

@@ -26,6 +26,9 @@ const OTHERS: u8 = 16;
 /// The task that starts all; those that follow have the next numbers.
 const FIRST: u8 = 9;
 
+/// The task that ends a round.
+const JOIN: u8 = 29;
+
 /// Words that PEs of a parity send in a direction.
 fn lane(way: usize, parity: usize) -> u8 {
     (2 * way + parity) as u8
@@ -38,6 +41,8 @@ struct Build {
     style: Style,
     /// Lengths of both rounds, for most operations.
     lengths: [u32; 2],
+    /// How often all is done.
+    times: u32,
 }
 
 /// How machines differ.
@@ -57,6 +62,9 @@ struct Style {
     /// Chance that a PE begins late, and whether each way has its own lengths.
     late: usize,
     own_lengths: bool,
+    /// How often all is done again, and how often it takes longer once, in percent.
+    times: usize,
+    falters: usize,
 }
 
 /// What is common to most.
@@ -70,6 +78,8 @@ const PLAIN: Style = Style {
     in_row: false,
     late: 0,
     own_lengths: false,
+    times: 1,
+    falters: 0,
 };
 
 /// All kinds of things meet.
@@ -86,12 +96,17 @@ const WAITING: Style =
 /// PEs have few neighbours, which begin and end at other times.
 const SPARSE: Style = Style { joined: 45, late: 40, own_lengths: true, ..LONG };
 
+/// All is done again and again.
+const ROUNDS: Style =
+    Style { size: [3, 3], words: 12, joined: 90, times: 40, falters: 20, late: 20, ..PLAIN };
+
 fn machine(seed: u64, style: Style) -> Spec {
     let mut rng = Rng::new(seed);
     let target = if rng.chance(60) { TargetId::Wse2 } else { TargetId::Wse3 };
     let size = style.size.map(|most| 1 + rng.below(most));
     let spec = Spec::new(target, size[0] as u16, size[1] as u16);
-    let mut build = Build { rng, spec, size, style, lengths: [0; 2] };
+    let mut build = Build { rng, spec, size, style, lengths: [0; 2], times: 1 };
+    build.times = 1 + build.rng.below(style.times) as u32;
     build.lengths = build.new_lengths();
     // Which PE sends in which direction, and how much.
     let count = size[0] * size[1];
@@ -186,11 +201,18 @@ impl Build {
         let most = if self.rng.chance(self.style.late) { 60 } else { 30 };
         let mut acts = vec![Act::Work(self.rng.below(most) as u32)];
         let mut next = FIRST;
+        let parts = operations.len() as u32;
+        let times = self.times;
+        if self.rng.chance(self.style.falters) {
+            let (round, slots) = (self.rng.below(times as usize) as u32, self.rng.below(40) as u32);
+            acts.push(Act::Falters { round, slots });
+        }
         if self.style.in_row {
             acts.extend(self.receives_in_row(pe, &mut operations, &mut next));
         }
         while !operations.is_empty() {
-            let [mut begins, follows] = operations.swap_remove(self.rng.below(operations.len()));
+            let [mut begins, mut follows] =
+                operations.swap_remove(self.rng.below(operations.len()));
             next += 1;
             if self.rng.chance(self.style.high) {
                 begins.priority = Some(Priority::High);
@@ -198,12 +220,20 @@ impl Build {
             begins.activate = Some(next);
             acts.push(Act::Vector(Box::new(begins)));
             let pause = [0, 0, 5, 50][self.rng.below(4)];
+            if self.style.times > 1 {
+                follows.activate = Some(JOIN);
+            }
             self.task(pe, next, vec![Act::Work(pause), Act::Vector(Box::new(follows))]);
         }
         if let Some(to) = self.neighbour(pe, 0).filter(|_| self.rng.chance(self.style.others)) {
             acts.extend(self.others(pe, to));
         }
         self.task(pe, FIRST, acts);
+        if self.style.times > 1 {
+            let join = Act::Join { of: parts, times: self.times, id: FIRST };
+            let acts = vec![Act::Work(self.rng.below(9) as u32), join];
+            self.task(pe, JOIN, acts);
+        }
         let flag = InitialFlag { op: FlagOp::Activate, id: FIRST, loc: Loc::default() };
         self.spec.programs[pe].initial_flags.push(flag);
     }
@@ -284,6 +314,11 @@ fn sparse_exchanges_agree() {
     all_agree(SPARSE);
 }
 
+#[test]
+fn exchanges_in_rounds_agree() {
+    all_agree(ROUNDS);
+}
+
 /// They reach what they are about.
 #[test]
 fn exchanges_are_calm() {
@@ -304,6 +339,18 @@ fn exchanges_take_turns() {
         run(&machine, EngineKind::Exact, (1, 0), &[4000]);
     }
     for (what, least) in [(Reached::Turns, 100), (Reached::Skipped, 100), (Reached::Held, 30)] {
+        assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
+    }
+}
+
+/// Those that do the same again and again.
+#[test]
+fn exchanges_repeat() {
+    for seed in 0..100 {
+        let machine = Spec { records: false, ..machine(seed, ROUNDS) };
+        run(&machine, EngineKind::Exact, (1, 0), &[20_000]);
+    }
+    for (what, least) in [(Reached::Rounds, 10), (Reached::Round, 100), (Reached::Apart, 10)] {
         assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
     }
 }

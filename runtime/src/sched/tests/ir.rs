@@ -100,7 +100,7 @@ fn body(spec: &Spec, old: &Func, acts: &[Act]) -> Func {
                 let addr = buffer(&mut b);
                 b.inst(InstData::Store { addr, offset: 992, src: dst });
             }
-            Act::Hash(_) => panic!("no IR has a hash"),
+            Act::Hash(_) | Act::Join { .. } | Act::Falters { .. } => panic!("no IR has these"),
             Act::Panic => panic!("no IR panics"),
             Act::Yield => {
                 let dst = b.local(Ty::I64);

@@ -215,7 +215,7 @@ fn the_generators_move_words() {
 
 /// They reach every shortcut of the engine, and every way out of one but that of a channel that
 /// gives its links up and that of words whose task is blocked, which `timing` has, and those of steady
-/// cores and of those that take turns: `steady` and `exchange` have them.
+/// cores, of those that take turns and of rounds: `steady` and `exchange` have them.
 #[test]
 fn the_generators_reach_the_shortcuts() {
     for seed in 0..100 {
@@ -230,11 +230,13 @@ fn the_generators_reach_the_shortcuts() {
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
     let turns = [Reached::Turns, Reached::Skipped, Reached::Held];
+    let rounds = [Reached::Rounds, Reached::Round, Reached::Apart];
     let others = |what: &Reached| {
         let elsewhere = [Reached::GivenUp, Reached::Closed, Reached::Onward, Reached::Before];
         !elsewhere.contains(what)
             && !steady.contains(what)
             && !turns.contains(what)
+            && !rounds.contains(what)
             && !reached::OF_FLOW.contains(what)
     };
     let all = reached::ALL.into_iter().filter(others);

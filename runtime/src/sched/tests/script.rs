@@ -36,6 +36,11 @@ pub(super) enum Act {
     Vector(Box<VectorStart>),
     /// What it has read so far is this.
     Hash(u32),
+    /// A part of a round is over: with the last of `of` of them the task `id` starts the next one, unless
+    /// there have been `times`.
+    Join { of: u32, times: u32, id: u8 },
+    /// In one round it takes so many slots longer.
+    Falters { round: u32, slots: u32 },
     /// Ends a segment without anything else.
     Yield,
     /// A fault of the emulator.
@@ -160,16 +165,20 @@ pub(super) struct Script {
 }
 
 /// Where a task stands, and a hash of what it has read.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct State {
     func: usize,
     next: usize,
     pub(super) hash: u32,
+    /// Rounds that are over, and parts of the next one.
+    rounds: u32,
+    parts: u32,
     /// A register is being read.
     reads: bool,
 }
 
 /// A running operation.
+#[derive(Clone)]
 pub(super) struct Op {
     start: SharedStart,
     left: Option<u32>,
@@ -218,6 +227,21 @@ impl Code for Script {
             match act {
                 Act::Work(slots) => out.cycles += slots,
                 Act::Hash(hash) => state.hash = *hash,
+                Act::Falters { round, slots } => {
+                    out.cycles += if state.rounds == *round { *slots } else { 0 };
+                }
+                Act::Join { of, times, id } => {
+                    state.parts += 1;
+                    if state.parts == *of {
+                        (state.rounds, state.parts) = (state.rounds + 1, 0);
+                        if state.rounds < *times {
+                            let what = ActKind::Flag { op: FlagOp::Activate, id: (*id).into() };
+                            let act = SlotAct { slot: out.cycles, what, loc: Loc::default() };
+                            out.acts.push(act);
+                        }
+                    }
+                    out.cycles += 1;
+                }
                 Act::Flag(op, id) => {
                     let what = ActKind::Flag { op: *op, id: *id };
                     out.acts.push(SlotAct { slot: out.cycles, what, loc: Loc::default() });
