@@ -119,6 +119,7 @@ impl Told<'_> {
             "state_bytes": state_bytes,
             "ways": ways::rows_json(ways),
             "stretches": ways::stretches_json(&ways.stretches),
+            "rounds": ways::rounds_json(&ways.rounds),
         })
     }
 
@@ -170,6 +171,7 @@ impl Told<'_> {
             "interval": profile.interval.as_secs_f64(),
             "ways": ways::rows_json(ways),
             "stretches": ways::stretches_json(&ways.stretches),
+            "rounds": ways::rounds_json(&ways.rounds),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! By which ways words went, for people and programs.
 
-use dflow_runtime::ways::{Stretches, Ways};
+use dflow_runtime::ways::{Rounds, Stretches, Ways};
 use serde_json::{Value, json};
 
 /// A table: a line per color and way; behind it, what `flow` approximated. `delivered`: words that
@@ -26,6 +26,11 @@ pub(crate) fn text(ways: &Ways, delivered: u64) -> String {
             text.push_str(&format!("\n  {what:<11} {number:>13}  {of}"));
         }
     }
+    let Rounds { count, cycles } = ways.rounds;
+    if count != 0 {
+        text.push_str("\nwhat was done again as before, without looking at cycles");
+        text.push_str(&format!("\n  rounds      {count:>13}  of {cycles} cycles in all"));
+    }
     text
 }
 
@@ -36,6 +41,12 @@ pub(crate) fn rows_json(ways: &Ways) -> Value {
         json!({ "color": color, "words": words, "way": way.name(), "why": why })
     };
     ways.rows().map(row).collect()
+}
+
+/// What was done again.
+pub(crate) fn rounds_json(rounds: &Rounds) -> Value {
+    let Rounds { count, cycles } = rounds;
+    json!({ "rounds": count, "cycles": cycles })
 }
 
 /// What went by stretches.

@@ -153,6 +153,17 @@ pub struct Ways {
     words: [[u64; WAYS]; Color::COUNT],
     /// The approximation.
     pub stretches: Stretches,
+    /// What was done again without times.
+    pub rounds: Rounds,
+}
+
+/// What the `exact` engine did again as it had been done, without looking at cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rounds {
+    /// Rounds.
+    pub count: u64,
+    /// Their cycles.
+    pub cycles: u64,
 }
 
 /// What went by stretches in the `flow` engine; nothing in others.
@@ -200,7 +211,10 @@ impl Ways {
         let Ways {
             words,
             stretches: Stretches { operations, flowing, stretches, elements, taken },
+            rounds: Rounds { count, cycles },
         } = other;
+        self.rounds.count += count;
+        self.rounds.cycles += cycles;
         for (sum, part) in self.words.iter_mut().flatten().zip(words.iter().flatten()) {
             *sum += part;
         }

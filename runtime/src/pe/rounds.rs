@@ -4,14 +4,14 @@ use super::code::Code;
 use super::core::{Core, Input, Outgoing};
 use super::main::Main;
 use super::op::Op;
+use super::sparse::Sparse;
 use crate::fabric::ring::NEVER;
-use crate::sched::plan::Plan;
 use crate::sched::rounds::Noter;
 
 impl<C: Code> Core<C> {
     /// Notes its state before a cycle.
-    pub(crate) fn note(&self, plan: &Plan, code: &C, noter: &mut Noter) {
-        // What is left out is a hint, another engine's, or the code's own.
+    pub(crate) fn note(&self, code: &C, noter: &mut Noter) {
+        // What is left out is a hint, another engine's, the code's own, or in `note_main`.
         let Core {
             until: _,
             alone: _,
@@ -32,12 +32,12 @@ impl<C: Code> Core<C> {
             outlets: _,
             retry: _,
             sight: _,
-            main,
+            main: _,
             main_from,
             tasks_ahead: _,
             later,
             task,
-            segment,
+            segment: _,
             threads,
             owned_in,
             owned_out,
@@ -71,18 +71,27 @@ impl<C: Code> Core<C> {
         noter.only(steady.is_none() && in_turn.is_none() && !dead && later.is_empty());
         noter.only(bound.are_planned() && !self.is_flushing() && !registers.tears());
         noter.only(code.is_calm(state));
-        for Input { ring, last: _, taken } in inputs {
-            noter.ring(ring, true);
-            noter.counter((*taken).into());
-        }
-        for (queue, Outgoing { ring, held: _, sent }) in outputs.iter() {
-            noter.value(queue);
-            noter.ring(ring, false);
-            noter.counter(sent.map_or(0, |sent| sent.words));
+        note_queues(inputs, outputs, noter);
+        self.note_main(code, noter);
+        for op in threads.iter() {
+            noter.value(op.microthread);
+            op.note(code, noter);
         }
         noter.from(*main_from);
-        noter.value(*task);
-        match main {
+        noter.value((task, owned_in, owned_out, last_thread, picked));
+        noter.value((activated, task_blocked, channel_blocked, thread_blocked));
+        noter.value((raised_tasks, raised_channels, *main_priority as u8));
+        noter.value((&**turns, transform_mask, ramp_down));
+        for (cycle, completion) in due {
+            noter.cycle(*cycle);
+            noter.value((completion.microthread, completion.activate, completion.task));
+            noter.only(completion.unblock.is_none());
+        }
+    }
+
+    /// Notes where its main thread stands.
+    fn note_main(&self, code: &C, noter: &mut Noter) {
+        match &self.main {
             Main::Idle => noter.value(0),
             Main::Ready { from, next: _ } => {
                 noter.value(1);
@@ -91,7 +100,7 @@ impl<C: Code> Core<C> {
             Main::Counting { slot, total, next: _, flag, asleep } => {
                 let passed = asleep.map_or(0, |since| noter.now() - since);
                 noter.value((2, u64::from(*slot) + passed, total, flag));
-                let acts = segment.acts.get(*flag as usize..).unwrap_or_default();
+                let acts = self.segment.acts.get(*flag as usize..).unwrap_or_default();
                 acts.iter().for_each(|act| noter.value(act.slot));
             }
             Main::Vector(op) => {
@@ -103,20 +112,6 @@ impl<C: Code> Core<C> {
                 op.note(code, noter);
             }
         }
-        for op in threads.iter() {
-            noter.value(op.microthread);
-            op.note(code, noter);
-        }
-        noter.value((owned_in, owned_out, last_thread, picked));
-        noter.value((activated, task_blocked, channel_blocked, thread_blocked));
-        noter.value((raised_tasks, raised_channels, *main_priority as u8));
-        noter.value((&**turns, transform_mask, ramp_down));
-        for (cycle, completion) in due {
-            noter.cycle(*cycle);
-            noter.value((completion.microthread, completion.activate, completion.task));
-            noter.only(completion.unblock.is_none());
-        }
-        let _ = plan;
     }
 
     /// It is as it was, so many cycles later; counters are taken in the order in which they were noted.
@@ -145,6 +140,19 @@ impl<C: Code> Core<C> {
         for (cycle, _) in &mut self.due {
             *cycle += by;
         }
+    }
+}
+
+/// Notes what stands in queues.
+fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter) {
+    for Input { ring, last: _, taken } in inputs {
+        noter.ring(ring, true);
+        noter.counter((*taken).into());
+    }
+    for (queue, Outgoing { ring, held: _, sent }) in outputs.iter() {
+        noter.value(queue);
+        noter.ring(ring, false);
+        noter.counter(sent.map_or(0, |sent| sent.words));
     }
 }
 

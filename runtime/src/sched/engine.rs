@@ -253,10 +253,13 @@ impl<C: Code> Engine<C> {
                     if !run.goes_on() || quiet {
                         break quiet;
                     }
-                    rounds::repeat(&run, &mut self.regions, pause, &mut |regions, cycle| {
-                        run.pause_at(cycle);
-                        let quiet = advance(&run, regions, threads, pace);
-                        run.goes_on() && !quiet
+                    let _entered = run.phases.map(|phases| phases.enter(0));
+                    run.guarded(|| {
+                        rounds::repeat(&run, &mut self.regions, pause, &mut |regions, cycle| {
+                            run.pause_at(cycle);
+                            let quiet = advance(&run, regions, threads, pace);
+                            run.goes_on() && !quiet
+                        });
                     });
                 }
             }
@@ -409,7 +412,7 @@ impl<C: Code> Engine<C> {
 /// more.
 fn advance<C: Code>(
     run: &Run<'_, C>,
-    regions: &mut Vec<Region<C>>,
+    regions: &mut [Region<C>],
     threads: usize,
     pace: &mut Pace,
 ) -> bool {

@@ -8,7 +8,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
-use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 /// Notes what it is told, seen from a cycle.
@@ -81,7 +80,6 @@ pub(super) type Counters = Vec<u64>;
 impl Image {
     /// Notes the state before a cycle; none if it has to do with more than cycles and words.
     pub(super) fn of<C: Code>(
-        plan: &Plan,
         code: &C,
         regions: &[Region<C>],
         cycle: u64,
@@ -103,7 +101,7 @@ impl Image {
                     router.note(&mut noter);
                 }
                 if let Some(core) = &region.cores[pe] {
-                    core.note(plan, code, &mut noter);
+                    core.note(code, &mut noter);
                 }
                 if !noter.fits {
                     return None;

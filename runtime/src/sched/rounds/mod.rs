@@ -25,6 +25,7 @@ use self::network::Network;
 use super::region::Region;
 use super::run::{Run, Told};
 use crate::pe::code::Code;
+use crate::profile::Work;
 use crate::stats::Stats;
 use crate::ways::Ways;
 
@@ -36,12 +37,15 @@ struct Counted {
     stats: Stats,
     ways: Ways,
     odd: u64,
+    /// Words of the host's streams that have come to rest.
+    rested: u64,
 }
 
 impl Counted {
     fn of<C: Code>(region: &Region<C>) -> Counted {
         let odd = region.odd.values().map(|times| times.count).sum();
-        Counted { stats: region.stats, ways: (*region.ways).clone(), odd }
+        let rested = region.watch.rested.values().sum();
+        Counted { stats: region.stats, ways: (*region.ways).clone(), odd, rested }
     }
 }
 
@@ -50,7 +54,7 @@ fn is_plain(before: &Counted, after: &Counted) -> bool {
     let told = |it: &Counted| {
         let Stats { dropped_controls, filtered, entered, to_host, hidden, gone, touched, .. } =
             it.stats;
-        (dropped_controls, filtered, entered, to_host, hidden, gone, touched, it.odd)
+        (dropped_controls, filtered, entered, to_host, hidden, gone, touched, it.odd, it.rested)
     };
     told(before) == told(after)
 }
@@ -67,16 +71,19 @@ pub(crate) fn listen<C: Code>(regions: &mut [Region<C>]) {
 /// runs all regions up to a cycle. Does as many rounds as there are, if the whole machine repeats.
 pub(crate) fn repeat<C: Code>(
     run: &Run<'_, C>,
-    regions: &mut Vec<Region<C>>,
+    regions: &mut [Region<C>],
     begin: u64,
-    advance: &mut dyn FnMut(&mut Vec<Region<C>>, u64) -> bool,
+    advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) {
     let mut refrains: Vec<Refrain> =
         regions.iter_mut().filter_map(|region| region.refrain.take()).map(|it| *it).collect();
     let found = refrains.iter().find_map(Refrain::found);
     let Some(found) = found else { return };
     let end = begin + found.cycles;
-    let fits = run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
+    // What is kept of the state takes as much memory once more.
+    let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
+    let fits = bytes <= run.limits.memory / 3;
+    let fits = fits && run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
     let done = if fits { rounds(run, regions, (begin, end), advance) } else { 0 };
     for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
         if done == 0 {
@@ -89,12 +96,12 @@ pub(crate) fn repeat<C: Code>(
 
 fn rounds<C: Code>(
     run: &Run<'_, C>,
-    regions: &mut Vec<Region<C>>,
+    regions: &mut [Region<C>],
     (begin, end): (u64, u64),
-    advance: &mut dyn FnMut(&mut Vec<Region<C>>, u64) -> bool,
+    advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) -> u64 {
     regions.iter_mut().for_each(|region| region.count_until(begin));
-    let Some((before, first)) = Image::of(run.plan, run.code, regions, begin) else { return 0 };
+    let Some((before, first)) = Image::of(run.code, regions, begin) else { return 0 };
     let counted: Vec<Counted> = regions.iter().map(Counted::of).collect();
     for region in regions.iter_mut() {
         region.tape = Some(Box::new(Tape::new(region.cores.len())));
@@ -111,7 +118,7 @@ fn rounds<C: Code>(
         return 0;
     }
     let after: Vec<Counted> = regions.iter().map(Counted::of).collect();
-    let Some((image, counters)) = Image::of(run.plan, run.code, regions, end) else { return 0 };
+    let Some((image, counters)) = Image::of(run.code, regions, end) else { return 0 };
     let plain = counted.iter().zip(&after).all(|(before, after)| is_plain(before, after));
     if !plain || image != before {
         return 0;
@@ -121,10 +128,12 @@ fn rounds<C: Code>(
     let Some(mut network) = Network::new(run.plan, run.code, regions, tapes) else { return 0 };
     #[cfg(test)]
     super::reached::note(super::reached::Reached::Rounds);
-    let rounds = network.play(regions, most, |rounds| {
+    run.at(Work::Tasks);
+    let rounds = network.play(regions, most, &|rounds| {
         run.check(end + rounds * cycles, Told::default());
         !run.aborted()
     });
+    run.at(Work::Cores);
     network.end(regions);
     let by = rounds * cycles;
     let grown: Counters = first.iter().zip(&counters).map(|(a, b)| b.wrapping_sub(*a)).collect();
@@ -133,6 +142,10 @@ fn rounds<C: Code>(
         region.put_off(by, &mut grown);
         region.stats.repeat(&before.stats, &after.stats, rounds);
         region.ways.repeat(&before.ways, &after.ways, rounds);
+    }
+    if let Some(region) = regions.first_mut() {
+        region.ways.rounds.count += rounds;
+        region.ways.rounds.cycles += by;
     }
     rounds
 }

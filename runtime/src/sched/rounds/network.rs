@@ -20,6 +20,9 @@ use crate::pe::threads::COUNT;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
+/// Turns of PEs after which limits are looked at.
+const CHECK: u32 = 1 << 12;
+
 /// "No queue of words."
 const NONE: u32 = u32::MAX;
 
@@ -33,6 +36,8 @@ pub(super) struct Network<'a, C: Code> {
     paths: Vec<Path>,
     /// PEs that may go on.
     ready: VecDeque<u32>,
+    /// A buffer for words.
+    made: Vec<u32>,
     kept: Option<Kept<C>>,
 }
 
@@ -52,7 +57,7 @@ struct Node<C: Code> {
     acts: Vec<Act>,
     /// The next act, and how many of its elements are done.
     next: usize,
-    elements: u32,
+    elements: [u32; OPERATIONS],
     hand: Hand<C>,
     /// Queues of words by input queue, and those that words of a color go into.
     inputs: Vec<u32>,
@@ -116,6 +121,7 @@ impl<'a, C: Code> Network<'a, C> {
             fifos: Vec::new(),
             paths: Vec::new(),
             ready: VecDeque::new(),
+            made: Vec::new(),
             kept: None,
         };
         let mut node_of = Vec::new();
@@ -128,7 +134,7 @@ impl<'a, C: Code> Network<'a, C> {
                         at: (region as u32, pe as u32),
                         acts: track.acts,
                         next: 0,
-                        elements: 0,
+                        elements: [0; OPERATIONS],
                         hand: Hand {
                             operations: [const { None }; OPERATIONS],
                             pending: None,
@@ -189,21 +195,21 @@ impl<'a, C: Code> Network<'a, C> {
         (all == on_paths).then_some(())
     }
 
-    /// Does rounds, `most` at most and as long as `go_on` says; how many.
+    /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
     pub(super) fn play(
         &mut self,
         regions: &mut [Region<C>],
         most: u64,
-        mut go_on: impl FnMut(u64) -> bool,
+        goes_on: &dyn Fn(u64) -> bool,
     ) -> u64 {
         let (mut rounds, mut keep) = (0, 0);
-        while rounds < most && go_on(rounds) {
+        while rounds < most && goes_on(rounds) {
             if rounds == keep {
                 self.keep(regions, rounds);
                 // What is done again for a round that differs is an eighth of all at most.
                 keep = rounds + 1 + rounds / 8;
             }
-            if self.round(regions) {
+            if self.round(regions, &|| goes_on(rounds)) {
                 #[cfg(test)]
                 crate::sched::reached::note(crate::sched::reached::Reached::Round);
                 rounds += 1;
@@ -212,25 +218,31 @@ impl<'a, C: Code> Network<'a, C> {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Apart);
             let since = self.restore(regions);
-            for _ in since..rounds {
-                let again = self.round(regions);
-                debug_assert!(again);
+            // A run that is to end at once does so.
+            let again = if goes_on(since) { rounds - since } else { 0 };
+            for _ in 0..again {
+                let same = self.round(regions, &|| true);
+                debug_assert!(same);
             }
-            break;
+            return since + again;
         }
         rounds
     }
 
-    /// Does a round; whether it came to what is on the tapes.
-    fn round(&mut self, regions: &mut [Region<C>]) -> bool {
+    /// Does a round; whether it came to what is on the tapes, and was not left off.
+    fn round(&mut self, regions: &mut [Region<C>], goes_on: &dyn Fn() -> bool) -> bool {
         self.ready.clear();
         for (at, node) in self.nodes.iter_mut().enumerate() {
-            (node.next, node.elements) = (0, 0);
+            (node.next, node.elements) = (0, [0; OPERATIONS]);
             (node.is_ready, node.is_through) = (true, false);
             self.ready.push_back(at as u32);
         }
-        let mut open = self.nodes.len();
+        let (mut open, mut looks) = (self.nodes.len(), 0_u32);
         while let Some(at) = self.ready.pop_front() {
+            looks += 1;
+            if looks.is_multiple_of(CHECK) && !goes_on() {
+                return false;
+            }
             self.nodes[at as usize].is_ready = false;
             match self.go(regions, at as usize) {
                 Went::Through => {
@@ -254,7 +266,10 @@ impl<'a, C: Code> Network<'a, C> {
         while went == Went::Through
             && let Some(&act) = self.nodes[at].acts.get(self.nodes[at].next)
         {
-            went = self.act(&mut core, at, act);
+            went = match act {
+                Act::Elements { .. } => self.all_elements(&mut core, at),
+                _ => self.act(&mut core, at, act),
+            };
             if went == Went::Through {
                 self.nodes[at].next += 1;
             }
@@ -295,7 +310,7 @@ impl<'a, C: Code> Network<'a, C> {
                 node.hand.operations[usize::from(thread)] = node.hand.pending.take();
                 Went::Through
             }
-            Act::Elements { operation, count } => self.elements(core, at, operation, count),
+            Act::Elements { .. } => Went::Apart,
             Act::Finish { operation, whole } => {
                 let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
                     return Went::Apart;
@@ -322,56 +337,79 @@ impl<'a, C: Code> Network<'a, C> {
         Went::Through
     }
 
-    /// Does elements of an operation, as far as it has words.
-    fn elements(&mut self, core: &mut Core<C>, at: usize, operation: u8, count: u32) -> Went {
+    /// Does elements of operations that have nothing to do with each other, as far as they have words; the next
+    /// act is the last of theirs if all are done.
+    fn all_elements(&mut self, core: &mut Core<C>, at: usize) -> Went {
+        let first = self.nodes[at].next;
+        loop {
+            let (mut last, mut waits, mut any) = (first, false, false);
+            while let Some(&Act::Elements { operation, beside, count }) =
+                self.nodes[at].acts.get(last)
+                && (last == first || beside)
+            {
+                let before = self.nodes[at].elements[usize::from(operation)];
+                let Some(done) = self.elements(core, at, operation, count - before) else {
+                    return Went::Apart;
+                };
+                self.nodes[at].elements[usize::from(operation)] += done;
+                (waits, any) = (waits | (before + done < count), any | (done != 0));
+                last += 1;
+            }
+            if !waits {
+                let node = &mut self.nodes[at];
+                (node.next, node.elements) = (last - 1, [0; OPERATIONS]);
+                return Went::Through;
+            }
+            // One may have waited for words of another.
+            if !any {
+                return Went::Waits;
+            }
+        }
+    }
+
+    /// Does elements of an operation, as far as it has words; how many, if nothing else comes of it.
+    fn elements(
+        &mut self,
+        core: &mut Core<C>,
+        at: usize,
+        operation: u8,
+        mut count: u32,
+    ) -> Option<u32> {
         let node = &mut self.nodes[at];
-        let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
-            return Went::Apart;
-        };
-        let mut left = count - node.elements;
+        let op = node.hand.operations[usize::from(operation)].as_mut()?;
         let mut inputs = [NONE; 2];
         for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
             *input = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            let Some(fifo) = self.fifos.get(*input as usize) else { return Went::Apart };
-            left = left.min(fifo.words.len() as u32);
+            count = count.min(self.fifos.get(*input as usize)?.words.len() as u32);
         }
-        if left != 0 {
-            let words = inputs.map(|input| {
-                self.fifos.get(input as usize).map_or(&[][..], |fifo| fifo.words.words())
-            });
-            let mut made = Vec::new();
-            let block =
-                self.code.block(core.at, &mut core.state, &mut op.code, words, left, &mut made);
-            if block.trap.is_some() || block.done != left {
-                return Went::Apart;
-            }
-            let output = op.ends.output;
-            for input in inputs.into_iter().filter(|&input| input != NONE) {
-                self.fifos[input as usize].words.take(left as usize);
-            }
-            node.elements += left;
-            if let Some(output) = output {
-                let mut outputs = node.outputs.iter();
-                let Some(place) = outputs.position(|(color, _)| *color == output.color) else {
-                    return Went::Apart;
-                };
-                self.send(at, place, &made);
-            }
+        if count == 0 {
+            return Some(0);
         }
-        let node = &mut self.nodes[at];
-        if node.elements < count {
-            return Went::Waits;
+        let words = inputs
+            .map(|input| self.fifos.get(input as usize).map_or(&[][..], |it| it.words.words()));
+        let made = &mut self.made;
+        made.clear();
+        let block = self.code.block(core.at, &mut core.state, &mut op.code, words, count, made);
+        if block.trap.is_some() || block.done != count {
+            return None;
         }
-        node.elements = 0;
-        Went::Through
+        let output = op.ends.output;
+        for input in inputs.into_iter().filter(|&input| input != NONE) {
+            self.fifos[input as usize].words.take(count as usize);
+        }
+        if let Some(output) = output {
+            let place = node.outputs.iter().position(|(color, _)| *color == output.color)?;
+            self.send(at, place);
+        }
+        Some(count)
     }
 
-    /// Words go to all queues that words of a color go to.
-    fn send(&mut self, at: usize, place: usize, words: &[u32]) {
+    /// The words that were made go to all queues that words of a color go to.
+    fn send(&mut self, at: usize, place: usize) {
         for end in 0..self.nodes[at].outputs[place].1.len() {
             let into = self.nodes[at].outputs[place].1[end];
             let Queue { words: fifo, node, .. } = &mut self.fifos[into as usize];
-            fifo.extend(words);
+            fifo.extend(&self.made);
             let reader = &mut self.nodes[*node as usize];
             if *node as usize != at && !reader.is_ready && !reader.is_through {
                 reader.is_ready = true;
@@ -382,6 +420,8 @@ impl<'a, C: Code> Network<'a, C> {
 
     /// Keeps how things stand.
     fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
+        // One at a time.
+        self.kept = None;
         let cores = self.nodes.iter().filter_map(|node| {
             let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref()?;
             Some((core.state.clone(), core.segment.clone(), node.hand.clone()))

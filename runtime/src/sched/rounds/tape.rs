@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::exec::{ActKind, Segment, Stop, Stream, VectorStart};
+use dflow_ir::inst::FlagOp;
+
+use crate::exec::{ActKind, Segment, SlotAct, Stop, Stream, VectorStart};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
@@ -20,6 +22,9 @@ pub(super) const OPERATIONS: usize = COUNT + 1;
 /// The main thread's operation among them.
 pub(super) const OF_MAIN: usize = COUNT;
 
+/// Acts per PE, on average: as much memory as a PE has of its own.
+const MOST: usize = 1 << 12;
+
 /// What a PE does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
@@ -31,8 +36,8 @@ pub(super) enum Act {
     Word { queue: u8 },
     /// The asynchronous operation that code stopped for begins.
     Launch { thread: u8 },
-    /// Elements of an operation.
-    Elements { operation: u8, count: u32 },
+    /// Elements of an operation; `beside`: they need not wait for those of the acts before.
+    Elements { operation: u8, beside: bool, count: u32 },
     /// An operation ends.
     Finish { operation: u8, whole: bool },
 }
@@ -44,6 +49,8 @@ pub(crate) struct Tape {
     /// What came of code.
     pub(super) outcomes: Vec<Segment>,
     known: HashMap<(u32, usize, u32), Vec<u32>>,
+    /// Acts that there is room for.
+    room: usize,
     pub(super) is_spoilt: bool,
 }
 
@@ -59,10 +66,12 @@ pub(super) struct Track {
 
 impl Track {
     fn close(&mut self) {
+        let mut beside = false;
         for (operation, count) in self.open.iter_mut().enumerate() {
             if *count != 0 {
-                let count = std::mem::take(count);
-                self.acts.push(Act::Elements { operation: operation as u8, count });
+                let (operation, count) = (operation as u8, std::mem::take(count));
+                self.acts.push(Act::Elements { operation, beside, count });
+                beside = true;
             }
         }
     }
@@ -92,7 +101,7 @@ fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
     let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_));
     let sources = one.sources.iter().zip(&other.sources);
     let mut same = sources.map(|(one, other)| one == other || is_scalar(one) && is_scalar(other));
-    same.all(|same| same) && one == &VectorStart { sources: one.sources.clone(), ..other.clone() }
+    same.all(|same| same) && one == &VectorStart { sources: one.sources, ..other.clone() }
 }
 
 /// Whether all that an operation does is to compute with words of queues, memory and scalars.
@@ -108,25 +117,55 @@ fn is_simple(start: &VectorStart) -> bool {
     simple(&start.dest) && start.sources.iter().all(simple)
 }
 
+/// Whether an act says no more than which tasks and microthreads may go on.
+fn is_simple_act(act: &SlotAct) -> bool {
+    use FlagOp::{
+        Activate, BlockChannel, BlockMicrothread, BlockTask, UnblockChannel, UnblockMicrothread,
+        UnblockTask,
+    };
+    let ActKind::Flag { op, .. } = act.what else { return false };
+    matches!(
+        op,
+        Activate
+            | BlockChannel
+            | BlockMicrothread
+            | BlockTask
+            | UnblockChannel
+            | UnblockMicrothread
+            | UnblockTask
+    )
+}
+
 /// Whether what came of code can be told without times.
 fn is_timeless(segment: &Segment) -> bool {
-    let acts = segment.acts.iter().all(|act| matches!(act.what, ActKind::Flag { .. }));
-    acts && match &segment.stop {
-        Stop::Return | Stop::Yield => true,
-        Stop::Vector(start) => is_simple(start),
-        Stop::Clock(_) | Stop::Config(_) | Stop::Queues(_) | Stop::Host(_) | Stop::Trap(_) => false,
-    }
+    segment.acts.iter().all(is_simple_act)
+        && match &segment.stop {
+            Stop::Return | Stop::Yield => true,
+            Stop::Vector(start) => is_simple(start),
+            Stop::Clock(_) | Stop::Config(_) | Stop::Queues(_) | Stop::Host(_) | Stop::Trap(_) => {
+                false
+            }
+        }
 }
 
 impl Tape {
     /// An empty one for so many PEs.
     pub(super) fn new(count: usize) -> Tape {
-        Tape { tracks: (0..count).map(|_| Track::default()).collect(), ..Tape::default() }
+        let tracks = (0..count).map(|_| Track::default()).collect();
+        Tape { tracks, room: MOST * count, ..Tape::default() }
     }
 
     /// All that was done is among the acts.
     pub(super) fn close(&mut self) {
         self.tracks.iter_mut().for_each(Track::close);
+    }
+
+    /// There is an act more, if there is room for it; if not there is no use in going on.
+    #[inline]
+    fn goes_on(&mut self) -> bool {
+        self.is_spoilt |= self.room == 0;
+        self.room = self.room.saturating_sub(1);
+        !self.is_spoilt
     }
 
     /// Code of a PE has run.
@@ -138,6 +177,9 @@ impl Tape {
         next: Next,
         segment: &Segment,
     ) {
+        if !self.goes_on() {
+            return;
+        }
         self.is_spoilt |= !is_timeless(segment) || program.tasks[usize::from(task)].looks;
         let outcome = self.outcome(segment);
         let act = match next {
@@ -167,12 +209,17 @@ impl Tape {
 
     /// A word of an input queue starts the next task.
     pub(crate) fn word(&mut self, pe: u32, queue: usize) {
-        self.tracks[pe as usize].push(Act::Word { queue: queue as u8 });
+        if self.goes_on() {
+            self.tracks[pe as usize].push(Act::Word { queue: queue as u8 });
+        }
     }
 
     /// Elements of an operation are done.
     #[inline(never)]
     pub(crate) fn elements<O>(&mut self, pe: u32, op: &Op<O>, count: u32) {
+        if !self.goes_on() {
+            return;
+        }
         let (track, operation) = (&mut self.tracks[pe as usize], place(op));
         if track.are_apart {
             track.open[operation] += count;
@@ -180,10 +227,12 @@ impl Tape {
         }
         let operation = operation as u8;
         match track.acts.last_mut() {
-            Some(Act::Elements { operation: last, count: before }) if *last == operation => {
+            Some(Act::Elements { operation: last, beside: false, count: before })
+                if *last == operation =>
+            {
                 *before += count;
             }
-            _ => track.push(Act::Elements { operation, count }),
+            _ => track.push(Act::Elements { operation, beside: false, count }),
         }
     }
 
