@@ -6,7 +6,7 @@ use dflow_ir::image::Image;
 use dflow_ir::mesh::Coord;
 use dflow_ir::target::TargetId;
 use dflow_reference::cg::{self, Shape};
-use dflow_runtime::config::{Config, Limits};
+use dflow_runtime::config::{Config, EngineKind, Limits};
 use dflow_runtime::machine::{Machine, Running};
 
 const REDUCE: (&str, &str) = ("reduce.csl", include_str!("../benches/engine/programs/reduce.csl"));
@@ -21,7 +21,12 @@ fn image(path: &str, text: &str, params: &[(&str, usize)], target: &str) -> Imag
 }
 
 fn run(image: &Image) -> Machine<Running> {
-    let mut machine = Machine::load(image, &Config::default()).expect("it is valid").start();
+    run_on(image, EngineKind::Exact)
+}
+
+fn run_on(image: &Image, engine: EngineKind) -> Machine<Running> {
+    let config = Config { engine, ..Config::default() };
+    let mut machine = Machine::load(image, &config).expect("it is valid").start();
     machine.run(&[], &Limits::default());
     machine
 }
@@ -66,6 +71,24 @@ fn conjugate_gradient_is_that_of_plain_code() {
             let found = read(&image, &mut machine, shape, name);
             assert_eq!(found, expected, "{name} of {shape:?} on {target}");
         }
+    }
+}
+
+/// Nearly all iterations are done as rounds that look at no cycles, and nobody can tell.
+#[test]
+fn iterations_are_repeated() {
+    let text = include_str!("../benches/engine/programs/cg.dfl");
+    let shape = Shape { nx: 5, ny: 4, nz: 30 };
+    let params = [sizes(shape), vec![("n", shape.nz), ("rounds", 40)]].concat();
+    let image = image("cg.dfl", text, &params, "wse2");
+    let mut exact = run(&image);
+    let step = run_on(&image, EngineKind::Step);
+    assert!(exact.ways().rounds.count >= 30, "{:?}", exact.ways().rounds);
+    assert_eq!((exact.stats(), exact.now()), (step.stats(), step.now()));
+    let solved = cg::as_mesh::solve(shape, 40);
+    for (name, expected) in [("x", solved.x), ("r", solved.r), ("p", solved.p)] {
+        let found = read(&image, &mut exact, shape, name);
+        assert_eq!(found, expected, "{name}");
     }
 }
 
