@@ -253,11 +253,17 @@ impl<C: Code> Engine<C> {
                     if !run.goes_on() || quiet {
                         break quiet;
                     }
-                    rounds::repeat(&run, &mut self.regions, pause, &mut |regions, cycle| {
+                    let regions = &mut self.regions;
+                    let mut on = |regions: &mut Vec<Region<C>>, cycle| {
                         run.pause_at(cycle);
                         let quiet = advance(&run, regions, threads, pace);
                         run.goes_on() && !quiet
-                    });
+                    };
+                    // Code runs in rounds, too.
+                    let done = run.guarded(|| rounds::repeat(&run, regions, pause, &mut on));
+                    if done.is_none() {
+                        break true;
+                    }
                 }
             }
         };
