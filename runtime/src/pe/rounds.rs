@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::core::{Core, Input, Outgoing};
-use super::main::Main;
+use super::main::{Main, Next};
 use super::op::Op;
 use super::sparse::Sparse;
 use crate::fabric::ring::NEVER;
@@ -93,15 +93,19 @@ impl<C: Code> Core<C> {
     fn note_main(&self, code: &C, noter: &mut Noter) {
         match &self.main {
             Main::Idle => noter.value(0),
-            Main::Ready { from, next: _ } => {
-                noter.value(1);
+            Main::Ready { from, next } => {
+                match *next {
+                    Next::Start { .. } => noter.value(1),
+                    Next::Resume { value } => noter.value((5, value)),
+                }
                 noter.from(*from);
             }
             Main::Counting { slot, total, next: _, flag, asleep } => {
                 let passed = asleep.map_or(0, |since| noter.now() - since);
                 noter.value((2, u64::from(*slot) + passed, total, flag));
                 let acts = self.segment.acts.get(*flag as usize..).unwrap_or_default();
-                acts.iter().for_each(|act| noter.value(act.slot));
+                acts.iter().for_each(|act| noter.value((act.slot, format!("{:?}", act.what))));
+                noter.stop(&self.segment.stop);
             }
             Main::Vector(op) => {
                 noter.value(3);
@@ -121,7 +125,9 @@ impl<C: Code> Core<C> {
         self.main_from = later(self.main_from, by);
         for input in &mut self.inputs {
             input.ring.put_off(by);
-            input.last = input.last.map(|last| last + by);
+            // None has come in a round if none came in the first.
+            let came = counters.next().is_some_and(|grown| grown != 0);
+            input.last = input.last.map(|last| if came { last + by } else { last });
             input.taken = input.taken.wrapping_add(counters.next().unwrap_or_default() as u32);
         }
         for (_, output) in self.outputs.iter_mut() {
@@ -145,8 +151,9 @@ impl<C: Code> Core<C> {
 
 /// Notes what stands in queues.
 fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter) {
-    for Input { ring, last: _, taken } in inputs {
+    for Input { ring, last, taken } in inputs {
         noter.ring(ring, true);
+        noter.counter(last.map_or(0, |last| last + 1));
         noter.counter((*taken).into());
     }
     for (queue, Outgoing { ring, held: _, sent }) in outputs.iter() {
@@ -167,6 +174,8 @@ impl<O> Op<O> {
         noter.only(self.is_plain() && !self.has_fifo && !self.commands() && !self.flows);
         noter.value((self.asynchronous, self.microthread, self.needs.inputs, self.needs.output));
         noter.value((self.activate, self.priority as u8, self.ended, self.task));
+        noter.value((self.inputs, self.colors));
+        noter.value(self.ends.output.map(|output| (output.queue, output.color)));
         noter.only(self.unblock.is_none());
         noter.value(code.progress(&self.code));
     }

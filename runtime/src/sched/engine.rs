@@ -254,13 +254,17 @@ impl<C: Code> Engine<C> {
                         break quiet;
                     }
                     let _entered = run.phases.map(|phases| phases.enter(0));
-                    run.guarded(|| {
-                        rounds::repeat(&run, &mut self.regions, pause, &mut |regions, cycle| {
-                            run.pause_at(cycle);
-                            let quiet = advance(&run, regions, threads, pace);
-                            run.goes_on() && !quiet
-                        });
-                    });
+                    let regions = &mut self.regions;
+                    let mut on = |regions: &mut [Region<C>], cycle| {
+                        run.pause_at(cycle);
+                        let quiet = advance(&run, regions, threads, pace);
+                        run.goes_on() && !quiet
+                    };
+                    // Code runs in rounds, too.
+                    let done = run.guarded(|| rounds::repeat(&run, regions, pause, &mut on));
+                    if done.is_none() {
+                        break true;
+                    }
                 }
             }
         };

@@ -6,6 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::exec::{Stop, Stream, VectorStart};
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
 use crate::sched::region::Region;
@@ -50,6 +51,18 @@ impl Noter {
         self.fits &= fits;
     }
 
+    /// How a piece of code ends, whatever the values.
+    pub(crate) fn stop(&mut self, stop: &Stop) {
+        let Stop::Vector(start) = stop else { return self.value(format!("{stop:?}")) };
+        let mut start = VectorStart::clone(start);
+        for source in &mut start.sources {
+            if let Stream::Scalar(value) = source {
+                *value = 0;
+            }
+        }
+        self.value(format!("{start:?}"));
+    }
+
     /// Words and places of a buffer; `in_view`: of words that can be seen it does not matter since when.
     pub(crate) fn ring<const N: usize>(&mut self, ring: &Ring<N>, in_view: bool) {
         self.only(!ring.is_marked());
@@ -90,6 +103,7 @@ impl Image {
                 && region.late.is_empty()
                 && region.to_host.is_empty()
                 && region.printed.is_empty()
+                && region.watch.to_mesh == 0
                 && region.news.is_empty();
             if !quiet || region.trap.is_some() {
                 return None;

@@ -113,10 +113,10 @@ fn rounds<C: Code>(
         tape.close();
         tapes.push(tape);
     }
-    regions.iter_mut().for_each(|region| region.count_until(end));
     if !arrived || tapes.iter().any(|tape| tape.is_spoilt) {
         return 0;
     }
+    regions.iter_mut().for_each(|region| region.count_until(end));
     let after: Vec<Counted> = regions.iter().map(Counted::of).collect();
     let Some((image, counters)) = Image::of(run.code, regions, end) else { return 0 };
     let plain = counted.iter().zip(&after).all(|(before, after)| is_plain(before, after));

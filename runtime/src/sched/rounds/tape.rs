@@ -270,6 +270,11 @@ impl Tape {
         let running = || core.threads.iter().filter(|op| !op.ended).chain([op]);
         let alone = !matches!(core.main, Main::Vector(_)) && running().all(plain);
         let ops: Vec<&C::Op> = running().map(|op| &op.code).collect();
-        track.are_apart = alone && code.are_apart(&ops);
+        // Words of a color go in the order in which they were made, whichever queues they leave by.
+        let mut colors: Vec<u8> =
+            running().filter_map(|op| op.output.map(|output| output.color)).collect();
+        colors.sort_unstable();
+        let differ = colors.windows(2).all(|pair| pair[0] != pair[1]);
+        track.are_apart = alone && differ && code.are_apart(&ops);
     }
 }

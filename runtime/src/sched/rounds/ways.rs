@@ -95,7 +95,12 @@ impl Path {
             buffer.payloads(all, each);
         }
         let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
+        let mut queues = 0;
         for (_, output) in core.outputs.iter_mut() {
+            queues += u32::from(output.ring.words().any(|word| word.color == self.color));
+            if queues > 1 {
+                return None;
+            }
             output.ring.payloads(|word| word.color == self.color, each);
         }
         Some(())

@@ -100,8 +100,13 @@ fn body(spec: &Spec, old: &Func, acts: &[Act]) -> Func {
                 let addr = buffer(&mut b);
                 b.inst(InstData::Store { addr, offset: 992, src: dst });
             }
-            Act::Hash(_) | Act::Join { .. } | Act::Falters { .. } => panic!("no IR has these"),
-            Act::Panic => panic!("no IR panics"),
+            Act::Hash(_)
+            | Act::Join { .. }
+            | Act::Falters { .. }
+            | Act::Since { .. }
+            | Act::Every { .. }
+            | Act::Depends { .. } => panic!("no IR has these"),
+            Act::Panic | Act::Trap => panic!("no IR panics"),
             Act::Yield => {
                 let dst = b.local(Ty::I64);
                 let op = dflow_ir::inst::ClockOp::Read;

@@ -11,6 +11,7 @@ mod leaps;
 mod lines;
 mod machines;
 mod random;
+mod rounds;
 mod script;
 mod sizes;
 mod steady;

@@ -38,9 +38,32 @@ pub(super) enum Act {
     Hash(u32),
     /// A part of a round is over: with the last of `of` of them the task `id` starts the next one, unless
     /// there have been `times`.
-    Join { of: u32, times: u32, id: u8 },
+    Join {
+        of: u32,
+        times: u32,
+        id: u8,
+    },
     /// In one round it takes so many slots longer.
-    Falters { round: u32, slots: u32 },
+    Falters {
+        round: u32,
+        slots: u32,
+    },
+    /// Another act, in this round and all later ones, and in all rounds of that many.
+    Since {
+        round: u32,
+        act: Box<Act>,
+    },
+    Every {
+        of: u32,
+        act: Box<Act>,
+    },
+    /// It takes longer for one in so many values.
+    Depends {
+        of: u32,
+        slots: u32,
+    },
+    /// A fault of the program.
+    Trap,
     /// Ends a segment without anything else.
     Yield,
     /// A fault of the emulator.
@@ -51,6 +74,17 @@ pub(super) enum Act {
     Read(u16),
     /// Reads one in the middle of a segment; how long that takes depends on it.
     Look(u16),
+}
+
+impl Act {
+    /// What it is in a round, if anything.
+    fn in_round(&self, rounds: u32) -> Option<&Act> {
+        match self {
+            Act::Since { round, act } => (rounds >= *round).then_some(act),
+            Act::Every { of, act } => rounds.is_multiple_of(*of).then_some(act),
+            act => Some(act),
+        }
+    }
 }
 
 /// A machine under test.
@@ -224,7 +258,17 @@ impl Code for Script {
         let acts = &self.acts[pe.number as usize][state.func];
         while let Some(act) = acts.get(state.next) {
             state.next += 1;
+            let Some(act) = act.in_round(state.rounds) else { continue };
             match act {
+                Act::Since { .. } | Act::Every { .. } => {}
+                Act::Depends { of, slots } => {
+                    out.cycles += if state.hash.is_multiple_of(*of) { *slots } else { 0 };
+                }
+                Act::Trap => {
+                    let kind = CodeTrapKind::DivideByZero;
+                    out.stop = Stop::Trap(crate::exec::CodeTrap { kind, loc: Loc::default() });
+                    return;
+                }
                 Act::Work(slots) => out.cycles += slots,
                 Act::Hash(hash) => state.hash = *hash,
                 Act::Falters { round, slots } => {

@@ -193,7 +193,7 @@ impl Build {
 #[derive(Debug, PartialEq)]
 pub(super) struct Seen {
     ends: Vec<RunEnd>,
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     stats: Stats,
     waiting: Deadlock,
     hashes: Vec<u32>,
