@@ -13,7 +13,7 @@ use dflow_ir::inst::FlagOp;
 use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::main::Main;
-use super::op::Op;
+use super::op::{Op, OpPlan};
 use super::plan::PePlan;
 use super::share::WHOLE;
 use super::visit::Visit;
@@ -317,16 +317,14 @@ impl<C: Code> Region<C> {
         {
             return Ok(Some(start));
         }
-        let code = |start| at.code.begin(core.at, &mut core.state, start);
-        let op = match Op::new(at.program, &core.bound, start, core.task, code) {
-            Ok(op) => op,
-            Err((_, start)) => return Ok(Some(start)),
-        };
-        let clash = op.input_mask() & core.owned_in | op.output_mask() & core.owned_out;
-        if clash != 0 || !self.may_flow(at, core, &op) {
+        let Ok(plan) = OpPlan::new(at.program, &core.bound, &start) else { return Ok(Some(start)) };
+        if plan.needs.inputs & core.owned_in | plan.needs.output & core.owned_out != 0 {
+            return Ok(Some(start));
+        }
+        let mut op = self.new_operation(at, core, start, plan);
+        if !self.may_flow(at, core, &op) {
             return Ok(Some(at.code.start(op.code)));
         }
-        let mut op = self.boxed(op);
         let begin = last + u64::from(op.asynchronous);
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);
