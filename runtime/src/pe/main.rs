@@ -424,13 +424,18 @@ impl<C: Code> Region<C> {
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
             let due = t + plan.timing.completion;
             let completion = Completion { microthread, activate, unblock, task, loc };
-            // Those of a thread that runs ahead are known before others.
-            let place = core.due.iter().rposition(|(other, _)| *other <= due);
             if core.due.is_empty() {
                 // Most have one at a time.
                 core.due.reserve_exact(1);
             }
-            core.due.insert(place.map_or(0, |place| place + 1), (due, completion));
+            // Those of a thread that runs ahead are known before others.
+            match core.due.iter().rposition(|(other, _)| *other <= due) {
+                Some(place) if place + 1 < core.due.len() => {
+                    core.due.insert(place + 1, (due, completion));
+                }
+                Some(_) => core.due.push_back((due, completion)),
+                None => core.due.push_front((due, completion)),
+            }
             if due > self.now {
                 self.wakes.core(pe, due);
             }
