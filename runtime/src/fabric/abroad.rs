@@ -128,6 +128,7 @@ impl<C: Code> Region<C> {
 
     /// The stretch that ended before word `number` ends in cycle `end`, which is sooner than its
     /// taker was told or not; false if both ends of the pipe are here.
+    #[inline]
     pub(crate) fn retime_abroad(&mut self, id: u32, number: u64, end: u64, sooner: bool) -> bool {
         let is_abroad = self.pipes[id as usize].leads_abroad();
         if is_abroad {
@@ -137,6 +138,7 @@ impl<C: Code> Region<C> {
     }
 
     /// As [`Pipe::bend`], if the words are taken abroad; false if not.
+    #[inline]
     pub(crate) fn bend_abroad(
         &mut self,
         id: u32,
@@ -151,6 +153,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Tells the taker of a pipe's words.
+    #[inline(never)]
     fn tell(&mut self, id: u32, what: What) {
         let Route { region, borders, .. } = self.pipes[id as usize].route();
         self.post((region, borders), id, what);
@@ -164,7 +167,13 @@ impl<C: Code> Region<C> {
 
     /// What has been taken from a pipe has changed, or its places have: its sender is told when the
     /// cycle is over, if it is abroad. `free`: from then on a place is free.
+    #[inline]
     pub(crate) fn tell_sender(&mut self, id: u32, free: Option<u64>) -> bool {
+        self.pipes[id as usize].end.is_some() && self.tell_taken_of(id, free)
+    }
+
+    #[inline(never)]
+    fn tell_taken_of(&mut self, id: u32, free: Option<u64>) -> bool {
         let end = self.pipes[id as usize].end.as_deref_mut();
         let Some(End::Taker(taker)) = end else { return false };
         taker.free = taker.free.into_iter().chain(free).min();

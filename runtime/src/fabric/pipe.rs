@@ -73,8 +73,11 @@ impl Span {
     /// The time of a word of one with bends; those of others may stand among them.
     #[inline]
     fn bent(&self, bends: &[Bend], number: u64) -> u64 {
-        if bends.is_empty() {
+        if bends.last().is_none_or(|last| last.number <= self.base) {
             return self.time(number);
+        }
+        if number <= self.base {
+            return self.first;
         }
         let after = bends.partition_point(|bend| bend.number < number);
         let own = |bend: &&Bend| bend.number > self.base && bend.number + 1 < self.end();

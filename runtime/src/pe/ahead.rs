@@ -13,7 +13,7 @@ use dflow_ir::inst::FlagOp;
 use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::main::Main;
-use super::op::Op;
+use super::op::OpPlan;
 use super::plan::PePlan;
 use super::share::WHOLE;
 use super::visit::Visit;
@@ -51,6 +51,7 @@ fn is_for_next(op: FlagOp) -> bool {
 
 impl<C: Code> Core<C> {
     /// Whether nothing here happens slot by slot.
+    #[inline(always)]
     pub(super) fn streams(&self) -> bool {
         let main = match &self.main {
             Main::Idle | Main::Ready { .. } => true,
@@ -317,16 +318,14 @@ impl<C: Code> Region<C> {
         {
             return Ok(Some(start));
         }
-        let code = |start| at.code.begin(core.at, &mut core.state, start);
-        let op = match Op::new(at.program, &core.bound, start, core.task, code) {
-            Ok(op) => op,
-            Err((_, start)) => return Ok(Some(start)),
-        };
-        let clash = op.input_mask() & core.owned_in | op.output_mask() & core.owned_out;
-        if clash != 0 || !self.may_flow(at, core, &op) {
+        let Ok(plan) = OpPlan::new(at.program, &core.bound, &start) else { return Ok(Some(start)) };
+        if plan.needs.inputs & core.owned_in | plan.needs.output & core.owned_out != 0 {
+            return Ok(Some(start));
+        }
+        let mut op = self.new_operation(at, core, start, plan);
+        if !self.may_flow(at, core, &op) {
             return Ok(Some(at.code.start(op.code)));
         }
-        let mut op = self.boxed(op);
         let begin = last + u64::from(op.asynchronous);
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);
@@ -342,29 +341,44 @@ impl<C: Code> Region<C> {
     }
 
     /// Begins stretches of all operations that can.
+    #[inline(always)]
     fn begin_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
-        let (mut begun, mut first) = (0, 0);
         core.begins = NEVER;
+        let idle = core.threads.idle() & !core.thread_blocked;
+        if idle == 0 && !matches!(core.main, Main::Vector(_)) {
+            return Ok(());
+        }
+        self.begin_idle(at, core, idle)
+    }
+
+    /// Likewise, of these microthreads, and of the main thread.
+    #[inline(never)]
+    fn begin_idle(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        idle: u64,
+    ) -> Result<(), Fault> {
+        let (mut begun, mut first) = (0, 0);
         // Code that goes on now takes the slots of those that come after it.
         let goes_on = matches!(core.main, Main::Ready { from, .. } if from <= at.t);
-        for id in bits(core.threads.idle() & !core.thread_blocked) {
-            let waits = |op: &Op<C::Op>| goes_on && !core.is_before_main(op.priority);
+        for id in bits(idle) {
             let Some(op) = core.threads.get(id as u8) else { continue };
-            if waits(op) {
+            let is_first = core.is_before_main(op.priority);
+            if goes_on && !is_first {
                 continue;
             }
             if let Some(until) = self.starves(at.t, core, op) {
                 core.begins = core.begins.min(until);
                 continue;
             }
-            let Some(mut op) = core.threads.take(id as u8) else { continue };
-            if !core.is_before_main(op.priority) && self.keeps_slots(at, core, op.from) {
-                core.threads.put(op);
+            let from = op.from;
+            if !is_first && self.keeps_slots(at, core, from) {
                 continue;
             }
+            let Some(mut op) = core.threads.lend(id) else { continue };
             let result = self.stretch(at, core, &mut op);
-            let is_first = core.is_before_main(op.priority);
-            core.threads.put(op);
+            core.threads.give_back(id, op);
             let began = result?;
             begun += u64::from(began);
             first |= u64::from(began && is_first) << id;
@@ -385,7 +399,9 @@ impl<C: Code> Region<C> {
             self.stats.slots += begun;
             core.unshared = true;
         }
-        self.go_before_main(core, first, at.t);
+        if first != 0 {
+            self.go_before_main(core, first, at.t);
+        }
         Ok(())
     }
 

@@ -396,11 +396,7 @@ impl<C: Code> Core<C> {
 
     /// Its operations, those of microthreads first.
     pub(crate) fn operations(&self) -> impl Iterator<Item = &Op<C::Op>> {
-        let main = match &self.main {
-            Main::Vector(op) | Main::Launch(op) => Some(&**op),
-            Main::Idle | Main::Ready { .. } | Main::Counting { .. } => None,
-        };
-        self.threads.iter().chain(main)
+        self.threads.iter().chain(self.main.operation())
     }
 
     /// Looks at the queues in cycle `t`. A head that has come in view stays so until it is taken.

@@ -12,13 +12,18 @@ use crate::fabric::pipe::Pipe;
 use crate::jit::prefetch;
 use crate::sched::region::Region;
 
-/// Bytes of state from which on a region is not in the host's nearest caches.
-const LARGE: u64 = 1 << 20;
+/// Bytes of state from which on a region is not in the host's nearer caches.
+const LARGE: u64 = 1 << 22;
 
 impl<C: Code> Core<C> {
     /// Fetches what it keeps elsewhere.
     fn fetch(&self, code: &C) {
-        self.operations().for_each(prefetch);
+        for op in self.threads.iter() {
+            prefetch(op);
+        }
+        if let Some(op) = self.main.operation() {
+            prefetch(op);
+        }
         for queue in bits(self.flowing_in | self.arrived) {
             self.inputs.get(queue).into_iter().for_each(prefetch);
         }
@@ -31,13 +36,26 @@ impl<C: Code> Core<C> {
         code.fetch(&self.state);
     }
 
-    /// The pipes that an operation takes words from and puts words into, as far as is known.
-    fn pipes_by(&self, op: &Op<C::Op>) -> impl Iterator<Item = u32> {
-        let output = op.output.and_then(|output| match self.outlets.get(output.color.into()) {
-            Some(&Outlet::Pipe(id)) => Some(id),
-            _ => None,
-        });
-        op.feeds.pipes.into_iter().flatten().chain(output)
+    /// Calls a function with the pipes that its operations take words from and put words into, as far
+    /// as is known.
+    #[inline]
+    fn each_pipe(&self, mut f: impl FnMut(u32)) {
+        let mut each = |op: &Op<C::Op>| {
+            for id in op.feeds.pipes.into_iter().flatten() {
+                f(id);
+            }
+            if let Some(output) = op.output
+                && let Some(&Outlet::Pipe(id)) = self.outlets.get(output.color.into())
+            {
+                f(id);
+            }
+        };
+        for op in self.threads.iter() {
+            each(op);
+        }
+        if let Some(op) = self.main.operation() {
+            each(op);
+        }
     }
 }
 
@@ -63,11 +81,12 @@ impl<C: Code> Region<C> {
         if let (Some(&visit), Some(incoming)) = (visits.get(3), &self.incoming) {
             incoming[visit as usize / 2].first().into_iter().for_each(prefetch);
         }
-        let pipes = |ahead: usize| {
-            let used = core(ahead).map(|it| it.operations().flat_map(|op| it.pipes_by(op)));
-            used.into_iter().flatten().filter_map(|id| self.pipes.get(id as usize))
-        };
-        pipes(3).for_each(prefetch);
-        pipes(1).for_each(Pipe::fetch);
+        let pipe = |id: u32| self.pipes.get(id as usize).into_iter();
+        if let Some(core) = core(3) {
+            core.each_pipe(|id| pipe(id).for_each(prefetch));
+        }
+        if let Some(core) = core(1) {
+            core.each_pipe(|id| pipe(id).for_each(Pipe::fetch));
+        }
     }
 }

@@ -21,16 +21,34 @@ pub(crate) const LONGEST: u32 = 1 << 14;
 impl<C: Code> Region<C> {
     /// The pipes that an operation's inputs come from, in their order; none if one comes
     /// otherwise.
+    #[inline]
     pub(super) fn pipes_of(&self, pe: u32, op: &mut Op<C::Op>) -> Option<[Option<u32>; 2]> {
-        if op.feeds.known != Some(self.closed) {
-            let mut pipes = [None; 2];
-            let inputs = op.inputs.into_iter().flatten();
-            for (pipe, queue) in pipes.iter_mut().zip(inputs) {
-                *pipe = Some(self.pipe_of(pe, queue)?);
-            }
-            op.feeds = Feeds { pipes, known: Some(self.closed) };
+        if op.feeds.known == Some(self.closed) {
+            return Some(op.feeds.pipes);
         }
-        Some(op.feeds.pipes)
+        self.find_pipes(pe, op)
+    }
+
+    #[inline(never)]
+    fn find_pipes(&self, pe: u32, op: &mut Op<C::Op>) -> Option<[Option<u32>; 2]> {
+        let mut pipes = [None; 2];
+        let inputs = op.inputs.into_iter().flatten();
+        for (pipe, queue) in pipes.iter_mut().zip(inputs) {
+            *pipe = Some(self.pipe_of(pe, queue)?);
+        }
+        op.feeds = Feeds { pipes, known: Some(self.closed) };
+        Some(pipes)
+    }
+
+    /// Queues of an operation's inputs, and the pipes that hold words for them, as far as they have one.
+    #[inline]
+    fn feeds_of(&self, pe: u32, op: &Op<C::Op>) -> [Option<(u8, u32)>; 2] {
+        let (mut feeds, known) = ([None; 2], op.feeds.known == Some(self.closed));
+        for (at, &queue) in op.ends.inputs().iter().enumerate() {
+            let pipe = if known { op.feeds.pipes[at] } else { self.pipe_of(pe, queue) };
+            feeds[at] = pipe.map(|id| (queue, id));
+        }
+        feeds
     }
 
     /// The pipe that holds words for a queue.
@@ -207,8 +225,7 @@ impl<C: Code> Region<C> {
         core.flowing_in |= op.needs.inputs;
         core.flowing_out |= op.needs.output;
         self.promise(at, core, op);
-        for queue in op.inputs.into_iter().flatten() {
-            let Some(id) = self.pipe_of(at.pe, queue) else { continue };
+        for (_, id) in self.feeds_of(at.pe, op).into_iter().flatten() {
             if let Some(arrival) = self.pipes[id as usize].arrival() {
                 core.begins = core.begins.min((arrival + at.plan.timing.ramp_down).max(soon));
             }
@@ -227,8 +244,10 @@ impl<C: Code> Region<C> {
         let t = t.max(self.now);
         core.flowing_in &= !op.needs.inputs;
         core.flowing_out &= !op.needs.output;
-        for queue in op.inputs.into_iter().flatten() {
-            let Some(id) = self.pipe_of(pe, queue) else { continue };
+        if op.needs.inputs == 0 {
+            return;
+        }
+        for (queue, id) in self.feeds_of(pe, op).into_iter().flatten() {
             self.open_pipe(id, 0, t);
             let quiet = plan.programs[usize::from(core.at.program)].quiet >> queue & 1 != 0;
             if !quiet && self.pipes[id as usize].held() != 0 {

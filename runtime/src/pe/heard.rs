@@ -23,7 +23,14 @@ const BESIDE: u64 = 64;
 impl<C: Code> Region<C> {
     /// The first word of each queue that starts data tasks comes down if it would stand there by the
     /// visit's cycle; those behind it can as well be in the pipe.
+    #[inline(always)]
     pub(super) fn draw_heard(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+        if at.program.pulls != 0 {
+            self.draw_pulled(at, core);
+        }
+    }
+
+    fn draw_pulled(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         for queue in bits(self.pulled(at, core) & !core.arrived) {
             let Some(id) = self.pipe_of(at.pe, queue as u8) else { continue };
             let Some(arrival) = self.pipes[id as usize].arrival() else { continue };

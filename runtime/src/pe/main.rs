@@ -7,7 +7,7 @@ use dflow_ir::ty::Ty;
 use super::code::Code;
 use super::core::{Clock, Completion, Core, Fault, Sent};
 use super::issue::Readiness;
-use super::op::Op;
+use super::op::{Op, OpPlan};
 use super::plan::{NO_TASK, TaskPlan};
 use super::registers::{View, view};
 use super::visit::Visit;
@@ -83,6 +83,15 @@ impl<O> Main<O> {
             Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {
                 std::mem::forget(std::mem::replace(self, to));
             }
+        }
+    }
+
+    /// The vector operation that it is at, or waits to launch.
+    #[inline]
+    pub(super) fn operation(&self) -> Option<&Op<O>> {
+        match self {
+            Main::Vector(op) | Main::Launch(op) => Some(op),
+            Main::Idle | Main::Ready { .. } | Main::Counting { .. } => None,
         }
     }
 
@@ -258,10 +267,8 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         let (task, program, loc) = (core.task, at.program, start.loc);
         let fault = |kind| Fault { kind: Box::new(kind), task, loc, color: None };
-        let code = |start| at.code.begin(core.at, &mut core.state, start);
-        let op =
-            Op::new(program, &core.bound, start, task, code).map_err(|(kind, _)| fault(kind))?;
-        let op = self.boxed(op);
+        let plan = OpPlan::new(program, &core.bound, &start).map_err(fault)?;
+        let op = self.new_operation(at, core, start, plan);
         if op.asynchronous {
             if op.microthread >= program.microthreads {
                 return Err(fault(TrapKind::BadId { id: op.microthread.into() }));
@@ -361,8 +368,17 @@ impl<C: Code> Region<C> {
         done
     }
 
-    /// An operation in a box: one that was used of late, which the host still has at hand.
-    pub(super) fn boxed(&mut self, op: Op<C::Op>) -> Box<Op<C::Op>> {
+    /// An operation that starts, in a box: one that was used of late, which the host still has at hand.
+    #[inline]
+    pub(super) fn new_operation(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        start: SharedStart,
+        plan: OpPlan,
+    ) -> Box<Op<C::Op>> {
+        let code = at.code.begin(core.at, &mut core.state, start);
+        let op = Op::new(code, plan, core.task);
         match self.spare.pop() {
             Some(mut spare) => {
                 *spare = op;
@@ -415,13 +431,18 @@ impl<C: Code> Region<C> {
         if microthread.is_some() || activate.is_some() || unblock.is_some() {
             let due = t + plan.timing.completion;
             let completion = Completion { microthread, activate, unblock, task, loc };
-            // Those of a thread that runs ahead are known before others.
-            let place = core.due.iter().rposition(|(other, _)| *other <= due);
             if core.due.is_empty() {
                 // Most have one at a time.
                 core.due.reserve_exact(1);
             }
-            core.due.insert(place.map_or(0, |place| place + 1), (due, completion));
+            // Those of a thread that runs ahead are known before others.
+            match core.due.iter().rposition(|(other, _)| *other <= due) {
+                Some(place) if place + 1 < core.due.len() => {
+                    core.due.insert(place + 1, (due, completion));
+                }
+                Some(_) => core.due.push_back((due, completion)),
+                None => core.due.push_front((due, completion)),
+            }
             if due > self.now {
                 self.wakes.core(pe, due);
             }

@@ -8,7 +8,7 @@ use dflow_ir::mesh::Color;
 use super::bind::Bindings;
 use super::plan::PePlan;
 use super::stretch::Stretch;
-use crate::exec::{SharedStart, Stream};
+use crate::exec::{Stream, VectorStart};
 use crate::fabric::ring::NEVER;
 use crate::trap::TrapKind;
 
@@ -77,13 +77,13 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    fn new(inputs: &[Option<u8>; 3], output: Option<Output>) -> Ends {
-        let mut ends = Ends { output, ..Ends::default() };
-        for (slot, &queue) in ends.queues.iter_mut().zip(inputs.iter().flatten()) {
+    /// It takes a word from one more queue.
+    #[inline]
+    fn take_from(&mut self, queue: u8) {
+        if let Some(slot) = self.queues.get_mut(usize::from(self.count)) {
             *slot = queue;
-            ends.count += 1;
+            self.count += 1;
         }
-        ends
     }
 
     /// The queues that it takes words from.
@@ -103,66 +103,132 @@ pub(crate) struct Output {
     pub(crate) transform: bool,
 }
 
-impl<O> Op<O> {
-    /// Reads a start, of which `begin` then makes what runs; the queues it names must exist and carry
-    /// the color it names. If they do not it is given back.
+/// What a start says of an operation, but for its elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpPlan {
+    asynchronous: bool,
+    pub(super) microthread: u8,
+    activate: Option<u8>,
+    unblock: Option<Unblock>,
+    on_control: OnControl,
+    loc: Loc,
+    inputs: [Option<u8>; 3],
+    colors: [u8; 3],
+    output: Option<Output>,
+    pub(super) needs: Needs,
+    ends: Ends,
+    has_fifo: bool,
+    transforms: bool,
+    priority: Option<Priority>,
+}
+
+impl OpPlan {
+    /// Reads a start; the queues it names must exist and carry the color it names.
     pub(crate) fn new(
-        plan: &PePlan,
+        program: &PePlan,
         bound: &Bindings,
-        start: SharedStart,
-        task: u16,
-        begin: impl FnOnce(SharedStart) -> O,
-    ) -> Result<Op<O>, (TrapKind, SharedStart)> {
-        let (mut inputs, mut colors) = ([None; 3], [0; 3]);
-        let (mut transforms, mut priority) = (false, start.priority);
-        let slots = inputs.iter_mut().zip(&mut colors);
-        for ((slot, of), source) in slots.zip(&start.sources) {
-            if let Stream::Input { queue, color, transform } = *source {
-                let index = bound.color_of_queue(plan, queue, color);
-                let known = bound.input(plan, index);
-                transforms |= transform;
-                priority = priority.or(known.and_then(|known| known.priority));
-                let known = known.and_then(|input| input.color);
-                let fits = |known: &Color| color == Dsd::COLOR_OF_QUEUE || known.index() == color;
-                let Some(known) = known.filter(fits) else {
-                    return Err((TrapKind::BadQueue { input: true, queue }, start));
-                };
-                (*slot, *of) = (Some(index as u8), known.index());
+        start: &VectorStart,
+    ) -> Result<OpPlan, TrapKind> {
+        let mut op = OpPlan {
+            asynchronous: start.asynchronous,
+            microthread: start.microthread,
+            activate: start.activate,
+            unblock: start.unblock,
+            on_control: start.on_control,
+            loc: start.loc,
+            inputs: [None; 3],
+            colors: [0; 3],
+            output: None,
+            needs: Needs::default(),
+            ends: Ends::default(),
+            has_fifo: false,
+            transforms: false,
+            priority: start.priority,
+        };
+        for (at, source) in start.sources.iter().enumerate() {
+            match *source {
+                Stream::Input { queue, color, transform } => {
+                    op.transforms |= transform;
+                    op.take_from(program, bound, (at, queue, color))?;
+                }
+                Stream::Fifo { .. } => op.has_fifo = true,
+                Stream::None
+                | Stream::Memory(_)
+                | Stream::Output { .. }
+                | Stream::Scalar(_)
+                | Stream::Pointer { .. } => {}
             }
         }
-        let output = match start.dest {
+        match start.dest {
             Stream::Output {
                 queue, color, control, advance_switch: advance, transform, ..
             } => {
-                let known = bound.output(plan, queue.into());
-                priority = priority.or(known.and_then(|known| known.priority));
-                let color = known.and_then(|known| match known.color {
-                    None => Color::new(color),
-                    Some(known) if color == Dsd::COLOR_OF_QUEUE => Some(known),
-                    Some(known) => (known.index() == color).then_some(known),
-                });
-                let Some(color) = color else {
-                    return Err((TrapKind::BadQueue { input: false, queue }, start));
-                };
-                Some(Output { queue, color: color.index(), control, advance, transform })
+                let color = op.color_of_output(program, bound, (queue, color))?;
+                let output = Some(Output { queue, color, control, advance, transform });
+                (op.output, op.ends.output) = (output, output);
+                op.needs.output = 1 << queue;
             }
+            Stream::Fifo { .. } => op.has_fifo = true,
             Stream::None
             | Stream::Memory(_)
             | Stream::Input { .. }
-            | Stream::Fifo { .. }
             | Stream::Scalar(_)
-            | Stream::Pointer { .. } => None,
+            | Stream::Pointer { .. } => {}
+        }
+        Ok(op)
+    }
+
+    /// A source is an input queue, by number and color.
+    #[inline]
+    fn take_from(
+        &mut self,
+        program: &PePlan,
+        bound: &Bindings,
+        (at, queue, color): (usize, u8, u8),
+    ) -> Result<(), TrapKind> {
+        let index = bound.color_of_queue(program, queue, color);
+        let known = bound.inputs(program).get(index);
+        self.priority = self.priority.or(known.and_then(|known| known.priority));
+        let known = known.and_then(|input| input.color);
+        let fits = |known: &Color| color == Dsd::COLOR_OF_QUEUE || known.index() == color;
+        let Some(known) = known.filter(fits) else {
+            return Err(TrapKind::BadQueue { input: true, queue });
         };
-        let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
-        let has_fifo = is_fifo(&start.dest) || start.sources.iter().any(is_fifo);
-        let needs = Needs {
-            inputs: inputs.iter().flatten().fold(0, |mask, &queue| mask | 1 << queue),
-            output: output.map_or(0, |output: Output| 1 << output.queue),
-        };
-        let ends = Ends::new(&inputs, output);
-        Ok(Op {
-            asynchronous: start.asynchronous,
-            microthread: start.microthread,
+        (self.inputs[at], self.colors[at]) = (Some(index as u8), known.index());
+        self.needs.inputs |= 1 << index;
+        self.ends.take_from(index as u8);
+        Ok(())
+    }
+
+    /// The color of an output queue that is named, and perhaps its color.
+    #[inline]
+    fn color_of_output(
+        &mut self,
+        program: &PePlan,
+        bound: &Bindings,
+        (queue, color): (u8, u8),
+    ) -> Result<u8, TrapKind> {
+        let known = bound.output(program, queue.into());
+        self.priority = self.priority.or(known.and_then(|known| known.priority));
+        let color = known.and_then(|known| match known.color {
+            None => Color::new(color),
+            Some(known) if color == Dsd::COLOR_OF_QUEUE => Some(known),
+            Some(known) => (known.index() == color).then_some(known),
+        });
+        color.map(Color::index).ok_or(TrapKind::BadQueue { input: false, queue })
+    }
+}
+
+impl<O> Op<O> {
+    /// An operation before its first element, as it was started by a task.
+    #[inline(always)]
+    pub(crate) fn new(code: O, plan: OpPlan, task: u16) -> Op<O> {
+        let OpPlan { asynchronous, microthread, activate, unblock, on_control, loc, .. } = plan;
+        let OpPlan { inputs, colors, output, needs, ends, has_fifo, transforms, .. } = plan;
+        Op {
+            code,
+            asynchronous,
+            microthread,
             inputs,
             colors,
             output,
@@ -176,16 +242,15 @@ impl<O> Op<O> {
             patience: NEVER,
             feeds: Feeds::default(),
             has_fifo,
-            activate: start.activate,
-            unblock: start.unblock,
-            priority: priority.unwrap_or_default(),
+            activate,
+            unblock,
+            priority: plan.priority.unwrap_or_default(),
             transforms,
-            on_control: start.on_control,
-            loc: start.loc,
+            on_control,
+            loc,
             task,
             ended: false,
-            code: begin(start),
-        })
+        }
     }
 
     /// Whether its end starts or unblocks something.

@@ -205,6 +205,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Where a color's words lead that leave by a queue.
+    #[inline]
     pub(super) fn known_outlet(
         &mut self,
         plan: &Plan,
@@ -213,13 +214,24 @@ impl<C: Code> Region<C> {
         color: u8,
         queue: usize,
     ) -> Outlet {
-        let mut outlet = core.outlet(color);
-        if outlet == Outlet::Unknown {
-            let program = &plan.programs[usize::from(core.at.program)];
-            let depth = program.outputs[queue].places;
-            outlet = self.outlet(plan, core, pe, (color, depth));
-            *core.outlets.entry(color.into()) = outlet;
+        match core.outlet(color) {
+            Outlet::Unknown => self.find_outlet(plan, core, pe, (color, queue)),
+            outlet => outlet,
         }
+    }
+
+    #[inline(never)]
+    fn find_outlet(
+        &mut self,
+        plan: &Plan,
+        core: &mut Core<C>,
+        pe: u32,
+        (color, queue): (u8, usize),
+    ) -> Outlet {
+        let program = &plan.programs[usize::from(core.at.program)];
+        let depth = program.outputs[queue].places;
+        let outlet = self.outlet(plan, core, pe, (color, depth));
+        *core.outlets.entry(color.into()) = outlet;
         outlet
     }
 

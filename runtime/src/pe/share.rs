@@ -17,6 +17,12 @@ pub(super) const WINDOW: u64 = 64;
 
 /// A fair share of the slots, with these demands.
 pub(super) fn fair(demands: &mut [u64]) -> u64 {
+    // Two are what there is most often.
+    if let [one, other] = *demands {
+        let (less, more) = (one.min(other), one.max(other));
+        let rest = WHOLE - less.min(WHOLE / 2);
+        return if more > rest { rest } else { WHOLE };
+    }
     demands.sort_unstable();
     let (mut rest, mut count) = (WHOLE, demands.len() as u64);
     for &mut demand in demands {

@@ -88,7 +88,12 @@ impl Stretch {
 
     /// When the operation may take a slot again, or end.
     fn over(&self) -> u64 {
-        self.until + if self.goes_on { WHOLE.div_ceil(self.rate.max(1)) } else { self.tail }
+        let next = match self.rate {
+            _ if !self.goes_on => self.tail,
+            WHOLE => 1,
+            rate => WHOLE.div_ceil(rate.max(1)),
+        };
+        self.until + next
     }
 
     /// From cycle `t` on it is over in this one at the soonest.
@@ -105,9 +110,10 @@ impl Stretch {
 
     /// What has been done until cycle `t`.
     pub(super) fn settle(&mut self, t: u64) {
-        let passed = t.saturating_sub(self.mark);
-        self.left = self.left.saturating_sub(passed * self.rate * PARTS / WHOLE);
-        self.mark = self.mark.max(t);
+        if t > self.mark {
+            let done = (t - self.mark) * self.rate * PARTS / WHOLE;
+            (self.left, self.mark) = (self.left.saturating_sub(done), t);
+        }
     }
 
     /// What it can use of the slots from its mark on.
@@ -115,6 +121,8 @@ impl Stretch {
         match self.bound().saturating_sub(self.mark) {
             0 if self.left == 0 => 0,
             0 => WHOLE,
+            // Most need all: no need to divide.
+            cycles if self.left > cycles * PARTS => WHOLE,
             cycles => (self.left * (WHOLE / PARTS)).div_ceil(cycles).min(WHOLE),
         }
     }
@@ -132,7 +140,10 @@ impl Stretch {
             // The last element has issued, or does so now.
             return self.until.min(self.mark).max(self.bound());
         }
-        let cycles = (self.left * (WHOLE / PARTS)).div_ceil(self.rate);
+        let cycles = match self.rate {
+            WHOLE => self.left.div_ceil(PARTS),
+            rate => (self.left * (WHOLE / PARTS)).div_ceil(rate),
+        };
         (self.mark + cycles).max(self.bound())
     }
 
@@ -229,6 +240,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Begins a stretch that goes so far. The caller then notes that the slots are to be shared anew.
+    #[inline]
     pub(super) fn begin_stretch(
         &mut self,
         at: &Visit<'_, C>,
@@ -239,10 +251,9 @@ impl<C: Code> Region<C> {
         let plan = at.plan;
         let (task, loc) = (op.task, op.loc);
         let mut outputs = self.buffers.pop().unwrap_or_default();
-        let words = inputs.map(|id| match id {
-            Some(id) => self.pipes[id as usize].front(count),
-            None => &[][..],
-        });
+        let [first, second] = inputs;
+        let front = |id: Option<u32>| id.map_or(&[][..], |id| self.pipes[id as usize].front(count));
+        let words = [front(first), front(second)];
         let elements = count as u32;
         let block =
             at.code.block(core.at, &mut core.state, &mut op.code, words, elements, &mut outputs);
@@ -323,10 +334,12 @@ impl<C: Code> Region<C> {
 
     /// If an operation finds no word, or no place, no stretch of it can begin: until when it is not to be
     /// looked at for want of places.
+    #[inline]
     pub(super) fn starves(&mut self, t: u64, core: &Core<C>, op: &Op<C::Op>) -> Option<u64> {
         (t < op.patience && self.is_starved(core, op)).then_some(op.patience)
     }
 
+    #[inline]
     fn is_starved(&mut self, core: &Core<C>, op: &Op<C::Op>) -> bool {
         if op.feeds.known != Some(self.closed) {
             return false;
@@ -344,6 +357,7 @@ impl<C: Code> Region<C> {
 
     /// How far an operation can go, and from when on it has words, a place, and slots that the main
     /// thread does not take; none if not by a stretch, or not soon.
+    #[inline]
     fn reach(
         &mut self,
         at: &Visit<'_, C>,

@@ -168,7 +168,23 @@ impl<O> Threads<O> {
         let id = usize::from(op.microthread);
         self.busy = self.busy & !(1 << id) | u64::from(op.stretch.is_on()) << id;
         self.held |= 1 << id;
-        self.ops[id] = Some(op);
+        // It was taken: there is none to drop.
+        std::mem::forget(self.ops[id].replace(op));
+    }
+
+    /// Lends one that has not ended, to see whether it can begin a stretch; nobody else looks until
+    /// [`Threads::give_back`].
+    #[inline]
+    pub(super) fn lend(&mut self, id: usize) -> Option<Box<Op<O>>> {
+        self.ops.get_mut(id)?.take()
+    }
+
+    /// Takes back one that was lent, which may be in a stretch now.
+    #[inline]
+    pub(super) fn give_back(&mut self, id: usize, op: Box<Op<O>>) {
+        self.busy |= u64::from(op.stretch.is_on()) << id;
+        // It was lent: there is none to drop.
+        std::mem::forget(self.ops[id].replace(op));
     }
 
     /// Takes all operations out, to put them back as they are or some rounds later.
@@ -200,7 +216,10 @@ impl<O> Threads<O> {
 
     /// How many run that take each element's slot by itself.
     pub(crate) fn steppers(&self) -> u64 {
-        u64::from((self.running() & !self.flowing).count_ones())
+        match self.running() & !self.flowing {
+            0 => 0,
+            steppers => steppers.count_ones().into(),
+        }
     }
 
     /// Those that flow and are in no stretch, as bits.

@@ -66,7 +66,8 @@ impl<C: Code> Region<C> {
         let program = &plan.programs[usize::from(core.at.program)];
         let mut at = Visit { plan, program, code, pe, t: now, now };
         if self.flow && self.visit_streaming(&at, &mut core) {
-            self.cores[pe as usize] = Some(core);
+            // Nobody has put one there: there is none to drop.
+            std::mem::forget(self.cores[pe as usize].replace(core));
             return;
         }
         self.settle_until(&mut core, now);

@@ -43,7 +43,10 @@ impl VectorState {
         count: u32,
         out: &mut Vec<u32>,
     ) -> Block {
-        let used = self.inputs().into_iter().flatten().count();
+        let used = match &self.plain {
+            Some(plain) => plain.words(),
+            None => self.inputs().into_iter().flatten().count(),
+        };
         let words = inputs[..used].iter().map(|words| words.len() as u32);
         let count = words.fold(count, u32::min);
         if count < FEW {
@@ -140,8 +143,13 @@ impl VectorState {
         count: u32,
         out: &mut Vec<u32>,
     ) -> Option<()> {
-        let mut plan = self.plan(inputs, count, out)?;
-        if !plan.may_chunk(state.memory.bytes().len()) {
+        let mut plan = match &self.plain {
+            Some(plain) => plain.plan(inputs, count, out),
+            None => self.plan(inputs, count, out)?,
+        };
+        let bytes = state.memory.bytes().len();
+        let all_may = self.start.known_fresh().and_then(|fresh| fresh.chunks_in);
+        if all_may.is_none_or(|end| end as usize > bytes) && !plan.may_chunk(bytes) {
             return None;
         }
         plan.fast(state.memory.bytes_mut());
@@ -163,7 +171,7 @@ impl VectorState {
         Some(())
     }
 
-    /// The next `count` elements; none with FIFOs, or with walks of several steps.
+    /// The next `count` elements of one that is not plain; none with FIFOs, or with walks of several steps.
     fn plan<'a>(
         &self,
         inputs: [&'a [u32]; 2],

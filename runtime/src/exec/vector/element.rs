@@ -9,7 +9,7 @@ use dflow_ir::dsd::op::DsdOp;
 use crate::exec::state::PeState;
 use crate::exec::{CodeTrapKind, Stream, VectorStart};
 
-use super::plan::Line;
+use super::plan::{Dest, Line, Place, Plan};
 use super::walk::Walk;
 
 /// One element, ready to be done again and again.
@@ -17,8 +17,9 @@ use super::walk::Walk;
 pub(super) struct PlainElement {
     op: DsdOp,
     feeds: [Feed; 3],
-    /// Sources up to the last one that is used.
+    /// Sources up to the last one that is used, and those of them that are words.
     used: u8,
+    words: u8,
     sink: Sink,
     pub(super) carry: u32,
     /// The last result.
@@ -133,7 +134,7 @@ impl PlainElement {
         };
         let last = start.sources.iter().rposition(|source| *source != Stream::None);
         let (used, op) = (last.map_or(0, |last| last as u8 + 1), start.op);
-        (!start.packed).then_some(PlainElement { op, feeds, used, sink, carry: 0, value: 0 })
+        (!start.packed).then_some(PlainElement { op, feeds, used, words, sink, carry: 0, value: 0 })
     }
 
     /// `count` elements on, which something else has done.
@@ -146,6 +147,39 @@ impl PlainElement {
         if let Sink::Vector(vector) = &mut self.sink {
             vector.skip(count);
         }
+    }
+
+    /// Words that each element takes.
+    pub(super) fn words(&self) -> usize {
+        self.words.into()
+    }
+
+    /// In how many bytes of memory so many elements lie, if they may be done in chunks, and so may any part of
+    /// them: what is apart stays so, and what is the same moves on alike.
+    pub(super) fn chunks_in(&self, count: u32) -> Option<u32> {
+        self.plan([&[]; 2], count, &mut Vec::new()).chunks_in()
+    }
+
+    /// The next `count` elements; `inputs` has as many words for each input.
+    #[inline]
+    pub(super) fn plan<'a>(
+        &self,
+        inputs: [&'a [u32]; 2],
+        count: u32,
+        out: &'a mut Vec<u32>,
+    ) -> Plan<'a> {
+        let sources = self.feeds.each_ref().map(|feed| match feed {
+            Feed::Scalar(value) => Place::Value(*value),
+            Feed::Word { at, .. } => Place::Words(inputs[usize::from(*at)]),
+            Feed::Vector(vector) => Place::Memory(vector.line()),
+        });
+        let dest = match self.sink {
+            Sink::Word { upper } => Dest::Words { words: out, upper },
+            Sink::Vector(vector) => Dest::Memory(vector.line()),
+        };
+        let (row, op) = (self.op.row(), self.op.0);
+        let (value, carry) = (self.value, self.carry);
+        Plan { row, op, dest, sources, length: count, value, carry, reduces: false }
     }
 
     /// The next elements of an operand in memory.

@@ -38,6 +38,9 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Each(plan, memory, _) = self;
+        if plan.length < CHUNK as u32 && plan.is_dense() {
+            return few::<K, FUSED>(plan, memory);
+        }
         let mut lanes = plan.lanes();
         let mut out: Lanes = [[0; 4]; CHUNK];
         let (whole, rest) = parts(plan.length);
@@ -52,6 +55,29 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
             plan.put(memory, &out, part);
         }
         plan.value = last(&out, plan.length).unwrap_or(plan.value);
+    }
+}
+
+/// Fewer elements than a chunk, all of words that lie one after the other: a step at a time, where they lie.
+#[inline(always)]
+fn few<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8]) {
+    let (length, mut from) = (plan.length as usize, 0);
+    let mut out = [0; STEP];
+    while from < length {
+        let count = (length - from).min(STEP);
+        let [first, second, third] = &plan.sources;
+        let none = [0; STEP];
+        let a = if K::USED[0] { first.step(memory, from, count) } else { none };
+        let b = if K::USED[1] { second.step(memory, from, count) } else { none };
+        let k = if K::USED[2] { third.step(memory, from, count) } else { none };
+        for at in 0..STEP {
+            out[at] = K::keep(K::raw::<FUSED>(a[at], b[at], k[at]));
+        }
+        plan.dest.put(memory, &out, from, count);
+        from += STEP;
+    }
+    if let Some(last) = length.checked_sub(1) {
+        plan.value = out[last % STEP];
     }
 }
 
@@ -157,6 +183,20 @@ fn word(raw: Raw) -> u32 {
 }
 
 impl Plan<'_> {
+    /// Whether all elements in memory are words that lie one after the other.
+    #[inline(always)]
+    fn is_dense(&self) -> bool {
+        let dest = match &self.dest {
+            Dest::Memory(line) => line.is_dense(),
+            Dest::None | Dest::Words { .. } => true,
+        };
+        let dense = |source: &Place<'_>| match source {
+            Place::Memory(line) => line.is_dense(),
+            Place::Value(_) | Place::Words(_) => true,
+        };
+        dest && self.sources.iter().all(dense)
+    }
+
     /// Chunks of the sources, with the values that do not change filled in.
     #[inline(always)]
     fn lanes(&self) -> [Lanes; 3] {
@@ -210,7 +250,60 @@ impl Plan<'_> {
     }
 }
 
+impl Dest<'_> {
+    /// Puts the first results of a step, which begins with element `from`, where they go, densely.
+    #[inline(always)]
+    fn put(&mut self, memory: &mut [u8], out: &[u32; STEP], from: usize, count: usize) {
+        match self {
+            Dest::None => {}
+            Dest::Memory(line) => {
+                let at = line.at as usize + 4 * from;
+                let (to, raw) = (&mut memory[at..at + 4 * count], out.map(u32::to_le_bytes));
+                match to.first_chunk_mut::<{ 4 * STEP }>() {
+                    Some(step) => step.copy_from_slice(raw.as_flattened()),
+                    None => to.copy_from_slice(&raw.as_flattened()[..4 * count]),
+                }
+            }
+            Dest::Words { words, upper: 0 } => words.extend_from_slice(&out[..count]),
+            Dest::Words { words, upper } => {
+                words.extend(out[..count].iter().map(|word| word | *upper));
+            }
+        }
+    }
+}
+
 impl Place<'_> {
+    /// The elements of a step, which begins with element `from`: of those after the first ones nothing
+    /// is said.
+    #[inline(always)]
+    fn step(&self, memory: &[u8], from: usize, count: usize) -> [u32; STEP] {
+        match self {
+            Place::Value(value) => [*value; STEP],
+            Place::Memory(line) => {
+                let elements = memory[line.at as usize + 4 * from..].as_chunks().0;
+                match elements.first_chunk::<STEP>() {
+                    Some(step) => step.map(word),
+                    None => {
+                        let mut step = [[0; 4]; STEP];
+                        step[..count].copy_from_slice(&elements[..count]);
+                        step.map(word)
+                    }
+                }
+            }
+            Place::Words(words) => {
+                let words = &words[from..from + count];
+                match words.first_chunk::<STEP>() {
+                    Some(step) => *step,
+                    None => {
+                        let mut step = [0; STEP];
+                        step[..count].copy_from_slice(words);
+                        step
+                    }
+                }
+            }
+        }
+    }
+
     /// Elements, where they lie or gathered in a lane.
     #[inline(always)]
     fn view<'l>(&self, memory: &'l [u8], lane: &'l mut Lanes, part: Part) -> &'l Lanes {

@@ -61,6 +61,9 @@ pub(crate) fn run(
     inst: &VectorInst,
     args: &VectorArgs,
 ) -> Option<Result<Slots, CodeTrapKind>> {
+    if inst.options.asynchronous {
+        return None;
+    }
     let held;
     let args = if has_registers(inst) {
         held = with_registers(state, inst, args)?;

@@ -103,13 +103,16 @@ impl Plan<'_> {
 
     /// All elements in chunks.
     pub(super) fn fast(&mut self, memory: &mut [u8]) {
-        let ways = kernel::ways(self.op);
-        let run = match ways {
+        self.runner()(self, memory);
+    }
+
+    /// How its elements are done in chunks.
+    pub(super) fn runner(&self) -> fast::Runner {
+        match kernel::ways(self.op) {
             Some(ways) if self.reduces => ways.fold,
             Some(ways) => ways.each,
             None => fast::table,
-        };
-        run(self, memory);
+        }
     }
 
     /// Whether all elements read and write the same places.

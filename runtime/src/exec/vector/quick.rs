@@ -11,6 +11,7 @@ use dflow_ir::inst::{Operand, VectorInst};
 use dflow_ir::ty::Ty;
 
 use super::VectorArgs;
+use super::fast::{self, Runner};
 use super::plan::{Dest, FEW, Line, Place, Plan};
 use super::running::store_pointer;
 use crate::exec::CodeTrapKind;
@@ -18,11 +19,11 @@ use crate::exec::odd;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 
-/// An operand: a descriptor of memory, or a value (the address of a pointer) that is another each
-/// time.
+/// An operand: a descriptor of memory and where its elements lie, or a value (the address of a
+/// pointer) that is another each time.
 #[derive(Clone, Copy)]
 enum Plain {
-    Memory(Dsd),
+    Memory(Dsd, Line),
     Value,
 }
 
@@ -35,8 +36,9 @@ pub(super) struct Quick {
     length: u32,
     /// Issue slots of its elements.
     slots: Slots,
-    /// Bytes of memory that its elements lie in, if they may be done in chunks.
+    /// Bytes of memory that its elements lie in, if they may be done in chunks, and how these are done.
     chunks_in: Option<u32>,
+    runner: Runner,
 }
 
 impl Quick {
@@ -56,13 +58,13 @@ impl Quick {
             if matches!(operand, Operand::Pointer(_)) {
                 return None;
             }
-            sources[at] = plain(operand, args.sources[at], &mut length)?;
+            sources[at] = plain(operand, args.sources[at], row.sources[at], &mut length)?;
         }
         if matches!(inst.dest, Operand::Scalar(_)) {
             return None;
         }
-        let dest = plain(inst.dest, args.dest, &mut length)?;
-        let (slots, chunks_in) = (Slots::default(), None);
+        let dest = plain(inst.dest, args.dest, row.dest, &mut length)?;
+        let (slots, chunks_in, runner) = (Slots::default(), None, fast::table as Runner);
         Some(Quick {
             row,
             op: inst.op.0,
@@ -71,6 +73,7 @@ impl Quick {
             length: length.elements(),
             slots,
             chunks_in,
+            runner,
         })
     }
 
@@ -80,7 +83,8 @@ impl Quick {
             return None;
         }
         self.slots = self.slots(program);
-        self.chunks_in = self.plan(&VectorArgs::default()).chunks_in();
+        let plan = self.plan(&VectorArgs::default());
+        (self.chunks_in, self.runner) = (plan.chunks_in(), plan.runner());
         Some(self)
     }
 
@@ -88,7 +92,7 @@ impl Quick {
     #[inline]
     pub(super) fn is_for(&self, args: &VectorArgs) -> bool {
         let same = |plain: Plain, value: u64| match plain {
-            Plain::Memory(dsd) => dsd == Dsd(value),
+            Plain::Memory(dsd, _) => dsd == Dsd(value),
             Plain::Value => true,
         };
         let mut sources = self.sources.into_iter().zip(args.sources);
@@ -120,7 +124,7 @@ impl Quick {
     #[inline]
     fn slots(&self, program: &LoadedProgram) -> Slots {
         let lie = |operand: Plain, ty: Ty| match operand {
-            Plain::Memory(dsd) => {
+            Plain::Memory(dsd, _) => {
                 let (address, bytes) = (dsd.base(), ty.bytes() as u8);
                 let step = dsd.stride().wrapping_mul(bytes.into());
                 Some(Lie { address, step, bytes })
@@ -141,7 +145,7 @@ impl Quick {
         for (at, source) in self.sources.iter().enumerate() {
             values[at] = match *source {
                 Plain::Value => self.value(args, at),
-                Plain::Memory(dsd) => {
+                Plain::Memory(dsd, _) => {
                     let wide = self.row.sources[at].bytes() == 4;
                     state.memory.load_word(u64::from(dsd.base()), wide)?
                 }
@@ -150,18 +154,19 @@ impl Quick {
         let value = self.row.apply(values, &mut 0);
         let address = match self.dest {
             Plain::Value => u64::from(args.dest as u16),
-            Plain::Memory(dsd) => u64::from(dsd.base()),
+            Plain::Memory(dsd, _) => u64::from(dsd.base()),
         };
         state.memory.store_word(address, self.row.dest.bytes() == 4, value)
     }
 
     /// All elements.
+    #[inline]
     fn many(&self, args: &VectorArgs, state: &mut PeState) -> Result<(), CodeTrapKind> {
         let mut plan = self.plan(args);
         let plain = plan.length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
         let chunks = self.chunks_in.is_some_and(|end| end as usize <= state.memory.bytes().len());
         if plain && chunks {
-            plan.fast(state.memory.bytes_mut());
+            (self.runner)(&mut plan, state.memory.bytes_mut());
         } else {
             plan.naive(state)?;
         }
@@ -169,28 +174,25 @@ impl Quick {
             Plain::Value if plan.length > 0 => {
                 store_pointer(state, self.row.dest, args.dest as u16, plan.value)
             }
-            Plain::Value | Plain::Memory(_) => Ok(()),
+            Plain::Value | Plain::Memory(..) => Ok(()),
         }
     }
 
+    #[inline]
     fn plan(&self, args: &VectorArgs) -> Plan<'static> {
-        let line = |dsd: Dsd, ty: Ty| {
-            let step = i32::from(dsd.stride().wrapping_mul(ty.bytes() as i16));
-            Line { at: dsd.base().into(), step, bytes: ty.bytes() }
-        };
         let mut sources = [Place::Value(0); 3];
         for (at, source) in self.sources.iter().enumerate() {
             sources[at] = match *source {
                 Plain::Value => Place::Value(self.value(args, at)),
-                Plain::Memory(dsd) => Place::Memory(line(dsd, self.row.sources[at])),
+                Plain::Memory(_, line) => Place::Memory(line),
             };
         }
         let (dest, seed) = match (self.dest, self.sources[0]) {
-            (Plain::Memory(dsd), _) => (Dest::Memory(line(dsd, self.row.dest)), None),
+            (Plain::Memory(_, line), _) => (Dest::Memory(line), None),
             (Plain::Value, Plain::Value) if self.row.shape == OpShape::Reduce => {
                 (Dest::None, Some(self.value(args, 0)))
             }
-            (Plain::Value, Plain::Value | Plain::Memory(_)) => (Dest::None, None),
+            (Plain::Value, Plain::Value | Plain::Memory(..)) => (Dest::None, None),
         };
         Plan {
             row: self.row,
@@ -208,7 +210,7 @@ impl Quick {
     fn stays(&self, program: &LoadedProgram) -> bool {
         let stays = |operand: Plain, ty: Ty| match operand {
             Plain::Value => true,
-            Plain::Memory(dsd) => odd::stays(program, dsd, ty.bytes(), self.length),
+            Plain::Memory(dsd, _) => odd::stays(program, dsd, ty.bytes(), self.length),
         };
         let mut sources = self.sources.into_iter().zip(self.row.sources);
         self.length == 0
@@ -217,7 +219,7 @@ impl Quick {
 }
 
 #[inline]
-fn plain(operand: Operand, value: u64, length: &mut Length) -> Option<Plain> {
+fn plain(operand: Operand, value: u64, ty: Ty, length: &mut Length) -> Option<Plain> {
     match operand {
         Operand::Memory(_) | Operand::Dsr(_) => {
             let dsd = Dsd(value);
@@ -225,7 +227,9 @@ fn plain(operand: Operand, value: u64, length: &mut Length) -> Option<Plain> {
                 return None;
             }
             length.ask(dsd.extent());
-            Some(Plain::Memory(dsd))
+            let step = i32::from(dsd.stride().wrapping_mul(ty.bytes() as i16));
+            let line = Line { at: dsd.base().into(), step, bytes: ty.bytes() };
+            Some(Plain::Memory(dsd, line))
         }
         Operand::Scalar(_) | Operand::Pointer(_) => Some(Plain::Value),
         Operand::Fabric(_) | Operand::Fifo(_) => None,

@@ -65,7 +65,7 @@ impl VectorState {
     /// The operation before its first element.
     pub fn new(program: &LoadedProgram, start: impl Into<SharedStart>) -> VectorState {
         let start = start.into();
-        let Fresh { walks, value, reduces, may_leave, plain } = start.fresh(program);
+        let Fresh { walks, value, reduces, may_leave, plain, .. } = start.fresh(program);
         let walks = if plain.is_some() { None } else { Some(Box::new(*walks)) };
         let (value, reduces, may_leave, plain) = (*value, *reduces, *may_leave, *plain);
         VectorState { start, walks, done: 0, carry: 0, value, reduces, may_leave, plain }
@@ -399,6 +399,9 @@ impl VectorState {
         state: &mut PeState,
         complete: bool,
     ) -> Result<u64, CodeTrapKind> {
+        if complete && self.start.fresh(program).leaves_nothing {
+            return Ok(1);
+        }
         if let Stream::Pointer { address } = self.start.dest
             && complete
             && self.start.on_control != OnControl::Count

@@ -37,6 +37,10 @@ pub(super) struct Fresh {
     pub(super) may_leave: bool,
     /// How its elements are done, if it is plain.
     pub(super) plain: Option<PlainElement>,
+    /// In how many bytes of memory these lie, if any number of them may be done in chunks.
+    pub(super) chunks_in: Option<u32>,
+    /// It leaves nothing behind that its elements have not: no value, no register that moves on.
+    pub(super) leaves_nothing: bool,
 }
 
 impl Fresh {
@@ -59,8 +63,24 @@ impl Fresh {
         let may_leave = odd::leaves(program, start).is_some();
         let stays = !reduces && !may_leave;
         let plain = if stays { PlainElement::new(start, &walks) } else { None };
-        Fresh { walks, value, reduces, may_leave, plain }
+        let chunks_in = plain.as_ref().zip(start.length).and_then(|(it, all)| it.chunks_in(all));
+        let leaves_nothing = leaves_nothing(start);
+        Fresh { walks, value, reduces, may_leave, plain, chunks_in, leaves_nothing }
     }
+}
+
+/// Whether an operation that has done all its elements has nothing to write back.
+fn leaves_nothing(start: &VectorStart) -> bool {
+    let bare = |stream: &Stream| match stream {
+        Stream::Memory(memory) => memory.save.is_none(),
+        Stream::None
+        | Stream::Input { .. }
+        | Stream::Output { .. }
+        | Stream::Fifo { .. }
+        | Stream::Scalar(_) => true,
+        Stream::Pointer { .. } => false,
+    };
+    start.zero.is_none() && bare(&start.dest) && start.sources.iter().all(bare)
 }
 
 impl SharedStart {
@@ -68,6 +88,11 @@ impl SharedStart {
     #[cfg(test)]
     pub(super) fn is(&self, other: &SharedStart) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Likewise, of one that has begun somewhere.
+    pub(super) fn known_fresh(&self) -> Option<&Fresh> {
+        self.0.fresh.get()
     }
 
     /// How its elements begin; always asked with the program that it is of.

@@ -18,8 +18,8 @@ impl Router {
 }
 
 impl<C: Code> Region<C> {
-    /// Has the host fetch what visits to come will look at: cores; routers, then their buffers, then
-    /// those behind their links.
+    /// Has the host fetch what visits to come will look at: cores (`flow` does that elsewhere); routers, then
+    /// their buffers, then those behind their links.
     #[inline]
     pub(crate) fn fetch_words(&self, visits: &[u32]) {
         if self.bytes >= LARGE {
@@ -32,10 +32,10 @@ impl<C: Code> Region<C> {
     fn fetch_now(&self, visits: &[u32]) {
         if let Some(&visit) = visits.get(9) {
             let pe = visit as usize / 2;
-            if visit % 2 != 0 {
-                self.cores[pe].as_deref().into_iter().for_each(prefetch);
-            } else {
+            if visit % 2 == 0 {
                 self.routers[pe].as_deref().into_iter().for_each(prefetch);
+            } else if !self.flow {
+                self.cores[pe].as_deref().into_iter().for_each(prefetch);
             }
         }
         if let Some(router) = self.router_of(visits.get(6)) {
