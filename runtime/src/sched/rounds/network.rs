@@ -15,7 +15,7 @@ use crate::exec::{Entry, NoRegisters, Segment, Stop};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
-use crate::pe::op::Op;
+use crate::pe::op::{Op, OpPlan};
 use crate::pe::threads::COUNT;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -469,9 +469,9 @@ impl<'a, C: Code> Network<'a, C> {
 fn begin<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, hand: &mut Hand<C>) {
     let Stop::Vector(start) = &core.segment.stop else { return };
     let program = &plan.programs[usize::from(core.at.program)];
-    let begun = |start| code.begin(core.at, &mut core.state, start);
-    let Ok(op) = Op::new(program, &core.bound, start.clone(), core.task, begun) else { return };
-    let op = Some(Box::new(op));
+    let Ok(known) = OpPlan::new(program, &core.bound, start) else { return };
+    let begun = code.begin(core.at, &mut core.state, start.clone());
+    let op = Some(Box::new(Op::new(begun, known, core.task)));
     if op.as_ref().is_some_and(|op| op.asynchronous) {
         hand.pending = op;
     } else {
