@@ -19,8 +19,9 @@
 //!
 //! What a core does is done when somebody wants to know, per channel (`fabric::rhythm`).
 //!
-//! Invariants: operations of a core that takes turns have nothing to do with each other (`are_apart`); no
-//! other words come to it: all other channels to it are empty or end in full queues, and its router is empty.
+//! Invariants: operations of a core that takes turns have nothing to do with each other (`are_apart`), and each
+//! has a channel for itself; no other words come to it: all other channels to it are empty or end in full
+//! queues, and its router is empty.
 
 mod events;
 mod watch;
@@ -103,6 +104,8 @@ impl<C: Code> Region<C> {
         // What goes by the ramps is theirs, and nothing else is on its way.
         let passed = turns.iter().map(|turn| turn.beat.ramp.among(period)).sum::<u64>() as usize;
         let all = watch.ups.len() + watch.downs.len() == passed;
+        let is_one = |at: usize| turns[..at].iter().all(|it| it.channel != turns[at].channel);
+        let own = (0..turns.len()).all(is_one);
         let taken = |id: u32| turns.iter().any(|turn| turn.channel == id && !turn.sends);
         let is_still = |id: u32| {
             let channel = &self.channels[id as usize];
@@ -110,7 +113,7 @@ impl<C: Code> Region<C> {
             closed && channel.rhythm.is_none()
         };
         let still = self.landings[pe as usize].channels().all(|id| taken(id) || is_still(id));
-        if !all || turns.is_empty() || !still {
+        if !all || !own || turns.is_empty() || !still {
             return None;
         }
         let ops: Vec<&C::Op> =
@@ -154,6 +157,9 @@ impl<C: Code> Region<C> {
         for queue in bits(core.leaving & !sent) {
             let color = core.outputs[queue].ring.head()?.color;
             let Outlet::Channel(id) = core.outlet(color) else { return None };
+            if turns.iter().any(|turn| turn.channel == id) {
+                return None;
+            }
             waiting.push(id);
         }
         for id in waiting {

@@ -16,6 +16,8 @@ use crate::exec::{Stream, VectorStart};
 use crate::sched::reached::{self, Reached};
 
 const FIRST: u8 = 9;
+/// Output queues of a core at most, on all targets.
+const OUTPUTS: u8 = 4;
 
 fn flag(op: FlagOp, id: u16) -> Act {
     Act::Flag(op, id)
@@ -74,11 +76,10 @@ fn other_ends_of_tasks() {
 /// Words of a color leave by two queues.
 #[test]
 fn two_queues_of_a_color() {
-    let mut agreed = 0;
     for seed in first()..first() + seeds().min(300) {
         let mut rng = Rng::new(seed);
         let mut spec = Spec::new(TargetId::Wse2, 2, 1);
-        let lengths = [1 + rng.below(12) as u32, 1 + rng.below(12) as u32];
+        let lengths = [1 + rng.below(40) as u32, 1 + rng.below(40) as u32];
         route(&mut spec, 0, 3, PortSet::one(Port::Ramp), PortSet::one(Port::East));
         route(&mut spec, 1, 3, PortSet::one(Port::West), PortSet::one(Port::Ramp));
         let mut acts = Vec::new();
@@ -105,16 +106,11 @@ fn two_queues_of_a_color() {
         );
         start(&mut spec, 1, FIRST);
         spec.apart = rng.chance(70);
-        // Where events are recorded there are no rounds: this is about what these change.
-        let [step, mut plain, rounds] =
-            [(EngineKind::Step, false), (EngineKind::Exact, true), (EngineKind::Exact, false)].map(
-                |(kind, records)| run(&Spec { records, ..spec.clone() }, kind, (1, 0), &[20_000]),
-            );
-        plain.events.clear();
-        assert!(plain != step || rounds == step, "seed {seed}");
-        agreed += u32::from(plain == step);
+        spec.records = rng.chance(50);
+        let [step, exact] =
+            [EngineKind::Step, EngineKind::Exact].map(|kind| run(&spec, kind, (1, 0), &[20_000]));
+        assert_eq!(step, exact, "seed {seed}");
     }
-    assert!(agreed > 0);
 }
 
 /// A fault of the emulator in a late round, and one of the program.
@@ -196,6 +192,9 @@ impl Build {
     fn stream(&mut self, color: u8) {
         let count = self.size[0] * self.size[1];
         let mut pe = self.rng.below(count);
+        if self.used_out[pe] == OUTPUTS {
+            return;
+        }
         let source = pe;
         let mut ends = Vec::new();
         let mut port = PortSet::one(Port::Ramp);
