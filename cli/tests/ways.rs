@@ -34,6 +34,10 @@ const PLAIN: Row = Row {
     layout: "",
 };
 
+/// Tasks of both PEs that start themselves a hundred times.
+const AGAIN: &str = "var times: u32 = 0;
+  task go() void { times += 1; if (times < 100) { @activate(go_id); } @mov32(";
+
 impl Row {
     fn source(self) -> String {
         let (last_x, Row { width, sender, middle, last, rx, tx, code, layout }) =
@@ -155,4 +159,33 @@ fn a_shared_link_is_no_reason_while_one_sends() {
     let row = Row { layout, ..PLAIN };
     row.goes(&["--engine", "exact"], "channel", None);
     row.goes(&["--engine", "flow"], "pipe, in stretches", None);
+}
+
+/// Most of what a program does again and again is done in rounds.
+#[test]
+fn repetitions_are_told() {
+    let source = Row { width: 2, ..PLAIN }.source();
+    let source =
+        source.replace("task go() void { @mov32(", AGAIN).replace(", .{ .async = true }", "");
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.dfl"), source).expect("a file");
+    let [step, exact] = ["step", "exact"].map(|engine| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        command.current_dir(folder.path()).args(["run", "p.dfl", "--json", "--stats", "json"]);
+        let output =
+            command.args(["--profile", "--engine", engine]).output().expect("the tool starts");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{result}");
+        assert_eq!(result["stats"]["rounds"], result["profile"]["rounds"]);
+        result["stats"].clone()
+    });
+    for field in ["cycle_count", "ce_cycles", "tasks", "hops", "wavelets_delivered"] {
+        assert_eq!(step[field], exact[field], "{field}");
+    }
+    assert_eq!(step["rounds"], json!({ "rounds": 0, "cycles": 0 }));
+    let rounds = &exact["rounds"];
+    let [count, cycles, all] = [&rounds["rounds"], &rounds["cycles"], &exact["cycle_count"]]
+        .map(|number| number.as_u64().unwrap_or(0));
+    assert!(count >= 10 && cycles % count == 0, "{rounds}");
+    assert!(2 * cycles > all && cycles < all, "{rounds} of {all}");
 }
