@@ -19,6 +19,7 @@ use dflow_ir::mesh::Port;
 use super::ring::Slot;
 use crate::pe::code::Code;
 use crate::sched::region::Region;
+use crate::sched::rounds::Noter;
 
 mod find;
 mod host;
@@ -32,6 +33,22 @@ pub(crate) struct Leaps {
     nodes: BTreeMap<u8, Box<[u32]>>,
     /// By leap and node: the pipe by which packets of its words go to the host.
     pipes: BTreeMap<(u32, u32), u32>,
+}
+
+impl Leaps {
+    /// Notes what is on its way in them.
+    pub(crate) fn note(&self, noter: &mut Noter<'_>) {
+        for Leap { queue, packets, waiting, stops, last, .. } in &self.all {
+            noter.only(queue.is_empty() && packets.is_empty() && waiting.is_empty());
+            noter.value(stops);
+            noter.stamp(*last);
+        }
+    }
+
+    /// All that happens in them happens so many cycles later.
+    pub(crate) fn put_off(&mut self, by: u64) {
+        self.all.iter_mut().for_each(|leap| leap.last += by);
+    }
 }
 
 #[cfg(test)]

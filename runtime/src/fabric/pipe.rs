@@ -11,6 +11,8 @@
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
 //! places for, and those that the operation at its end is bound to take.
 
+mod rounds;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 

@@ -21,6 +21,7 @@ use crate::exec::{ActKind, SharedStart, SlotAct, Stop};
 use crate::fabric::ring::NEVER;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
+use crate::sched::rounds::Noter;
 
 /// Cycles by which the main thread may run ahead.
 const AHEAD: u64 = 1 << 12;
@@ -41,6 +42,34 @@ pub(crate) struct TasksAhead {
     slots: u64,
     last: u64,
     before: u64,
+}
+
+impl LaterAct {
+    /// Notes what is to be applied when.
+    pub(super) fn note(&self, noter: &mut Noter<'_>) {
+        let LaterAct { at, task, act } = self;
+        noter.cycle(*at);
+        noter.value((task, act.slot, format!("{:?}", act.what)));
+    }
+
+    /// It is to be applied so many cycles later.
+    pub(super) fn put_off(&mut self, by: u64) {
+        self.at += by;
+    }
+}
+
+impl TasksAhead {
+    /// Notes when the main thread has slots.
+    pub(super) fn note(&self, noter: &mut Noter<'_>) {
+        let TasksAhead { since, slots, last, before } = self;
+        noter.value((slots, before));
+        [since, last].into_iter().for_each(|&cycle| noter.cycle(cycle));
+    }
+
+    /// It has them so many cycles later.
+    pub(super) fn put_off(&mut self, by: u64) {
+        (self.since, self.last) = (self.since + by, self.last + by);
+    }
 }
 
 /// Whether a flag says no more than which task may come next.

@@ -5,13 +5,14 @@ use super::core::{Core, Input, Outgoing};
 use super::main::{Main, Next};
 use super::op::Op;
 use super::sparse::Sparse;
+use crate::fabric::channel::Outlet;
 use crate::fabric::ring::NEVER;
 use crate::sched::rounds::Noter;
 
 impl<C: Code> Core<C> {
     /// Notes its state before a cycle.
-    pub(crate) fn note(&self, code: &C, noter: &mut Noter) {
-        // What is left out is a hint, another engine's, the code's own, or in `note_main`.
+    pub(crate) fn note(&self, code: &C, noter: &mut Noter<'_>) {
+        // What is left out is a hint, the code's own, `exact`'s while it takes turns, or noted below.
         let Core {
             until: _,
             alone: _,
@@ -35,7 +36,7 @@ impl<C: Code> Core<C> {
             main: _,
             main_from,
             tasks_ahead: _,
-            later,
+            later: _,
             task,
             segment: _,
             threads,
@@ -68,10 +69,13 @@ impl<C: Code> Core<C> {
             dead,
             acted: _,
         } = self;
-        noter.only(steady.is_none() && in_turn.is_none() && !dead && later.is_empty());
+        noter.only(steady.is_none() && in_turn.is_none() && !dead);
         noter.only(bound.are_planned() && !self.is_flushing() && !registers.tears());
         noter.only(code.is_calm(state));
         note_queues(inputs, outputs, noter);
+        if noter.flow {
+            self.note_flow(noter);
+        }
         self.note_main(code, noter);
         for op in threads.iter() {
             noter.value(op.microthread);
@@ -89,8 +93,22 @@ impl<C: Code> Core<C> {
         }
     }
 
+    /// Notes what the `flow` engine knows of it besides.
+    fn note_flow(&self, noter: &mut Noter<'_>) {
+        self.steps.note(noter);
+        noter.value((self.flowing_in, self.flowing_out, self.busy_in));
+        noter.value((self.unshared, self.delayed));
+        noter.cycle(self.begins);
+        noter.stamp(self.main_from);
+        if self.main_from > noter.now() {
+            self.tasks_ahead.note(noter);
+        }
+        self.outlets.iter().for_each(|(color, outlet)| note_outlet(color, *outlet, noter));
+        self.later.iter().for_each(|act| act.note(noter));
+    }
+
     /// Notes where its main thread stands.
-    fn note_main(&self, code: &C, noter: &mut Noter) {
+    fn note_main(&self, code: &C, noter: &mut Noter<'_>) {
         match &self.main {
             Main::Idle => noter.value(0),
             Main::Ready { from, next } => {
@@ -119,7 +137,12 @@ impl<C: Code> Core<C> {
     }
 
     /// It is as it was, so many cycles later; counters are taken in the order in which they were noted.
-    pub(crate) fn put_off(&mut self, by: u64, counters: &mut impl Iterator<Item = u64>) {
+    pub(crate) fn put_off(
+        &mut self,
+        flow: bool,
+        by: u64,
+        counters: &mut impl Iterator<Item = u64>,
+    ) {
         self.until += by;
         self.departs = later(self.departs, by);
         self.main_from = later(self.main_from, by);
@@ -138,10 +161,19 @@ impl<C: Code> Core<C> {
                 sent.words = sent.words.wrapping_add(count);
             }
         }
+        if flow {
+            let [since, wanted] = [(); 2].map(|()| counters.next().unwrap_or_default());
+            self.steps.put_off(since, wanted);
+            self.tasks_ahead.put_off(by);
+            self.begins = later(self.begins, by);
+        }
+        self.later.iter_mut().for_each(|act| act.put_off(by));
+        self.threads.iter_mut().for_each(|op| op.put_off(by));
         match &mut self.main {
             Main::Ready { from, .. } => *from += by,
             Main::Counting { asleep: Some(since), .. } => *since += by,
-            Main::Idle | Main::Counting { .. } | Main::Vector(_) | Main::Launch(_) => {}
+            Main::Vector(op) | Main::Launch(op) => op.put_off(by),
+            Main::Idle | Main::Counting { .. } => {}
         }
         for (cycle, _) in &mut self.due {
             *cycle += by;
@@ -150,7 +182,7 @@ impl<C: Code> Core<C> {
 }
 
 /// Notes what stands in queues.
-fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter) {
+fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter<'_>) {
     for Input { ring, last, taken } in inputs {
         noter.ring(ring, true);
         noter.counter(last.map_or(0, |last| last + 1));
@@ -163,6 +195,17 @@ fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter) 
     }
 }
 
+/// Notes the way of a color's words, as the `flow` engine knows it.
+fn note_outlet(color: usize, outlet: Outlet, noter: &mut Noter<'_>) {
+    match outlet {
+        Outlet::Unknown => noter.value((color, 0)),
+        Outlet::Routers(_) => noter.value((color, 1)),
+        Outlet::Pipe(id) => noter.value((color, 2, id)),
+        Outlet::Gathered(sender) => noter.value((color, 3, sender)),
+        Outlet::Closing(_) | Outlet::Channel(_) => noter.only(false),
+    }
+}
+
 /// A cycle some cycles later, if it comes at all.
 fn later(cycle: u64, by: u64) -> u64 {
     if cycle == NEVER { NEVER } else { cycle + by }
@@ -170,13 +213,31 @@ fn later(cycle: u64, by: u64) -> u64 {
 
 impl<O> Op<O> {
     /// Notes how it stands.
-    fn note<C: Code<Op = O>>(&self, code: &C, noter: &mut Noter) {
-        noter.only(self.is_plain() && !self.has_fifo && !self.commands() && !self.flows);
+    fn note<C: Code<Op = O>>(&self, code: &C, noter: &mut Noter<'_>) {
+        noter.only(self.is_plain() && !self.has_fifo && !self.commands());
+        if noter.flow {
+            let Op { flows, by_words, from, stretch, least, patience, feeds, .. } = self;
+            noter.value((flows, by_words, least, *patience == 0));
+            noter.stamp(*from);
+            noter.stamp(*patience);
+            let known = feeds.known == Some(noter.closed);
+            noter.value((known, if known { feeds.pipes } else { [None; 2] }));
+            stretch.note(noter);
+        }
         noter.value((self.asynchronous, self.microthread, self.needs.inputs, self.needs.output));
         noter.value((self.activate, self.priority as u8, self.ended, self.task));
         noter.value((self.inputs, self.colors));
         noter.value(self.ends.output.map(|output| (output.queue, output.color)));
         noter.only(self.unblock.is_none());
         noter.value(code.progress(&self.code));
+    }
+
+    /// It goes on so many cycles later.
+    fn put_off(&mut self, by: u64) {
+        self.from += by;
+        self.patience = if self.patience == 0 { 0 } else { later(self.patience, by) };
+        if self.stretch.is_on() {
+            self.stretch.put_off(by);
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::core::{Core, bits};
 use super::stretch::{PARTS, SOONER, Stretch, WAITS};
 use super::threads::COUNT;
 use crate::sched::region::Region;
+use crate::sched::rounds::Noter;
 
 /// All slots of a core, or all cycles of a link.
 pub(super) const WHOLE: u64 = 1 << 16;
@@ -85,6 +86,19 @@ impl Steps {
     /// Whether they took slots when they were looked at last.
     pub(super) fn are_busy(&self) -> bool {
         self.rate != 0
+    }
+
+    /// Notes how they stand.
+    pub(super) fn note(&self, noter: &mut Noter<'_>) {
+        let Steps { wanted, since, rate, used, owed } = self;
+        noter.value((rate, used, owed));
+        noter.count(*since, *wanted);
+    }
+
+    /// They have gone on so far, since a cycle so much later.
+    pub(super) fn put_off(&mut self, since: u64, wanted: u64) {
+        self.since += since;
+        self.wanted += wanted;
     }
 
     /// Stretches use so much of the slots.

@@ -11,6 +11,7 @@
 //! wakes the taker.
 
 mod loads;
+mod rounds;
 
 use std::num::NonZeroU32;
 
@@ -255,6 +256,9 @@ impl<C: Code> Region<C> {
         let front = |id: Option<u32>| id.map_or(&[][..], |id| self.pipes[id as usize].front(count));
         let words = [front(first), front(second)];
         let elements = count as u32;
+        if let Some(tape) = &mut self.tape {
+            tape.elements(at.pe, op, elements);
+        }
         let block =
             at.code.block(core.at, &mut core.state, &mut op.code, words, elements, &mut outputs);
         if let Some(trap) = block.trap {

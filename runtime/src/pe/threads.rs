@@ -69,6 +69,13 @@ impl<O> Threads<O> {
         bits(self.held).filter_map(|id| self.ops[id].as_deref())
     }
 
+    /// Likewise, to change them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Op<O>> {
+        let held = self.held;
+        let held = move |(id, _): &(usize, _)| held >> id & 1 != 0;
+        self.ops.iter_mut().enumerate().filter(held).filter_map(|(_, op)| op.as_deref_mut())
+    }
+
     /// Whether no operation of these classes runs.
     pub(crate) fn none_of(&self, classes: &[Priority]) -> bool {
         classes.iter().all(|&class| self.classes[class as usize] == 0)
@@ -185,18 +192,6 @@ impl<O> Threads<O> {
         self.busy |= u64::from(op.stretch.is_on()) << id;
         // It was lent: there is none to drop.
         std::mem::forget(self.ops[id].replace(op));
-    }
-
-    /// Takes all operations out, to put them back as they are or some rounds later.
-    pub(crate) fn lift(&mut self) -> [Option<Box<Op<O>>>; COUNT] {
-        std::mem::take(&mut self.ops)
-    }
-
-    /// Puts operations back that [`Threads::lift`] took out; others in their places do not count.
-    pub(crate) fn settle(&mut self, ops: impl IntoIterator<Item = Option<Box<Op<O>>>>) {
-        for (id, (slot, op)) in self.ops.iter_mut().zip(ops).enumerate() {
-            *slot = op.filter(|_| self.held >> id & 1 != 0);
-        }
     }
 
     /// Those in a stretch, as bits.

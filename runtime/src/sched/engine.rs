@@ -244,7 +244,7 @@ impl<C: Code> Engine<C> {
             }
             EngineKind::Exact | EngineKind::Flow => {
                 let (threads, pace) = (self.threads, &mut self.pace);
-                if self.kind == EngineKind::Exact && !self.plan.record && !self.plan.track {
+                if !self.plan.record && !self.plan.track {
                     rounds::listen(&mut self.regions);
                 }
                 loop {

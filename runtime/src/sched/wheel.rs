@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use crate::jit::prefetch;
 use crate::pe::core::bits;
+use crate::sched::rounds::Noter;
 
 const SLOTS: u64 = 64;
 
@@ -138,9 +139,25 @@ impl Wakes {
         self.ends.remove(&(at, pe));
     }
 
+    /// Notes what is to be looked at, where cores arrange looks of their own.
+    pub(crate) fn note(&self, noter: &mut Noter<'_>) {
+        for Look { own, told, last } in &self.looks {
+            [own, told, last].into_iter().for_each(|&cycle| noter.ahead(cycle));
+        }
+        noter.only(self.ends.is_empty());
+        for (at, index) in self.wheel.iter().flat_map(Wheel::all) {
+            noter.cycle(at);
+            noter.value(index);
+        }
+    }
+
     /// All wakes come so many cycles later; none is called off any more.
     pub(crate) fn put_off(&mut self, by: u64) {
-        debug_assert!(self.looks.is_empty());
+        for Look { own, told, last } in &mut self.looks {
+            for cycle in [own, told, last].into_iter().filter(|cycle| **cycle != u64::MAX) {
+                *cycle += by;
+            }
+        }
         let ends = std::mem::take(&mut self.ends);
         if let Some(wheel) = &mut self.wheel {
             wheel.put_off(by);
@@ -189,6 +206,23 @@ impl Wheel {
         let near =
             if turned == 0 { u64::MAX } else { self.base + u64::from(turned.trailing_zeros()) };
         self.heap.peek().map_or(near, |Reverse((at, _))| near.min(*at))
+    }
+
+    /// All wakes, with their cycles, in order.
+    fn all(&self) -> Vec<(u64, u32)> {
+        let near = (self.base..self.base + SLOTS).flat_map(|at| {
+            let slot = (at % SLOTS) as usize;
+            let row = &self.bits[slot * self.words..(slot + 1) * self.words];
+            let filled = row.iter().zip(0u32..).filter(|(set, _)| **set != 0);
+            filled.flat_map(move |(&set, word)| {
+                bits(set).map(move |bit| (at, word * 64 + bit as u32))
+            })
+        });
+        let far = self.heap.iter().map(|&Reverse(wake)| wake);
+        let mut all: Vec<(u64, u32)> = near.chain(far).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     fn put_off(&mut self, by: u64) {

@@ -5,7 +5,7 @@ use crate::sched::rounds::Noter;
 
 impl Channel {
     /// Notes its state before a cycle; the PE that it begins at, if it is used.
-    pub(crate) fn note(&self, noter: &mut Noter) -> Option<u32> {
+    pub(crate) fn note(&self, noter: &mut Noter<'_>) -> Option<u32> {
         let Channel {
             ring,
             route,

@@ -7,6 +7,13 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 impl<C: Code> Region<C> {
+    /// Whether words of the host are on their way in lines or fans.
+    pub(crate) fn deals(&self) -> bool {
+        self.lines.iter().flatten().any(|line| line.held != 0)
+            || self.fans.words().next().is_some()
+            || !self.held_up.is_empty()
+    }
+
     /// Puts the words of all lines into routers, as none of them moves any more.
     pub(crate) fn settle_lines(&mut self, plan: &Plan) {
         for id in 0..self.lines.len() {

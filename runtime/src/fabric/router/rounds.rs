@@ -35,7 +35,7 @@ impl Router {
     }
 
     /// Notes its state before a cycle.
-    pub(crate) fn note(&self, noter: &mut Noter) {
+    pub(crate) fn note(&self, noter: &mut Noter<'_>) {
         // What is left out does not change, follows from the rest, or is another engine's.
         let Router {
             plan: _,

@@ -7,20 +7,30 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::exec::{Stop, Stream, VectorStart};
+use crate::fabric::pipe::Pipe;
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
 use crate::sched::region::Region;
 
+/// Cycles for which anything remembers when something was.
+const MEMORY: u64 = 256;
+
 /// Notes what it is told, seen from a cycle.
-pub(crate) struct Noter {
+pub(crate) struct Noter<'a> {
     cycle: u64,
+    /// The region is of the `flow` engine, which has these pipes; how many have been closed.
+    pub(crate) flow: bool,
+    pub(crate) pipes: &'a [Pipe],
+    pub(crate) closed: u32,
     hasher: DefaultHasher,
     counters: Vec<u64>,
+    /// Counts that go on as long as nobody looks at them: since when, and how far.
+    counts: Vec<(u64, u64)>,
     /// Whether a machine in this state can be told without times.
     fits: bool,
 }
 
-impl Noter {
+impl Noter<'_> {
     /// Something that is not a cycle.
     pub(crate) fn value(&mut self, value: impl Hash) {
         value.hash(&mut self.hasher);
@@ -34,6 +44,27 @@ impl Noter {
     /// A cycle from which something is so: since when does not matter.
     pub(crate) fn from(&mut self, cycle: u64) {
         self.cycle(cycle.max(self.cycle));
+    }
+
+    /// Whether nobody remembers what was in a cycle.
+    pub(crate) fn is_old(&self, cycle: u64) -> bool {
+        cycle.saturating_add(MEMORY) <= self.cycle
+    }
+
+    /// A cycle, if it is to come or somebody remembers it.
+    pub(crate) fn stamp(&mut self, cycle: u64) {
+        if self.is_old(cycle) { self.value(MEMORY) } else { self.cycle(cycle) }
+    }
+
+    /// A cycle, if it is to come.
+    pub(crate) fn ahead(&mut self, cycle: u64) {
+        if cycle < self.cycle { self.value(NEVER - 1) } else { self.cycle(cycle) }
+    }
+
+    /// A count of something since a cycle, which begins anew when somebody looks at it.
+    pub(crate) fn count(&mut self, since: u64, count: u64) {
+        self.counts.push((since, count));
+        self.counters.extend([since, count]);
     }
 
     /// The cycle that all is seen from.
@@ -81,10 +112,12 @@ impl Noter {
 }
 
 /// The state of some regions in time, before a cycle.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Image {
-    /// By PE.
+    /// By PE, and behind those of a region what it is to look at.
     states: Vec<u64>,
+    /// Since when something has been counted, and how far.
+    counts: Vec<(u64, u64)>,
 }
 
 /// Counters that nothing depends on.
@@ -97,42 +130,115 @@ impl Image {
         regions: &[Region<C>],
         cycle: u64,
     ) -> Option<(Image, Counters)> {
-        let (mut states, mut counters) = (Vec::new(), Vec::new());
+        let mut image = Image { states: Vec::new(), counts: Vec::new() };
+        let mut counters = Counters::new();
         for region in regions {
-            let quiet = region.cuts.is_empty()
-                && region.late.is_empty()
-                && region.to_host.is_empty()
-                && region.printed.is_empty()
-                && region.watch.to_mesh == 0
-                && region.news.is_empty();
-            if !quiet || region.trap.is_some() {
+            if !region.is_plain() {
                 return None;
             }
-            let first = states.len();
-            for pe in 0..region.cores.len() {
-                let mut noter = Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
+            image.note(code, region, cycle, &mut counters)?;
+        }
+        Some((image, counters))
+    }
+
+    fn note<C: Code>(
+        &mut self,
+        code: &C,
+        region: &Region<C>,
+        cycle: u64,
+        counters: &mut Counters,
+    ) -> Option<()> {
+        let first = self.states.len();
+        for pe in 0..region.cores.len() {
+            let noted = self.noted(region, cycle, counters, |noter| {
                 if let Some(router) = &region.routers[pe] {
-                    router.note(&mut noter);
+                    router.note(noter);
                 }
                 if let Some(core) = &region.cores[pe] {
-                    core.note(code, &mut noter);
+                    core.note(code, noter);
                 }
-                if !noter.fits {
-                    return None;
-                }
-                states.push(noter.hasher.finish());
-                counters = noter.counters;
-            }
-            for channel in &region.channels {
-                let mut noter = Noter { cycle, hasher: DefaultHasher::new(), counters, fits: true };
-                // Channels have no order.
-                if let Some(pe) = channel.note(&mut noter) {
-                    let state = &mut states[first + pe as usize];
-                    *state = state.wrapping_add(noter.hasher.finish());
-                }
-                counters = noter.counters;
+            })?;
+            self.states.push(noted);
+        }
+        for channel in &region.channels {
+            let mut begins = None;
+            let noted = self.noted(region, cycle, counters, |noter| begins = channel.note(noter))?;
+            // Channels have no order.
+            if let Some(pe) = begins {
+                let state = &mut self.states[first + pe as usize];
+                *state = state.wrapping_add(noted);
             }
         }
-        Some((Image { states }, counters))
+        if region.flow {
+            let noted = self.noted(region, cycle, counters, |noter| region.note_flow(noter))?;
+            self.states.push(noted);
+        }
+        Some(())
+    }
+
+    /// What some part of a region notes.
+    fn noted<C: Code>(
+        &mut self,
+        region: &Region<C>,
+        cycle: u64,
+        counters: &mut Counters,
+        note: impl FnOnce(&mut Noter<'_>),
+    ) -> Option<u64> {
+        let mut noter = Noter {
+            cycle,
+            flow: region.flow,
+            pipes: &region.pipes,
+            closed: region.closed,
+            hasher: DefaultHasher::new(),
+            counters: std::mem::take(counters),
+            counts: std::mem::take(&mut self.counts),
+            fits: true,
+        };
+        note(&mut noter);
+        (*counters, self.counts) = (noter.counters, noter.counts);
+        noter.fits.then(|| noter.hasher.finish())
+    }
+
+    /// Whether the state is what it was some cycles ago.
+    pub(super) fn is_like(&self, before: &Image, cycles: u64) -> bool {
+        // What was looked at in between is to be as it was; what was not goes on.
+        let fits = |(one, other): (&(u64, u64), &(u64, u64))| {
+            one.0 == other.0 || one.0 == other.0 + cycles && one.1 == other.1
+        };
+        self.states == before.states
+            && self.counts.len() == before.counts.len()
+            && self.counts.iter().zip(&before.counts).all(fits)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Whether nothing is under way but between cores.
+    fn is_plain(&self) -> bool {
+        self.cuts.is_empty()
+            && self.late.is_empty()
+            && self.to_host.is_empty()
+            && self.printed.is_empty()
+            && self.watch.to_mesh == 0
+            && self.trap.is_none()
+            && self.is_told()
+            && !self.deals()
+            && self.gathers.words().next().is_none()
+    }
+
+    /// Whether it knows all that other regions have done.
+    pub(super) fn is_told(&self) -> bool {
+        self.news.is_empty() && self.taken_abroad.is_empty()
+    }
+
+    /// Notes what the `flow` engine has beside PEs.
+    fn note_flow(&self, noter: &mut Noter<'_>) {
+        noter.value((self.closed, self.pipes.len(), &self.unused));
+        self.pipes.iter().for_each(|pipe| pipe.note(noter));
+        for users in &self.loads {
+            users.iter().for_each(|user| user.note(noter));
+            noter.value(users.len());
+        }
+        self.leaps.note(noter);
+        self.wakes.note(noter);
     }
 }

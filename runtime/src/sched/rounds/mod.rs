@@ -32,6 +32,9 @@ use crate::ways::Ways;
 /// Fewest cycles that a run must have left for rounds to be looked for.
 const LEAST: u64 = 2;
 
+/// Cycles of a round in which it is tried to begin one.
+const LOOKS: u64 = 1 << 8;
+
 /// The counters of a region.
 struct Counted {
     stats: Stats,
@@ -79,6 +82,7 @@ pub(crate) fn repeat<C: Code>(
         regions.iter_mut().filter_map(|region| region.refrain.take()).map(|it| *it).collect();
     let found = refrains.iter().find_map(Refrain::found);
     let Some(found) = found else { return };
+    let Some(begin) = time_to_begin(regions, begin, found.cycles, advance) else { return };
     let end = begin + found.cycles;
     // What is kept of the state takes as much memory once more.
     let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
@@ -92,6 +96,23 @@ pub(crate) fn repeat<C: Code>(
         refrain.forget();
         region.refrain = Some(Box::new(refrain));
     }
+}
+
+/// Runs on until all regions know what others have done, within the cycles of a round.
+fn time_to_begin<C: Code>(
+    regions: &mut [Region<C>],
+    mut begin: u64,
+    cycles: u64,
+    advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
+) -> Option<u64> {
+    let over = begin + cycles;
+    while begin < over && !regions.iter().all(Region::is_told) {
+        begin += cycles.div_ceil(LOOKS);
+        if !advance(regions, begin) {
+            return None;
+        }
+    }
+    Some(begin)
 }
 
 fn rounds<C: Code>(
@@ -120,7 +141,7 @@ fn rounds<C: Code>(
     let after: Vec<Counted> = regions.iter().map(Counted::of).collect();
     let Some((image, counters)) = Image::of(run.code, regions, end) else { return 0 };
     let plain = counted.iter().zip(&after).all(|(before, after)| is_plain(before, after));
-    if !plain || image != before {
+    if !plain || !image.is_like(&before, end - begin) {
         return 0;
     }
     let cycles = end - begin;
@@ -170,10 +191,13 @@ impl<C: Code> Region<C> {
                 router.put_off(by, counters);
             }
             if let Some(core) = core {
-                core.put_off(by, counters);
+                core.put_off(self.flow, by, counters);
             }
         }
         self.channels.iter_mut().for_each(|channel| channel.put_off(by));
         self.landings.iter_mut().for_each(|landing| landing.put_off(by));
+        self.pipes.iter_mut().for_each(|pipe| pipe.put_off(by));
+        self.loads.iter_mut().flatten().for_each(|user| user.put_off(by));
+        self.leaps.put_off(by);
     }
 }

@@ -16,7 +16,6 @@ use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
 use crate::pe::op::{Op, OpPlan};
-use crate::pe::threads::COUNT;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -106,7 +105,7 @@ enum Went {
 
 impl<'a, C: Code> Network<'a, C> {
     /// The PEs as they stand, with what each does in a round; none if words have no order. What PEs work
-    /// on is taken out of their cores until [`Network::end`].
+    /// on is put back into their cores by [`Network::end`].
     pub(super) fn new(
         plan: &'a Plan,
         code: &'a C,
@@ -162,7 +161,7 @@ impl<'a, C: Code> Network<'a, C> {
 
     /// Finds the ways of all colors that cores send, and the words on them.
     fn find_paths(&mut self, regions: &mut [Region<C>], node_of: &[Vec<u32>]) -> Option<()> {
-        let mut on_paths = 0;
+        let (mut on_paths, mut in_pipes) = (0, 0);
         for at in 0..self.nodes.len() {
             let source = self.nodes[at].at;
             let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
@@ -186,13 +185,16 @@ impl<'a, C: Code> Network<'a, C> {
                     self.fifos.push(Queue { words, node, path, end });
                 }
                 on_paths += path.in_routers(regions);
+                in_pipes += path.in_pipe(regions);
                 self.nodes[at].outputs.push((color, into));
                 self.paths.push(path);
             }
         }
         let routers = regions.iter().flat_map(|region| region.routers.iter().flatten());
         let all: usize = routers.map(|router| router.words()).sum();
-        (all == on_paths).then_some(())
+        let pipes = regions.iter().flat_map(|region| &region.pipes);
+        let held = pipes.filter(|pipe| !pipe.leads_abroad()).map(|pipe| pipe.held() as usize);
+        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())
     }
 
     /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
@@ -479,11 +481,11 @@ fn begin<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, hand: &mut Hand<C>)
     }
 }
 
-/// Takes out of a core what it works on.
+/// What a core works on.
 fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
     let mut operations = [const { None }; OPERATIONS];
-    for (slot, op) in operations.iter_mut().zip(core.threads.lift()) {
-        *slot = op;
+    for op in core.threads.iter() {
+        operations[usize::from(op.microthread)] = Some(Box::new(op.clone()));
     }
     let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
     match &mut core.main {
@@ -496,12 +498,21 @@ fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
     hand
 }
 
+/// An operation goes on with what one has done that was begun in a later round, and is as it is but for that.
+fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Op<O>>>) {
+    if let Some(with) = with {
+        op.code = with.code;
+    }
+}
+
 /// Puts back into a core what it works on.
 fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
-    let Hand { operations, mut pending, word, args } = hand;
-    let mut operations = operations.into_iter();
-    core.threads.settle(operations.by_ref().take(COUNT));
-    let of_main = operations.next().flatten();
+    let Hand { mut operations, pending, word, args } = hand;
+    for op in core.threads.iter_mut() {
+        let with = operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
+        go_on_with(op, with);
+    }
+    let of_main = operations[OF_MAIN].take();
     match &mut core.main {
         Main::Ready { next: Next::Start { args: own, count }, .. } => {
             let program = &plan.programs[usize::from(core.at.program)];
@@ -514,8 +525,8 @@ fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
                 (*own, *count) = (args, of);
             }
         }
-        Main::Vector(op) => *op = of_main.unwrap_or_else(|| op.clone()),
-        Main::Launch(op) => *op = pending.take().unwrap_or_else(|| op.clone()),
+        Main::Vector(op) => go_on_with(op, of_main),
+        Main::Launch(op) => go_on_with(op, pending),
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a queue gets its words from one sender, in the order in which that sent them.
 
+use crate::fabric::channel::Outlet;
 use crate::fabric::ring::Slot;
 use crate::fabric::router::{RAMP, Router};
 use crate::pe::code::Code;
@@ -21,6 +22,8 @@ pub(super) struct Path {
     nodes: Vec<(Place, u8)>,
     /// Cores and input queues that words come to.
     pub(super) ends: Vec<(Place, u8)>,
+    /// The pipe that takes words there: region, and number in it.
+    pipe: Option<(u32, u32)>,
 }
 
 impl Path {
@@ -32,7 +35,8 @@ impl Path {
         source: Place,
         color: u8,
     ) -> Option<Path> {
-        let mut path = Path { source, color, nodes: Vec::new(), ends: Vec::new() };
+        let pipe = pipe_of(regions, source, color);
+        let mut path = Path { source, color, nodes: Vec::new(), ends: Vec::new(), pipe };
         let mut open = vec![(source, RAMP)];
         while let Some((at, port)) = open.pop() {
             if path.nodes.contains(&(at, port)) {
@@ -74,6 +78,12 @@ impl Path {
         words
     }
 
+    /// Number of words in its pipe.
+    pub(super) fn in_pipe<C: Code>(&self, regions: &[Region<C>]) -> usize {
+        let pipe = self.pipe.map(|(region, id)| &regions[region as usize].pipes[id as usize]);
+        pipe.map_or(0, |pipe| pipe.held() as usize)
+    }
+
     /// The words on their way to one of its ends, oldest first; none if they have no order.
     pub(super) fn each_word<C: Code>(
         &self,
@@ -94,6 +104,12 @@ impl Path {
             }
             buffer.payloads(all, each);
         }
+        if let Some((region, id)) = self.pipe {
+            if self.ends.len() != 1 {
+                return None;
+            }
+            regions[region as usize].pipes[id as usize].payloads(each);
+        }
         let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
         let mut queues = 0;
         for (_, output) in core.outputs.iter_mut() {
@@ -105,6 +121,20 @@ impl Path {
         }
         Some(())
     }
+}
+
+/// The end of the pipe by which a core sends a color where its words are taken.
+fn pipe_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Option<(u32, u32)> {
+    let region = &regions[source.0 as usize];
+    let core = region.cores[source.1 as usize].as_deref()?;
+    let Outlet::Pipe(id) = core.outlet(color) else { return None };
+    let pipe = &region.pipes[id as usize];
+    if !pipe.leads_abroad() {
+        return Some((source.0, id));
+    }
+    let into = pipe.route().region;
+    let taker = regions[into as usize].from_abroad.get(&(source.0, id));
+    taker.map(|&taker| (into, taker))
 }
 
 /// Words of a queue that have not been taken.

@@ -411,3 +411,27 @@ fn hostile_rounds_are_reached() {
         assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
     }
 }
+
+/// `flow` takes the same cycles with rounds as without, for each division into regions.
+fn compare_flow(what: &str, spec: &Spec, stops: &[u64]) {
+    let silent = Spec { records: false, ..spec.clone() };
+    let recorded = Spec { records: true, ..spec.clone() };
+    for (region, threads) in [(0, 1), (1, 1), (1, 3), (2, 2)] {
+        let mut plain = run(&recorded, EngineKind::Flow, (1, region), stops);
+        plain.events.clear();
+        let rounds = run(&silent, EngineKind::Flow, (threads, region), stops);
+        assert_eq!(plain, rounds, "{what}, regions {region}, {threads} threads");
+    }
+}
+
+#[test]
+fn hostile_rounds_of_flow_agree() {
+    for seed in first()..first() + seeds() / 4 {
+        let mut rng = Rng::new(seed + 78);
+        let mut stops: Vec<u64> = (0..12).map(|_| 100 + rng.below(14_000) as u64).collect();
+        stops.sort_unstable();
+        stops.push(20_000);
+        let stops = if rng.chance(50) { &stops[..] } else { &stops[12..] };
+        compare_flow(&format!("seed {seed}"), &machine(seed), stops);
+    }
+}
