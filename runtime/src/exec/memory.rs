@@ -6,12 +6,26 @@
 use super::CodeTrapKind;
 
 /// Byte-addressed memory, little endian.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     bytes: Vec<u8>,
     limit: u64,
     /// Bytes that nothing has written, where that is tracked.
     unwritten: Option<Box<Unwritten>>,
+}
+
+impl Clone for Memory {
+    fn clone(&self) -> Memory {
+        let Memory { bytes, limit, unwritten } = self;
+        Memory { bytes: bytes.clone(), limit: *limit, unwritten: unwritten.clone() }
+    }
+
+    fn clone_from(&mut self, from: &Memory) {
+        let Memory { bytes, limit, unwritten } = self;
+        bytes.clone_from(&from.bytes);
+        *limit = from.limit;
+        unwritten.clone_from(&from.unwritten);
+    }
 }
 
 /// Bytes of variables without initial value that nothing has written yet, as bits, and the first

@@ -52,7 +52,7 @@ pub struct Dsr {
 }
 
 /// The part of a PE's state that code touches.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct PeState {
     pub(crate) memory: Memory,
     pub(crate) frames: Vec<u64>,
@@ -68,6 +68,29 @@ pub struct PeState {
     /// Exceptions that stop the PE: bits of [`dflow_ir::scalar::exception`].
     pub(crate) unmasked: u8,
     ready: bool,
+}
+
+impl Clone for PeState {
+    fn clone(&self) -> PeState {
+        PeState {
+            memory: self.memory.clone(),
+            frames: self.frames.clone(),
+            dsrs: self.dsrs.clone(),
+            fifos: self.fifos.clone(),
+            xdsrs: self.xdsrs.clone(),
+            ..*self
+        }
+    }
+
+    fn clone_from(&mut self, from: &PeState) {
+        // What is large is copied to where it lies.
+        let (mut memory, mut frames) =
+            (std::mem::take(&mut self.memory), std::mem::take(&mut self.frames));
+        memory.clone_from(&from.memory);
+        frames.clone_from(&from.frames);
+        let (dsrs, fifos, xdsrs) = (from.dsrs.clone(), from.fifos.clone(), from.xdsrs.clone());
+        *self = PeState { memory, frames, dsrs, fifos, xdsrs, ..*from };
+    }
 }
 
 impl PeState {

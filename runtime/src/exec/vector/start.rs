@@ -84,9 +84,8 @@ fn leaves_nothing(start: &VectorStart) -> bool {
 }
 
 impl SharedStart {
-    /// Whether both are the same one.
-    #[cfg(test)]
-    pub(super) fn is(&self, other: &SharedStart) -> bool {
+    /// Whether both are the same one: then they are equal.
+    pub(crate) fn is(&self, other: &SharedStart) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -117,6 +116,6 @@ impl From<VectorStart> for SharedStart {
 
 impl PartialEq for SharedStart {
     fn eq(&self, other: &SharedStart) -> bool {
-        **self == **other
+        self.is(other) || **self == **other
     }
 }

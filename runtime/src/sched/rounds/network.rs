@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use super::tape::{Act, OF_MAIN, OPERATIONS, Tape, is_like};
 use super::ways::{Fifo, Path, Place};
 use crate::exec::{Entry, NoRegisters, Segment, Stop};
+use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
@@ -22,6 +23,9 @@ use crate::sched::region::Region;
 /// Turns of PEs after which limits are looked at.
 const CHECK: u32 = 1 << 12;
 
+/// Acts of a PE that are fetched ahead.
+const ACTS: usize = 6;
+
 /// "No queue of words."
 const NONE: u32 = u32::MAX;
 
@@ -29,12 +33,16 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Network<'a, C: Code> {
     plan: &'a Plan,
     code: &'a C,
-    outcomes: Vec<Vec<Segment>>,
+    /// What came of code, by region.
+    outcomes: Vec<Vec<Outcome>>,
     nodes: Vec<Node<C>>,
     fifos: Vec<Queue>,
     paths: Vec<Path>,
     /// PEs that may go on.
     ready: VecDeque<u32>,
+    /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
+    /// is less to look at.
+    by_words: bool,
     /// A buffer for words.
     made: Vec<u32>,
     kept: Option<Kept<C>>,
@@ -44,10 +52,32 @@ pub(super) struct Network<'a, C: Code> {
 #[derive(Clone, Debug)]
 struct Queue {
     words: Fifo,
+    /// So many words are waited for, if any.
+    needed: u32,
     /// Who takes them, and by which path they come.
     node: u32,
     path: u32,
     end: (Place, u8),
+}
+
+/// What came of code.
+struct Outcome {
+    segment: Segment,
+    /// What is known of the operation that it stopped for, by program.
+    known: Vec<(u16, OpPlan)>,
+}
+
+impl Outcome {
+    /// What is known of the operation that a core's code has stopped for, which is like this.
+    fn known<C: Code>(&mut self, plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
+        let program = core.at.program;
+        if let Some((_, known)) = self.known.iter().find(|(of, _)| *of == program) {
+            return Some(*known);
+        }
+        let known = op_plan(plan, core)?;
+        self.known.push((program, known));
+        Some(known)
+    }
 }
 
 /// A PE.
@@ -60,9 +90,13 @@ struct Node<C: Code> {
     hand: Hand<C>,
     /// Queues of words by input queue, and those that words of a color go into.
     inputs: Vec<u32>,
-    outputs: Vec<(u8, Vec<u32>)>,
+    outputs: Vec<(u8, u32)>,
+    /// The first of its own queues of words, and the one behind the last.
+    queues: (u32, u32),
     /// The task that it ran when it was taped.
     task: u16,
+    /// Queues whose words it waits for.
+    missing: u32,
     /// It is among those that may go on, or through.
     is_ready: bool,
     is_through: bool,
@@ -71,7 +105,7 @@ struct Node<C: Code> {
 /// What a PE works on.
 struct Hand<C: Code> {
     operations: [Option<Box<Op<C::Op>>>; OPERATIONS],
-    /// The operation that code has stopped for and that has not begun.
+    /// The operation that code has stopped for and that has not begun, if it has stopped for one.
     pending: Option<Box<Op<C::Op>>>,
     /// The word that starts the next task, or its arguments.
     word: Option<u32>,
@@ -120,6 +154,7 @@ impl<'a, C: Code> Network<'a, C> {
             fifos: Vec::new(),
             paths: Vec::new(),
             ready: VecDeque::new(),
+            by_words: false,
             made: Vec::new(),
             kept: None,
         };
@@ -142,14 +177,17 @@ impl<'a, C: Code> Network<'a, C> {
                         },
                         inputs: vec![NONE; core.inputs.len()],
                         outputs: Vec::new(),
+                        queues: (0, 0),
                         task: core.task,
+                        missing: 0,
                         is_ready: false,
                         is_through: false,
                     });
                 }
             }
             node_of.push(of);
-            network.outcomes.push(tape.outcomes);
+            let outcome = |segment| Outcome { segment, known: Vec::new() };
+            network.outcomes.push(tape.outcomes.into_iter().map(outcome).collect());
         }
         network.find_paths(regions, &node_of)?;
         for node in &mut network.nodes {
@@ -168,7 +206,6 @@ impl<'a, C: Code> Network<'a, C> {
             let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
             for color in colors {
                 let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
-                let mut into = Vec::new();
                 for &end in &path.ends {
                     let (place, queue) = end;
                     let node = node_of[place.0 as usize][place.1 as usize];
@@ -178,15 +215,14 @@ impl<'a, C: Code> Network<'a, C> {
                         return None;
                     }
                     *input = self.fifos.len() as u32;
-                    into.push(*input);
+                    self.nodes[at].outputs.push((color, self.fifos.len() as u32));
                     let mut words = Fifo::default();
                     path.each_word(regions, end, &mut |word| words.extend(&[*word]))?;
                     let path = self.paths.len() as u32;
-                    self.fifos.push(Queue { words, node, path, end });
+                    self.fifos.push(Queue { words, needed: 0, node, path, end });
                 }
                 on_paths += path.in_routers(regions);
                 in_pipes += path.in_pipe(regions);
-                self.nodes[at].outputs.push((color, into));
                 self.paths.push(path);
             }
         }
@@ -194,7 +230,32 @@ impl<'a, C: Code> Network<'a, C> {
         let all: usize = routers.map(|router| router.words()).sum();
         let pipes = regions.iter().flat_map(|region| &region.pipes);
         let held = pipes.filter(|pipe| !pipe.leads_abroad()).map(|pipe| pipe.held() as usize);
-        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())
+        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())?;
+        self.sort_queues();
+        Some(())
+    }
+
+    /// Has queues of a PE side by side.
+    fn sort_queues(&mut self) {
+        let mut order: Vec<u32> = (0..self.fifos.len() as u32).collect();
+        order.sort_by_key(|&fifo| self.fifos[fifo as usize].node);
+        let mut new = vec![NONE; order.len()];
+        for (at, &fifo) in (0..).zip(&order) {
+            new[fifo as usize] = at;
+        }
+        let mut fifos: Vec<Option<Queue>> =
+            std::mem::take(&mut self.fifos).into_iter().map(Some).collect();
+        self.fifos = order.iter().filter_map(|&fifo| fifos[fifo as usize].take()).collect();
+        for node in &mut self.nodes {
+            let outputs = node.outputs.iter_mut().map(|(_, fifo)| fifo);
+            for fifo in node.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
+                *fifo = new[*fifo as usize];
+            }
+        }
+        for (at, fifo) in (1..).zip(&self.fifos) {
+            let queues = &mut self.nodes[fifo.node as usize].queues;
+            *queues = (if queues.1 == 0 { at - 1 } else { queues.0 }, at);
+        }
     }
 
     /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
@@ -236,16 +297,18 @@ impl<'a, C: Code> Network<'a, C> {
         self.ready.clear();
         for (at, node) in self.nodes.iter_mut().enumerate() {
             (node.next, node.elements) = (0, [0; OPERATIONS]);
-            (node.is_ready, node.is_through) = (true, false);
+            (node.missing, node.is_ready, node.is_through) = (0, true, false);
             self.ready.push_back(at as u32);
         }
+        self.fifos.iter_mut().for_each(|fifo| fifo.needed = 0);
         let (mut open, mut looks) = (self.nodes.len(), 0_u32);
-        while let Some(at) = self.ready.pop_front() {
+        while let Some(at) = self.next(open) {
             looks += 1;
             if looks.is_multiple_of(CHECK) && !goes_on() {
                 return false;
             }
             self.nodes[at as usize].is_ready = false;
+            self.fetch(regions);
             match self.go(regions, at as usize) {
                 Went::Through => {
                     self.nodes[at as usize].is_through = true;
@@ -256,6 +319,44 @@ impl<'a, C: Code> Network<'a, C> {
             }
         }
         open == 0
+    }
+
+    /// The next PE that goes on, if `open` of them are not through.
+    fn next(&mut self, open: usize) -> Option<u32> {
+        if self.ready.is_empty() && open != 0 && !self.by_words {
+            // They wait for each other: they are to hand on what they have, from now on.
+            self.by_words = true;
+            for (at, node) in (0..).zip(&mut self.nodes) {
+                if !node.is_through {
+                    (node.missing, node.is_ready) = (0, true);
+                    self.ready.push_back(at);
+                }
+            }
+        }
+        self.ready.pop_front()
+    }
+
+    /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
+    fn fetch(&self, regions: &[Region<C>]) {
+        if let Some(&soon) = self.ready.get(1) {
+            prefetch(&self.nodes[soon as usize]);
+        }
+        let Some(&next) = self.ready.front() else { return };
+        let node = &self.nodes[next as usize];
+        let (from, to) = node.queues;
+        self.fifos[from as usize..to as usize].iter().for_each(prefetch);
+        node.inputs.first().into_iter().for_each(prefetch);
+        node.outputs.first().into_iter().for_each(prefetch);
+        let acts = &node.acts[node.next..];
+        acts.iter().take(ACTS).step_by(ACTS - 1).for_each(prefetch);
+        let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref();
+        if let Some(core) = core {
+            prefetch(&core.state);
+            prefetch(&core.segment);
+        }
+        for op in node.hand.operations.iter().flatten() {
+            prefetch(&**op);
+        }
     }
 
     /// Does what a PE can do.
@@ -303,13 +404,18 @@ impl<'a, C: Code> Network<'a, C> {
             Act::Word { queue } => {
                 let fifo = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
                 let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
-                let Some(&word) = fifo.words.words().first() else { return Went::Waits };
+                let Some(&word) = fifo.words.words().first() else {
+                    (fifo.needed, node.missing) = (1, 1);
+                    return Went::Waits;
+                };
                 fifo.words.take(1);
                 node.hand.word = Some(word);
                 Went::Through
             }
             Act::Launch { thread } => {
-                node.hand.operations[usize::from(thread)] = node.hand.pending.take();
+                let Hand { operations, pending, .. } = &mut node.hand;
+                // The box of one that is over is for the next.
+                std::mem::swap(&mut operations[usize::from(thread)], pending);
                 Went::Through
             }
             Act::Elements { .. } => Went::Apart,
@@ -332,10 +438,13 @@ impl<'a, C: Code> Network<'a, C> {
         (segment.cycles, segment.assumed) = (0, 0);
         self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
         let node = &mut self.nodes[at];
-        if !is_like(&self.outcomes[node.at.0 as usize][outcome as usize], segment) {
+        let outcome = &mut self.outcomes[node.at.0 as usize][outcome as usize];
+        if !is_like(&outcome.segment, segment) {
             return Went::Apart;
         }
-        begin(self.plan, self.code, core, &mut node.hand);
+        if let Some(known) = outcome.known(self.plan, core) {
+            begin(self.code, core, known, &mut node.hand);
+        }
         Went::Through
     }
 
@@ -345,6 +454,7 @@ impl<'a, C: Code> Network<'a, C> {
         let first = self.nodes[at].next;
         loop {
             let (mut last, mut waits, mut any) = (first, false, false);
+            self.nodes[at].missing = 0;
             while let Some(&Act::Elements { operation, beside, count }) =
                 self.nodes[at].acts.get(last)
                 && (last == first || beside)
@@ -369,7 +479,8 @@ impl<'a, C: Code> Network<'a, C> {
         }
     }
 
-    /// Does elements of an operation, as far as it has words; how many, if nothing else comes of it.
+    /// Does elements of an operation, if it has the words for all of them, or as far as it has; how many, if
+    /// nothing else comes of it.
     fn elements(
         &mut self,
         core: &mut Core<C>,
@@ -379,10 +490,17 @@ impl<'a, C: Code> Network<'a, C> {
     ) -> Option<u32> {
         let node = &mut self.nodes[at];
         let op = node.hand.operations[usize::from(operation)].as_mut()?;
-        let mut inputs = [NONE; 2];
+        let (mut inputs, all) = ([NONE; 2], count);
         for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
             *input = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            count = count.min(self.fifos.get(*input as usize)?.words.len() as u32);
+            let fifo = self.fifos.get_mut(*input as usize)?;
+            let there = fifo.words.len() as u32;
+            fifo.needed = 0;
+            if there < all {
+                fifo.needed = if self.by_words { there + 1 } else { all };
+                node.missing += 1;
+                count = if self.by_words { count.min(there) } else { 0 };
+            }
         }
         if count == 0 {
             return Some(0);
@@ -400,36 +518,62 @@ impl<'a, C: Code> Network<'a, C> {
             self.fifos[input as usize].words.take(count as usize);
         }
         if let Some(output) = output {
-            let place = node.outputs.iter().position(|(color, _)| *color == output.color)?;
-            self.send(at, place);
+            self.send(at, output.color)?;
         }
         Some(count)
     }
 
     /// The words that were made go to all queues that words of a color go to.
-    fn send(&mut self, at: usize, place: usize) {
-        for end in 0..self.nodes[at].outputs[place].1.len() {
-            let into = self.nodes[at].outputs[place].1[end];
-            let Queue { words: fifo, node, .. } = &mut self.fifos[into as usize];
+    fn send(&mut self, at: usize, color: u8) -> Option<()> {
+        let mut ends = 0;
+        for end in 0..self.nodes[at].outputs.len() {
+            let (of, into) = self.nodes[at].outputs[end];
+            if of != color {
+                continue;
+            }
+            ends += 1;
+            let Queue { words: fifo, node, needed, .. } = &mut self.fifos[into as usize];
             fifo.extend(&self.made);
+            // Who goes on now looks again.
+            if *needed == 0 || fifo.len() < *needed as usize || *node as usize == at {
+                continue;
+            }
+            *needed = 0;
             let reader = &mut self.nodes[*node as usize];
-            if *node as usize != at && !reader.is_ready && !reader.is_through {
+            reader.missing = reader.missing.saturating_sub(1);
+            if (reader.missing == 0 || self.by_words) && !reader.is_ready && !reader.is_through {
                 reader.is_ready = true;
                 self.ready.push_back(*node);
             }
         }
+        (ends != 0).then_some(())
     }
 
     /// Keeps how things stand.
     fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
-        // One at a time.
-        self.kept = None;
-        let cores = self.nodes.iter().filter_map(|node| {
-            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref()?;
-            Some((core.state.clone(), core.segment.clone(), node.hand.clone()))
-        });
-        let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
-        self.kept = Some(Kept { rounds, cores: cores.collect(), words });
+        let core = |node: &Node<C>| {
+            regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref()
+        };
+        let Some(kept) = &mut self.kept else {
+            let cores = self.nodes.iter().filter_map(|node| {
+                let core = core(node)?;
+                Some((core.state.clone(), core.segment.clone(), node.hand.clone()))
+            });
+            let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
+            self.kept = Some(Kept { rounds, cores: cores.collect(), words });
+            return;
+        };
+        // In the memory of the one before.
+        kept.rounds = rounds;
+        for (node, (state, segment, hand)) in self.nodes.iter().zip(&mut kept.cores) {
+            if let Some(core) = core(node) {
+                state.clone_from(&core.state);
+                (*segment, *hand) = (core.segment.clone(), node.hand.clone());
+            }
+        }
+        for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
+            words.copy(&fifo.words);
+        }
     }
 
     /// All is as it was kept; after how many rounds that was.
@@ -467,17 +611,22 @@ impl<'a, C: Code> Network<'a, C> {
     }
 }
 
-/// The operation that code has stopped for is ready to begin.
-fn begin<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, hand: &mut Hand<C>) {
-    let Stop::Vector(start) = &core.segment.stop else { return };
+/// What is known of the operation that a core's code has stopped for.
+fn op_plan<C: Code>(plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
+    let Stop::Vector(start) = &core.segment.stop else { return None };
     let program = &plan.programs[usize::from(core.at.program)];
-    let Ok(known) = OpPlan::new(program, &core.bound, start) else { return };
+    OpPlan::new(program, &core.bound, start).ok()
+}
+
+/// The operation that code has stopped for is ready to begin.
+fn begin<C: Code>(code: &C, core: &mut Core<C>, known: OpPlan, hand: &mut Hand<C>) {
+    let Stop::Vector(start) = &core.segment.stop else { return };
     let begun = code.begin(core.at, &mut core.state, start.clone());
-    let op = Some(Box::new(Op::new(begun, known, core.task)));
-    if op.as_ref().is_some_and(|op| op.asynchronous) {
-        hand.pending = op;
-    } else {
-        hand.operations[OF_MAIN] = op;
+    let op = Op::new(begun, known, core.task);
+    let into = if op.asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
+    match into {
+        Some(before) => **before = op,
+        None => *into = Some(Box::new(op)),
     }
 }
 
@@ -490,7 +639,11 @@ fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
     let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
     match &mut core.main {
         Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
-        Main::Counting { .. } => begin(plan, code, core, &mut hand),
+        Main::Counting { .. } => {
+            if let Some(known) = op_plan(plan, core) {
+                begin(code, core, known, &mut hand);
+            }
+        }
         Main::Vector(op) => hand.operations[OF_MAIN] = Some(op.clone()),
         Main::Launch(op) => hand.pending = Some(op.clone()),
         Main::Idle | Main::Ready { .. } => {}

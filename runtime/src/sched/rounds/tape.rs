@@ -90,7 +90,7 @@ pub(super) fn place<O>(op: &Op<O>) -> usize {
 /// Whether two pieces of code came to the same, but for values.
 pub(super) fn is_like(one: &Segment, other: &Segment) -> bool {
     let stops = match (&one.stop, &other.stop) {
-        (Stop::Vector(one), Stop::Vector(other)) => starts_like(one, other),
+        (Stop::Vector(one), Stop::Vector(other)) => one.is(other) || starts_like(one, other),
         (one, other) => one == other,
     };
     stops && (one.cycles, one.assumed, &one.acts) == (other.cycles, other.assumed, &other.acts)

@@ -145,6 +145,12 @@ pub(super) struct Fifo {
 }
 
 impl Fifo {
+    /// Becomes like another one.
+    pub(super) fn copy(&mut self, from: &Fifo) {
+        self.words.clone_from(&from.words);
+        self.taken = from.taken;
+    }
+
     /// Number of words.
     pub(super) fn len(&self) -> usize {
         self.words.len() - self.taken
