@@ -57,10 +57,12 @@ pub(crate) enum Reached {
     Turns,
     Skipped,
     Held,
-    /// A machine did again what it had done; a round of that; one came to something else.
+    /// A machine did again what it had done; a round of that; one came to something else; PEs waited for each
+    /// other, and handed on what they had.
     Rounds,
     Round,
     Apart,
+    ByWords,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
     Onward,
@@ -79,7 +81,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 40] = [
+pub(crate) const ALL: [Reached; 41] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -111,6 +113,7 @@ pub(crate) const ALL: [Reached; 40] = [
     Reached::Rounds,
     Reached::Round,
     Reached::Apart,
+    Reached::ByWords,
     Reached::Onward,
     Reached::Before,
     Reached::Abroad,

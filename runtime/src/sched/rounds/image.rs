@@ -162,7 +162,8 @@ impl Image {
         }
         for channel in &region.channels {
             let mut begins = None;
-            let noted = self.noted(region, cycle, counters, |noter| begins = channel.note(noter))?;
+            let noted =
+                self.noted(region, cycle, counters, |noter| begins = channel.note(noter))?;
             // Channels have no order.
             if let Some(pe) = begins {
                 let state = &mut self.states[first + pe as usize];

@@ -8,6 +8,9 @@
 //! their order, and nothing else. All that happens in a round happens as many cycles later as rounds
 //! have passed; counters grow by what they grew in the first.
 //!
+//! Regions of the `flow` engine know a little later what others have done, so rounds begin in a cycle in which all
+//! do. Where operations are ahead of their cycles there the state says so, and what they have done is on the tape.
+//!
 //! Invariant: cycles, values and counters are those of the engine that runs without rounds.
 
 mod image;

@@ -326,6 +326,8 @@ impl<'a, C: Code> Network<'a, C> {
         if self.ready.is_empty() && open != 0 && !self.by_words {
             // They wait for each other: they are to hand on what they have, from now on.
             self.by_words = true;
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::ByWords);
             for (at, node) in (0..).zip(&mut self.nodes) {
                 if !node.is_through {
                     (node.missing, node.is_ready) = (0, true);
@@ -551,9 +553,8 @@ impl<'a, C: Code> Network<'a, C> {
 
     /// Keeps how things stand.
     fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
-        let core = |node: &Node<C>| {
-            regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref()
-        };
+        let core =
+            |node: &Node<C>| regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref();
         let Some(kept) = &mut self.kept else {
             let cores = self.nodes.iter().filter_map(|node| {
                 let core = core(node)?;

@@ -10,6 +10,7 @@ use dflow_ir::ty::Ty;
 
 use super::generate::Rng;
 use super::random::{first, seeds};
+use super::rounds::compare_flow;
 use super::script::{Act, Spec, input, output, vector};
 use super::steady::{agree, run};
 use crate::config::EngineKind;
@@ -317,6 +318,13 @@ fn sparse_exchanges_agree() {
 #[test]
 fn exchanges_in_rounds_agree() {
     all_agree(ROUNDS);
+}
+
+#[test]
+fn exchanges_in_rounds_of_flow_agree() {
+    for seed in first()..first() + seeds() / 4 {
+        compare_flow(&format!("seed {seed}"), &machine(seed, ROUNDS), &[3000, 20_000]);
+    }
 }
 
 /// They reach what they are about.

@@ -401,19 +401,8 @@ fn hostile_rounds_agree() {
     }
 }
 
-/// They reach what they are about.
-#[test]
-fn hostile_rounds_are_reached() {
-    for seed in 0..60 {
-        run(&Spec { records: false, ..machine(seed) }, EngineKind::Exact, (1, 0), &[20_000]);
-    }
-    for (what, least) in [(Reached::Rounds, 10), (Reached::Round, 100), (Reached::Apart, 10)] {
-        assert!(reached::count(what) >= least, "{what:?}: {}", reached::count(what));
-    }
-}
-
 /// `flow` takes the same cycles with rounds as without, for each division into regions.
-fn compare_flow(what: &str, spec: &Spec, stops: &[u64]) {
+pub(super) fn compare_flow(what: &str, spec: &Spec, stops: &[u64]) {
     let silent = Spec { records: false, ..spec.clone() };
     let recorded = Spec { records: true, ..spec.clone() };
     for (region, threads) in [(0, 1), (1, 1), (1, 3), (2, 2)] {
@@ -433,5 +422,52 @@ fn hostile_rounds_of_flow_agree() {
         stops.push(20_000);
         let stops = if rng.chance(50) { &stops[..] } else { &stops[12..] };
         compare_flow(&format!("seed {seed}"), &machine(seed), stops);
+    }
+}
+
+/// A word goes round: nobody ever has all the words that it is to hand on.
+#[test]
+fn words_that_go_round() {
+    let mut spec = Spec::new(TargetId::Wse2, 2, 1);
+    let (ramp, east, west) =
+        (PortSet::one(Port::Ramp), PortSet::one(Port::East), PortSet::one(Port::West));
+    route(&mut spec, 0, 3, ramp, east);
+    route(&mut spec, 1, 3, west, ramp);
+    route(&mut spec, 1, 4, ramp, west);
+    route(&mut spec, 0, 4, east, ramp);
+    for pe in 0..2 {
+        let (sends, takes) = if pe == 0 { (3, 4) } else { (4, 3) };
+        queue(&mut spec, pe, false, 1, sends);
+        queue(&mut spec, pe, true, 2, takes);
+        let (out, into) = (output(1, sends), input(2, takes));
+        let memory = Stream::Pointer { address: 0 };
+        let mut ops = vec![vector(out, into, 9)];
+        if pe == 0 {
+            let first = vector(out, Stream::Scalar(7), 1);
+            ops = vec![first, vector(out, into, 8), vector(memory, into, 1)];
+        }
+        let mut acts: Vec<Act> = ops.into_iter().map(|op| Act::Vector(Box::new(op))).collect();
+        acts.push(Act::Join { of: 1, times: 60, id: FIRST });
+        begin(&mut spec, pe, TaskKind::Local, FIRST, &[], acts);
+        start(&mut spec, pe, FIRST);
+    }
+    compare("", &spec, &[20_000]);
+    assert!(reached::count(Reached::ByWords) > 0);
+    compare_flow("", &spec, &[20_000]);
+}
+
+/// Machines reach what these tests are about, in both engines.
+#[test]
+fn hostile_rounds_are_reached() {
+    for kind in [EngineKind::Exact, EngineKind::Flow] {
+        let what = [(Reached::Rounds, 10), (Reached::Round, 100), (Reached::Apart, 10)];
+        let before = what.map(|(what, _)| reached::count(what));
+        for seed in 0..60 {
+            run(&Spec { records: false, ..machine(seed) }, kind, (1, 0), &[20_000]);
+        }
+        for ((what, least), before) in what.into_iter().zip(before) {
+            let count = reached::count(what) - before;
+            assert!(count >= least, "{kind:?}, {what:?}: {count}");
+        }
     }
 }
