@@ -261,7 +261,8 @@ impl<C: Code> Engine<C> {
                         run.goes_on() && !quiet
                     };
                     // Code runs in rounds, too.
-                    let done = run.guarded(|| rounds::repeat(&run, regions, pause, &mut on));
+                    let done =
+                        run.guarded(|| rounds::repeat(&run, regions, pause, threads, &mut on));
                     if done.is_none() {
                         break true;
                     }

@@ -5,7 +5,7 @@
 //! ([`refrain`]), the machine is stopped, its state is noted, and what all PEs do in the next round is
 //! taped ([`tape`]). If the state after it is what it was before, further rounds are done as a network of
 //! processes ([`network`]): code runs, operations do their elements, words go from one to the other in
-//! their order, and nothing else. All that happens in a round happens as many cycles later as rounds
+//! their order, and nothing else; each thread does the PEs of some regions ([`part`], [`meeting`]). All that happens in a round happens as many cycles later as rounds
 //! have passed; counters grow by what they grew in the first.
 //!
 //! Regions of the `flow` engine know a little later what others have done, so rounds begin in a cycle in which all
@@ -14,7 +14,9 @@
 //! Invariant: cycles, values and counters are those of the engine that runs without rounds.
 
 mod image;
+mod meeting;
 mod network;
+mod part;
 mod refrain;
 mod tape;
 mod ways;
@@ -79,6 +81,7 @@ pub(crate) fn repeat<C: Code>(
     run: &Run<'_, C>,
     regions: &mut [Region<C>],
     begin: u64,
+    threads: usize,
     advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) {
     let mut refrains: Vec<Refrain> =
@@ -91,7 +94,7 @@ pub(crate) fn repeat<C: Code>(
     let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
     let fits = bytes <= run.limits.memory / 3;
     let fits = fits && run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
-    let done = if fits { rounds(run, regions, (begin, end), advance) } else { 0 };
+    let done = if fits { rounds(run, regions, (begin, end), threads, advance) } else { 0 };
     for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
         if done == 0 {
             refrain.was_in_vain(found);
@@ -122,6 +125,7 @@ fn rounds<C: Code>(
     run: &Run<'_, C>,
     regions: &mut [Region<C>],
     (begin, end): (u64, u64),
+    threads: usize,
     advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) -> u64 {
     regions.iter_mut().for_each(|region| region.count_until(begin));
@@ -149,11 +153,12 @@ fn rounds<C: Code>(
     }
     let cycles = end - begin;
     let most = (run.end() - end) / cycles;
-    let Some(mut network) = Network::new(run.plan, run.code, regions, tapes) else { return 0 };
+    let Some(mut network) = Network::new(run.plan, run.code, regions, tapes, threads) else {
+        return 0;
+    };
     #[cfg(test)]
     super::reached::note(super::reached::Reached::Rounds);
-    run.at(Work::Tasks);
-    let rounds = network.play(regions, most, &|rounds| {
+    let rounds = network.play(run, regions, most, &|rounds| {
         run.check(end + rounds * cycles, Told::default());
         !run.aborted()
     });

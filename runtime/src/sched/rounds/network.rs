@@ -3,138 +3,36 @@
 //! What a PE does depends on its own state and on the words that it takes, in their order; so it is
 //! of no consequence in which order PEs do it, as long as words are made before they are taken
 //! (G. Kahn, "The semantics of a simple language for parallel programming", IFIP 1974, section 2).
+//! Each thread does those of some regions ([`Part`]).
 //!
-//! Invariants: between rounds each PE stands where it stood when the round was taped; what code comes
-//! to is held against the tape, and a round in which it differs is as if it had not been.
+//! Invariants: between rounds each PE stands where it stood when the round was taped; a round in which code
+//! of any PE differs is as if it had not been.
 
 use std::collections::VecDeque;
 
-use super::tape::{Act, OF_MAIN, OPERATIONS, Tape, is_like};
-use super::ways::{Fifo, Path, Place};
-use crate::exec::{Entry, NoRegisters, Segment, Stop};
-use crate::jit::prefetch;
+use super::meeting::{Mail, Meeting};
+use super::part::{Hand, NONE, Node, Outcome, Part, Queue, lift, settle};
+use super::tape::{OPERATIONS, Tape};
+use super::ways::{Fifo, Path};
 use crate::pe::code::Code;
-use crate::pe::core::Core;
-use crate::pe::main::{Main, Next};
-use crate::pe::op::{Op, OpPlan};
+use crate::profile::Work;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
-
-/// Turns of PEs after which limits are looked at.
-const CHECK: u32 = 1 << 12;
-
-/// Acts of a PE that are fetched ahead.
-const ACTS: usize = 6;
-
-/// "No queue of words."
-const NONE: u32 = u32::MAX;
+use crate::sched::run::Run;
 
 /// The PEs and their words.
 pub(super) struct Network<'a, C: Code> {
     plan: &'a Plan,
-    code: &'a C,
-    /// What came of code, by region.
-    outcomes: Vec<Vec<Outcome>>,
+    parts: Vec<Part<'a, C>>,
+    paths: Vec<Path>,
+}
+
+/// Likewise, while they are found.
+struct Whole<'a, C: Code> {
+    plan: &'a Plan,
     nodes: Vec<Node<C>>,
     fifos: Vec<Queue>,
     paths: Vec<Path>,
-    /// PEs that may go on.
-    ready: VecDeque<u32>,
-    /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
-    /// is less to look at.
-    by_words: bool,
-    /// A buffer for words.
-    made: Vec<u32>,
-    kept: Option<Kept<C>>,
-}
-
-/// Words for an input queue of a PE.
-#[derive(Clone, Debug)]
-struct Queue {
-    words: Fifo,
-    /// So many words are waited for, if any.
-    needed: u32,
-    /// Who takes them, and by which path they come.
-    node: u32,
-    path: u32,
-    end: (Place, u8),
-}
-
-/// What came of code.
-struct Outcome {
-    segment: Segment,
-    /// What is known of the operation that it stopped for, by program.
-    known: Vec<(u16, OpPlan)>,
-}
-
-impl Outcome {
-    /// What is known of the operation that a core's code has stopped for, which is like this.
-    fn known<C: Code>(&mut self, plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
-        let program = core.at.program;
-        if let Some((_, known)) = self.known.iter().find(|(of, _)| *of == program) {
-            return Some(*known);
-        }
-        let known = op_plan(plan, core)?;
-        self.known.push((program, known));
-        Some(known)
-    }
-}
-
-/// A PE.
-struct Node<C: Code> {
-    at: Place,
-    acts: Vec<Act>,
-    /// The next act, and how many of its elements are done.
-    next: usize,
-    elements: [u32; OPERATIONS],
-    hand: Hand<C>,
-    /// Queues of words by input queue, and those that words of a color go into.
-    inputs: Vec<u32>,
-    outputs: Vec<(u8, u32)>,
-    /// The first of its own queues of words, and the one behind the last.
-    queues: (u32, u32),
-    /// The task that it ran when it was taped.
-    task: u16,
-    /// Queues whose words it waits for.
-    missing: u32,
-    /// It is among those that may go on, or through.
-    is_ready: bool,
-    is_through: bool,
-}
-
-/// What a PE works on.
-struct Hand<C: Code> {
-    operations: [Option<Box<Op<C::Op>>>; OPERATIONS],
-    /// The operation that code has stopped for and that has not begun, if it has stopped for one.
-    pending: Option<Box<Op<C::Op>>>,
-    /// The word that starts the next task, or its arguments.
-    word: Option<u32>,
-    args: ([u64; 2], u8),
-}
-
-impl<C: Code> Clone for Hand<C> {
-    fn clone(&self) -> Hand<C> {
-        let Hand { operations, pending, word, args } = self;
-        let (operations, pending) = (operations.clone(), pending.clone());
-        Hand { operations, pending, word: *word, args: *args }
-    }
-}
-
-/// How things stood after a round.
-struct Kept<C: Code> {
-    rounds: u64,
-    cores: Vec<(C::State, Segment, Hand<C>)>,
-    words: Vec<Fifo>,
-}
-
-/// How far a PE came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Went {
-    Through,
-    /// It waits for words.
-    Waits,
-    /// It came to something else than is on its tape.
-    Apart,
 }
 
 impl<'a, C: Code> Network<'a, C> {
@@ -145,36 +43,21 @@ impl<'a, C: Code> Network<'a, C> {
         code: &'a C,
         regions: &mut [Region<C>],
         tapes: Vec<Tape>,
+        threads: usize,
     ) -> Option<Network<'a, C>> {
-        let mut network = Network {
-            plan,
-            code,
-            outcomes: Vec::new(),
-            nodes: Vec::new(),
-            fifos: Vec::new(),
-            paths: Vec::new(),
-            ready: VecDeque::new(),
-            by_words: false,
-            made: Vec::new(),
-            kept: None,
-        };
-        let mut node_of = Vec::new();
+        let mut whole = Whole { plan, nodes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
+        let (mut node_of, mut outcomes) = (Vec::new(), Vec::new());
         for (region, tape) in tapes.into_iter().enumerate() {
             let mut of = vec![NONE; tape.tracks.len()];
             for (pe, track) in tape.tracks.into_iter().enumerate() {
                 if let Some(core) = regions[region].cores[pe].as_deref() {
-                    of[pe] = network.nodes.len() as u32;
-                    network.nodes.push(Node {
+                    of[pe] = whole.nodes.len() as u32;
+                    whole.nodes.push(Node {
                         at: (region as u32, pe as u32),
                         acts: track.acts,
                         next: 0,
                         elements: [0; OPERATIONS],
-                        hand: Hand {
-                            operations: [const { None }; OPERATIONS],
-                            pending: None,
-                            word: None,
-                            args: ([0; 2], 0),
-                        },
+                        hand: Hand::empty(),
                         inputs: vec![NONE; core.inputs.len()],
                         outputs: Vec::new(),
                         queues: (0, 0),
@@ -187,16 +70,74 @@ impl<'a, C: Code> Network<'a, C> {
             }
             node_of.push(of);
             let outcome = |segment| Outcome { segment, known: Vec::new() };
-            network.outcomes.push(tape.outcomes.into_iter().map(outcome).collect());
+            outcomes.push(tape.outcomes.into_iter().map(outcome).collect());
         }
-        network.find_paths(regions, &node_of)?;
-        for node in &mut network.nodes {
+        whole.find_paths(regions, &node_of)?;
+        for node in &mut whole.nodes {
             let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut()?;
             node.hand = lift(plan, code, core);
         }
-        Some(network)
+        let parts = whole.divide(code, outcomes, threads);
+        Some(Network { plan, parts, paths: whole.paths })
     }
 
+    /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
+    pub(super) fn play(
+        &mut self,
+        run: &Run<'_, C>,
+        regions: &mut [Region<C>],
+        most: u64,
+        goes_on: &(dyn Fn(u64) -> bool + Sync),
+    ) -> u64 {
+        let meeting = Meeting::new(self.parts.len());
+        let mut parts = Vec::new();
+        let mut rest = regions;
+        for part in &mut self.parts {
+            let (own, others) = rest.split_at_mut(part.outcomes.len());
+            (rest, _) = (others, parts.push((part, own)));
+        }
+        let meeting = &meeting;
+        let play = |(part, own): (&mut Part<'a, C>, &mut [Region<C>])| {
+            let _entered = run.phases.map(|phases| phases.enter(part.number));
+            run.at(Work::Tasks);
+            // Nobody waits for a part that a bug of ours unwinds.
+            let rounds = run.guarded(|| part.play(own, most, goes_on, meeting));
+            if rounds.is_none() {
+                meeting.leave();
+            }
+            rounds.unwrap_or_default()
+        };
+        std::thread::scope(|scope| {
+            let mut parts = parts.into_iter();
+            let first = parts.next();
+            for part in parts {
+                scope.spawn(move || play(part));
+            }
+            first.map_or(0, play)
+        })
+    }
+
+    /// Puts back into cores and buffers what PEs work on and the words on their ways.
+    pub(super) fn end(self, regions: &mut [Region<C>]) {
+        let fifos = self.parts.iter().flat_map(|part| &part.fifos);
+        for fifo in fifos {
+            let mut words = fifo.words.words().iter();
+            let path = &self.paths[fifo.path as usize];
+            let mut put = |word: &mut u32| *word = words.next().copied().unwrap_or(*word);
+            let put = path.each_word(regions, fifo.end, &mut put);
+            debug_assert!(put.is_some() && words.next().is_none());
+        }
+        for node in self.parts.into_iter().flat_map(|part| part.nodes) {
+            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
+            if let Some(core) = core {
+                core.task = node.task;
+                settle(self.plan, core, node.hand);
+            }
+        }
+    }
+}
+
+impl<'a, C: Code> Whole<'a, C> {
     /// Finds the ways of all colors that cores send, and the words on them.
     fn find_paths(&mut self, regions: &mut [Region<C>], node_of: &[Vec<u32>]) -> Option<()> {
         let (mut on_paths, mut in_pipes) = (0, 0);
@@ -258,429 +199,71 @@ impl<'a, C: Code> Network<'a, C> {
         }
     }
 
-    /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
-    pub(super) fn play(
+    /// Deals the PEs and their words to parts, one per thread at most, each with regions of its own.
+    fn divide(
         &mut self,
-        regions: &mut [Region<C>],
-        most: u64,
-        goes_on: &dyn Fn(u64) -> bool,
-    ) -> u64 {
-        let (mut rounds, mut keep) = (0, 0);
-        while rounds < most && goes_on(rounds) {
-            if rounds == keep {
-                self.keep(regions, rounds);
-                // What is done again for a round that differs is an eighth of all at most.
-                keep = rounds + 1 + rounds / 8;
-            }
-            if self.round(regions, &|| goes_on(rounds)) {
-                #[cfg(test)]
-                crate::sched::reached::note(crate::sched::reached::Reached::Round);
-                rounds += 1;
-                continue;
-            }
-            #[cfg(test)]
-            crate::sched::reached::note(crate::sched::reached::Reached::Apart);
-            let since = self.restore(regions);
-            // A run that is to end at once does so.
-            let again = if goes_on(since) { rounds - since } else { 0 };
-            for _ in 0..again {
-                let same = self.round(regions, &|| true);
-                debug_assert!(same);
-            }
-            return since + again;
-        }
-        rounds
-    }
-
-    /// Does a round; whether it came to what is on the tapes, and was not left off.
-    fn round(&mut self, regions: &mut [Region<C>], goes_on: &dyn Fn() -> bool) -> bool {
-        self.ready.clear();
-        for (at, node) in self.nodes.iter_mut().enumerate() {
-            (node.next, node.elements) = (0, [0; OPERATIONS]);
-            (node.missing, node.is_ready, node.is_through) = (0, true, false);
-            self.ready.push_back(at as u32);
-        }
-        self.fifos.iter_mut().for_each(|fifo| fifo.needed = 0);
-        let (mut open, mut looks) = (self.nodes.len(), 0_u32);
-        while let Some(at) = self.next(open) {
-            looks += 1;
-            if looks.is_multiple_of(CHECK) && !goes_on() {
-                return false;
-            }
-            self.nodes[at as usize].is_ready = false;
-            self.fetch(regions);
-            match self.go(regions, at as usize) {
-                Went::Through => {
-                    self.nodes[at as usize].is_through = true;
-                    open -= 1;
-                }
-                Went::Waits => {}
-                Went::Apart => return false,
-            }
-        }
-        open == 0
-    }
-
-    /// The next PE that goes on, if `open` of them are not through.
-    fn next(&mut self, open: usize) -> Option<u32> {
-        if self.ready.is_empty() && open != 0 && !self.by_words {
-            // They wait for each other: they are to hand on what they have, from now on.
-            self.by_words = true;
-            #[cfg(test)]
-            crate::sched::reached::note(crate::sched::reached::Reached::ByWords);
-            for (at, node) in (0..).zip(&mut self.nodes) {
-                if !node.is_through {
-                    (node.missing, node.is_ready) = (0, true);
-                    self.ready.push_back(at);
-                }
-            }
-        }
-        self.ready.pop_front()
-    }
-
-    /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
-    fn fetch(&self, regions: &[Region<C>]) {
-        if let Some(&soon) = self.ready.get(1) {
-            prefetch(&self.nodes[soon as usize]);
-        }
-        let Some(&next) = self.ready.front() else { return };
-        let node = &self.nodes[next as usize];
-        let (from, to) = node.queues;
-        self.fifos[from as usize..to as usize].iter().for_each(prefetch);
-        node.inputs.first().into_iter().for_each(prefetch);
-        node.outputs.first().into_iter().for_each(prefetch);
-        let acts = &node.acts[node.next..];
-        acts.iter().take(ACTS).step_by(ACTS - 1).for_each(prefetch);
-        let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref();
-        if let Some(core) = core {
-            prefetch(&core.state);
-            prefetch(&core.segment);
-        }
-        for op in node.hand.operations.iter().flatten() {
-            prefetch(&**op);
-        }
-    }
-
-    /// Does what a PE can do.
-    fn go(&mut self, regions: &mut [Region<C>], at: usize) -> Went {
-        let (region, pe) = self.nodes[at].at;
-        let Some(mut core) = regions[region as usize].cores[pe as usize].take() else {
-            return Went::Apart;
-        };
-        let mut went = Went::Through;
-        while went == Went::Through
-            && let Some(&act) = self.nodes[at].acts.get(self.nodes[at].next)
-        {
-            went = match act {
-                Act::Elements { .. } => self.all_elements(&mut core, at),
-                _ => self.act(&mut core, at, act),
-            };
-            if went == Went::Through {
-                self.nodes[at].next += 1;
-            }
-        }
-        regions[region as usize].cores[pe as usize] = Some(core);
-        went
-    }
-
-    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
-        let node = &mut self.nodes[at];
-        match act {
-            Act::Start { task, outcome } => {
-                core.task = task;
-                let program = &self.plan.programs[usize::from(core.at.program)];
-                let plan = &program.tasks[usize::from(task)];
-                if let Some(word) = node.hand.word.take()
-                    && let Main::Ready { next: Next::Start { args, count }, .. } =
-                        Main::<C::Op>::start(plan, word, 0)
-                {
-                    node.hand.args = (args, count);
-                }
-                let (args, count) = std::mem::take(&mut node.hand.args);
-                let args = &args[..usize::from(count)];
-                self.segment(core, at, Entry::Start { func: plan.func, args }, outcome)
-            }
-            Act::Resume { value, outcome } => {
-                self.segment(core, at, Entry::Resume { value: value.into() }, outcome)
-            }
-            Act::Word { queue } => {
-                let fifo = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-                let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
-                let Some(&word) = fifo.words.words().first() else {
-                    (fifo.needed, node.missing) = (1, 1);
-                    return Went::Waits;
-                };
-                fifo.words.take(1);
-                node.hand.word = Some(word);
-                Went::Through
-            }
-            Act::Launch { thread } => {
-                let Hand { operations, pending, .. } = &mut node.hand;
-                // The box of one that is over is for the next.
-                std::mem::swap(&mut operations[usize::from(thread)], pending);
-                Went::Through
-            }
-            Act::Elements { .. } => Went::Apart,
-            Act::Finish { operation, whole } => {
-                let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
-                    return Went::Apart;
-                };
-                op.ended = true;
-                match self.code.finish(core.at, &mut core.state, &mut op.code, whole) {
-                    Ok(()) => Went::Through,
-                    Err(_) => Went::Apart,
-                }
-            }
-        }
-    }
-
-    fn segment(&mut self, core: &mut Core<C>, at: usize, entry: Entry<'_>, outcome: u32) -> Went {
-        let segment = &mut core.segment;
-        segment.acts.clear();
-        (segment.cycles, segment.assumed) = (0, 0);
-        self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
-        let node = &mut self.nodes[at];
-        let outcome = &mut self.outcomes[node.at.0 as usize][outcome as usize];
-        if !is_like(&outcome.segment, segment) {
-            return Went::Apart;
-        }
-        if let Some(known) = outcome.known(self.plan, core) {
-            begin(self.code, core, known, &mut node.hand);
-        }
-        Went::Through
-    }
-
-    /// Does elements of operations that have nothing to do with each other, as far as they have words; the next
-    /// act is the last of theirs if all are done.
-    fn all_elements(&mut self, core: &mut Core<C>, at: usize) -> Went {
-        let first = self.nodes[at].next;
-        loop {
-            let (mut last, mut waits, mut any) = (first, false, false);
-            self.nodes[at].missing = 0;
-            while let Some(&Act::Elements { operation, beside, count }) =
-                self.nodes[at].acts.get(last)
-                && (last == first || beside)
+        code: &'a C,
+        outcomes: Vec<Vec<Outcome>>,
+        threads: usize,
+    ) -> Vec<Part<'a, C>> {
+        let regions = outcomes.len();
+        let count = threads.clamp(1, regions.max(1));
+        let mut of_region = vec![0; regions];
+        self.nodes.iter().for_each(|node| of_region[node.at.0 as usize] += 1);
+        let mut parts = Vec::with_capacity(count);
+        let (mut nodes, mut fifos) = (
+            std::mem::take(&mut self.nodes).into_iter(),
+            std::mem::take(&mut self.fifos).into_iter(),
+        );
+        let mut outcomes = outcomes.into_iter();
+        let (all, mut first) = (nodes.len(), (0, 0, 0));
+        for number in 0..count {
+            // Up to its share of all, but one region at least for each that is to come.
+            let (from, left) = (first.0 as usize, count - number - 1);
+            let mut to = from + 1;
+            let mut own: usize = of_region[from..to].iter().sum();
+            while to < regions - left
+                && (left == 0
+                    || first.1 as usize + own + of_region[to] / 2 < all * (number + 1) / count)
             {
-                let before = self.nodes[at].elements[usize::from(operation)];
-                let Some(done) = self.elements(core, at, operation, count - before) else {
-                    return Went::Apart;
-                };
-                self.nodes[at].elements[usize::from(operation)] += done;
-                (waits, any) = (waits | (before + done < count), any | (done != 0));
-                last += 1;
+                own += of_region[to];
+                to += 1;
             }
-            if !waits {
-                let node = &mut self.nodes[at];
-                (node.next, node.elements) = (last - 1, [0; OPERATIONS]);
-                return Went::Through;
-            }
-            // One may have waited for words of another.
-            if !any {
-                return Went::Waits;
-            }
-        }
-    }
-
-    /// Does elements of an operation, if it has the words for all of them, or as far as it has; how many, if
-    /// nothing else comes of it.
-    fn elements(
-        &mut self,
-        core: &mut Core<C>,
-        at: usize,
-        operation: u8,
-        mut count: u32,
-    ) -> Option<u32> {
-        let node = &mut self.nodes[at];
-        let op = node.hand.operations[usize::from(operation)].as_mut()?;
-        let (mut inputs, all) = ([NONE; 2], count);
-        for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
-            *input = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            let fifo = self.fifos.get_mut(*input as usize)?;
-            let there = fifo.words.len() as u32;
-            fifo.needed = 0;
-            if there < all {
-                fifo.needed = if self.by_words { there + 1 } else { all };
-                node.missing += 1;
-                count = if self.by_words { count.min(there) } else { 0 };
-            }
-        }
-        if count == 0 {
-            return Some(0);
-        }
-        let words = inputs
-            .map(|input| self.fifos.get(input as usize).map_or(&[][..], |it| it.words.words()));
-        let made = &mut self.made;
-        made.clear();
-        let block = self.code.block(core.at, &mut core.state, &mut op.code, words, count, made);
-        if block.trap.is_some() || block.done != count {
-            return None;
-        }
-        let output = op.ends.output;
-        for input in inputs.into_iter().filter(|&input| input != NONE) {
-            self.fifos[input as usize].words.take(count as usize);
-        }
-        if let Some(output) = output {
-            self.send(at, output.color)?;
-        }
-        Some(count)
-    }
-
-    /// The words that were made go to all queues that words of a color go to.
-    fn send(&mut self, at: usize, color: u8) -> Option<()> {
-        let mut ends = 0;
-        for end in 0..self.nodes[at].outputs.len() {
-            let (of, into) = self.nodes[at].outputs[end];
-            if of != color {
-                continue;
-            }
-            ends += 1;
-            let Queue { words: fifo, node, needed, .. } = &mut self.fifos[into as usize];
-            fifo.extend(&self.made);
-            // Who goes on now looks again.
-            if *needed == 0 || fifo.len() < *needed as usize || *node as usize == at {
-                continue;
-            }
-            *needed = 0;
-            let reader = &mut self.nodes[*node as usize];
-            reader.missing = reader.missing.saturating_sub(1);
-            if (reader.missing == 0 || self.by_words) && !reader.is_ready && !reader.is_through {
-                reader.is_ready = true;
-                self.ready.push_back(*node);
-            }
-        }
-        (ends != 0).then_some(())
-    }
-
-    /// Keeps how things stand.
-    fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
-        let core =
-            |node: &Node<C>| regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref();
-        let Some(kept) = &mut self.kept else {
-            let cores = self.nodes.iter().filter_map(|node| {
-                let core = core(node)?;
-                Some((core.state.clone(), core.segment.clone(), node.hand.clone()))
+            let nodes: Vec<Node<C>> = nodes.by_ref().take(own).collect();
+            let queues = nodes.iter().map(|node| (node.queues.1 - node.queues.0) as usize).sum();
+            let fifos: Vec<Queue> = fifos.by_ref().take(queues).collect();
+            let next = (to as u32, first.1 + own as u32, first.2 + queues as u32);
+            parts.push(Part {
+                plan: self.plan,
+                code,
+                number,
+                first,
+                outcomes: outcomes.by_ref().take(to - from).collect(),
+                nodes,
+                fifos,
+                ready: VecDeque::new(),
+                by_words: false,
+                made: Vec::new(),
+                out: Vec::new(),
+                kept: None,
             });
-            let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
-            self.kept = Some(Kept { rounds, cores: cores.collect(), words });
-            return;
-        };
-        // In the memory of the one before.
-        kept.rounds = rounds;
-        for (node, (state, segment, hand)) in self.nodes.iter().zip(&mut kept.cores) {
-            if let Some(core) = core(node) {
-                state.clone_from(&core.state);
-                (*segment, *hand) = (core.segment.clone(), node.hand.clone());
+            first = next;
+        }
+        let queues: Vec<(u32, u32)> = parts
+            .iter()
+            .map(|part| (part.first.2, part.first.2 + part.fifos.len() as u32))
+            .collect();
+        for part in &mut parts {
+            part.out = queues.iter().map(|&queues| Mail::to(queues)).collect();
+            for node in &mut part.nodes {
+                let own = node.inputs.iter_mut().filter(|fifo| **fifo != NONE);
+                own.for_each(|fifo| *fifo -= part.first.2);
+                let (from, to) = node.queues;
+                if from != to {
+                    node.queues = (from - part.first.2, to - part.first.2);
+                }
             }
         }
-        for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
-            words.copy(&fifo.words);
-        }
-    }
-
-    /// All is as it was kept; after how many rounds that was.
-    fn restore(&mut self, regions: &mut [Region<C>]) -> u64 {
-        let Some(Kept { rounds, cores, words }) = self.kept.take() else { return 0 };
-        for (node, (state, segment, hand)) in self.nodes.iter_mut().zip(cores) {
-            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
-            if let Some(core) = core {
-                (core.state, core.segment) = (state, segment);
-            }
-            node.hand = hand;
-        }
-        for (fifo, words) in self.fifos.iter_mut().zip(words) {
-            fifo.words = words;
-        }
-        rounds
-    }
-
-    /// Puts back into cores and buffers what PEs work on and the words on their ways.
-    pub(super) fn end(self, regions: &mut [Region<C>]) {
-        for fifo in &self.fifos {
-            let mut words = fifo.words.words().iter();
-            let path = &self.paths[fifo.path as usize];
-            let mut put = |word: &mut u32| *word = words.next().copied().unwrap_or(*word);
-            let put = path.each_word(regions, fifo.end, &mut put);
-            debug_assert!(put.is_some() && words.next().is_none());
-        }
-        for node in self.nodes {
-            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
-            if let Some(core) = core {
-                core.task = node.task;
-                settle(self.plan, core, node.hand);
-            }
-        }
-    }
-}
-
-/// What is known of the operation that a core's code has stopped for.
-fn op_plan<C: Code>(plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
-    let Stop::Vector(start) = &core.segment.stop else { return None };
-    let program = &plan.programs[usize::from(core.at.program)];
-    OpPlan::new(program, &core.bound, start).ok()
-}
-
-/// The operation that code has stopped for is ready to begin.
-fn begin<C: Code>(code: &C, core: &mut Core<C>, known: OpPlan, hand: &mut Hand<C>) {
-    let Stop::Vector(start) = &core.segment.stop else { return };
-    let begun = code.begin(core.at, &mut core.state, start.clone());
-    let op = Op::new(begun, known, core.task);
-    let into = if op.asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
-    match into {
-        Some(before) => **before = op,
-        None => *into = Some(Box::new(op)),
-    }
-}
-
-/// What a core works on.
-fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
-    let mut operations = [const { None }; OPERATIONS];
-    for op in core.threads.iter() {
-        operations[usize::from(op.microthread)] = Some(Box::new(op.clone()));
-    }
-    let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
-    match &mut core.main {
-        Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
-        Main::Counting { .. } => {
-            if let Some(known) = op_plan(plan, core) {
-                begin(code, core, known, &mut hand);
-            }
-        }
-        Main::Vector(op) => hand.operations[OF_MAIN] = Some(op.clone()),
-        Main::Launch(op) => hand.pending = Some(op.clone()),
-        Main::Idle | Main::Ready { .. } => {}
-    }
-    hand
-}
-
-/// An operation goes on with what one has done that was begun in a later round, and is as it is but for that.
-fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Op<O>>>) {
-    if let Some(with) = with {
-        op.code = with.code;
-    }
-}
-
-/// Puts back into a core what it works on.
-fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
-    let Hand { mut operations, pending, word, args } = hand;
-    for op in core.threads.iter_mut() {
-        let with = operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
-        go_on_with(op, with);
-    }
-    let of_main = operations[OF_MAIN].take();
-    match &mut core.main {
-        Main::Ready { next: Next::Start { args: own, count }, .. } => {
-            let program = &plan.programs[usize::from(core.at.program)];
-            let task = &program.tasks[usize::from(core.task)];
-            (*own, *count) = args;
-            if let Some(word) = word
-                && let Main::Ready { next: Next::Start { args, count: of }, .. } =
-                    Main::<C::Op>::start(task, word, 0)
-            {
-                (*own, *count) = (args, of);
-            }
-        }
-        Main::Vector(op) => go_on_with(op, of_main),
-        Main::Launch(op) => go_on_with(op, pending),
-        Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
+        parts
     }
 }
