@@ -157,7 +157,7 @@ pub struct Ways {
     pub rounds: Rounds,
 }
 
-/// What the `exact` engine did again as it had been done, without looking at cycles.
+/// What was done again as it had been done, without looking at cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounds {
     /// Rounds.
@@ -198,12 +198,23 @@ impl Ways {
         row[Way::Stretch.index()] -= words - single;
     }
 
-    /// Counts so many times more what was counted between two looks, in an engine without stretches.
+    /// Counts so many times more what was counted between two looks.
     pub(crate) fn repeat(&mut self, before: &Ways, after: &Ways, times: u64) {
+        // Words that are taken back were counted before.
+        let again = |sum: &mut u64, before: u64, after: u64| {
+            *sum = sum.wrapping_add(after.wrapping_sub(before).wrapping_mul(times));
+        };
         let counts = before.words.iter().flatten().zip(after.words.iter().flatten());
         for (sum, (before, after)) in self.words.iter_mut().flatten().zip(counts) {
-            *sum += (after - before) * times;
+            again(sum, *before, *after);
         }
+        let Stretches { operations, flowing, stretches, elements, taken } = &mut self.stretches;
+        let (before, after) = (&before.stretches, &after.stretches);
+        again(operations, before.operations, after.operations);
+        again(flowing, before.flowing, after.flowing);
+        again(stretches, before.stretches, after.stretches);
+        again(elements, before.elements, after.elements);
+        again(taken, before.taken, after.taken);
     }
 
     /// Adds the counts of another part of the machine.

@@ -226,7 +226,7 @@ impl<O> Op<O> {
         }
         noter.value((self.asynchronous, self.microthread, self.needs.inputs, self.needs.output));
         noter.value((self.activate, self.priority as u8, self.ended, self.task));
-        noter.value((self.inputs, self.colors));
+        noter.value((self.inputs, self.colors, format!("{:?}", self.on_control)));
         noter.value(self.ends.output.map(|output| (output.queue, output.color)));
         noter.only(self.unblock.is_none());
         noter.value(code.progress(&self.code));

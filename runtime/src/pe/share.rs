@@ -92,7 +92,7 @@ impl Steps {
     pub(super) fn note(&self, noter: &mut Noter<'_>) {
         let Steps { wanted, since, rate, used, owed } = self;
         noter.value((rate, used, owed));
-        noter.count(*since, *wanted);
+        noter.count(*since, *wanted, self.is_due(noter.now()));
     }
 
     /// They have gone on so far, since a cycle so much later.

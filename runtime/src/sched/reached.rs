@@ -58,11 +58,12 @@ pub(crate) enum Reached {
     Skipped,
     Held,
     /// A machine did again what it had done; a round of that; one came to something else; PEs waited for each
-    /// other, and handed on what they had.
+    /// other, and handed on what they had; a pipe of `flow` led into another region.
     Rounds,
     Round,
     Apart,
     ByWords,
+    RoundAbroad,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
     Onward,
@@ -81,7 +82,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 41] = [
+pub(crate) const ALL: [Reached; 42] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -114,6 +115,7 @@ pub(crate) const ALL: [Reached; 41] = [
     Reached::Round,
     Reached::Apart,
     Reached::ByWords,
+    Reached::RoundAbroad,
     Reached::Onward,
     Reached::Before,
     Reached::Abroad,

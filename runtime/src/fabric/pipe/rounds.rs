@@ -9,6 +9,11 @@ impl Pipe {
         self.sent.end().wrapping_sub(number)
     }
 
+    /// When the first of the words is there that were sent last, and was taken of those that were.
+    pub(crate) fn begun(&self) -> [u64; 2] {
+        [self.sent.first, self.taken.first]
+    }
+
     /// Notes its state before a cycle.
     pub(crate) fn note(&self, noter: &mut Noter<'_>) {
         // What is left out does not change, or follows from the rest.
@@ -33,7 +38,7 @@ impl Pipe {
         } = self;
         noter.value((route.source, route.color, held, queued, open, wanted));
         if *open != 0 {
-            noter.from(*open_from);
+            noter.stamp(*open_from);
         }
         for Packet { span, words, taken } in packets {
             noter.value((words.len(), taken, packets.len()));
@@ -42,9 +47,10 @@ impl Pipe {
         self.note_span(sent, noter);
         self.note_span(taken, noter);
         let first = packets.front().map_or(sent.base, |packet| packet.span.base);
-        for Bend { number, time } in bends.iter().filter(|bend| bend.number >= first) {
+        let known = if noter.is_old(sent.last) { &[] } else { &bends[..] };
+        for Bend { number, time } in known.iter().filter(|bend| bend.number >= first) {
             noter.value(self.since(*number));
-            noter.stamp(*time);
+            noter.cycle(*time);
         }
         if let Some(End::Taker(taker)) = end.as_deref() {
             noter.only(!taker.noted && taker.free.is_none());

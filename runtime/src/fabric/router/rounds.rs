@@ -87,6 +87,7 @@ impl Router {
         }
         self.lanes.iter_mut().for_each(|lane| lane.ring.put_off(by));
         self.shadows.iter_mut().for_each(|shadow| shadow.ring.put_off(by));
-        self.sources.iter_mut().for_each(|source| source.next += by);
+        // None has words: no cycle in which one enters.
+        self.sources.iter_mut().for_each(|source| source.next = source.next.saturating_add(by));
     }
 }

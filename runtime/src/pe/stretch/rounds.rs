@@ -15,13 +15,19 @@ impl Stretch {
         if *until != WAITS {
             noter.stamp(*until);
         }
-        noter.stamp(*mark);
+        if *left != 0 {
+            noter.cycle(*mark);
+        }
         noter.stamp(*floor);
         for words in inputs.iter().chain([output]).flatten() {
             let id = words.pipe();
-            let since = noter.pipes.get(id as usize).map(|pipe| pipe.since(words.end));
-            noter.value((id, since));
             noter.stamp(words.at);
+            let Some(pipe) = noter.pipes.get(id as usize) else { continue };
+            noter.value((id, pipe.since(words.end)));
+            if *until == WAITS {
+                // When it ends they are spaced anew from their first.
+                pipe.begun().into_iter().for_each(|cycle| noter.cycle(cycle));
+            }
         }
     }
 
@@ -38,7 +44,8 @@ impl Load {
     /// Notes what is on a link.
     pub(crate) fn note(&self, noter: &mut Noter<'_>) {
         let Load { pipe, until, rate } = self;
-        if *until >= noter.now() {
+        // A stretch may have begun some cycles ago.
+        if !noter.is_old(*until) {
             noter.value((pipe, rate));
             noter.cycle(*until);
         }

@@ -12,7 +12,7 @@ use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
 use crate::sched::region::Region;
 
-/// Cycles for which anything remembers when something was.
+/// Cycles after which it does not matter any more when something was, where nothing else is said.
 const MEMORY: u64 = 256;
 
 /// Notes what it is told, seen from a cycle.
@@ -25,7 +25,7 @@ pub(crate) struct Noter<'a> {
     hasher: DefaultHasher,
     counters: Vec<u64>,
     /// Counts that go on as long as nobody looks at them: since when, and how far.
-    counts: Vec<(u64, u64)>,
+    counts: Vec<Count>,
     /// Whether a machine in this state can be told without times.
     fits: bool,
 }
@@ -61,9 +61,9 @@ impl Noter<'_> {
         if cycle < self.cycle { self.value(NEVER - 1) } else { self.cycle(cycle) }
     }
 
-    /// A count of something since a cycle, which begins anew when somebody looks at it.
-    pub(crate) fn count(&mut self, since: u64, count: u64) {
-        self.counts.push((since, count));
+    /// A count of something since a cycle, which begins anew when somebody looks at it who finds it `due`.
+    pub(crate) fn count(&mut self, since: u64, count: u64, due: bool) {
+        self.counts.push(Count { since, count, due });
         self.counters.extend([since, count]);
     }
 
@@ -116,8 +116,16 @@ impl Noter<'_> {
 pub(super) struct Image {
     /// By PE, and behind those of a region what it is to look at.
     states: Vec<u64>,
-    /// Since when something has been counted, and how far.
-    counts: Vec<(u64, u64)>,
+    /// What has been counted.
+    counts: Vec<Count>,
+}
+
+/// Something is counted since a cycle, and begins anew when it is looked at and is due.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    since: u64,
+    count: u64,
+    due: bool,
 }
 
 /// Counters that nothing depends on.
@@ -202,9 +210,10 @@ impl Image {
 
     /// Whether the state is what it was some cycles ago.
     pub(super) fn is_like(&self, before: &Image, cycles: u64) -> bool {
-        // What was looked at in between is to be as it was; what was not goes on.
-        let fits = |(one, other): (&(u64, u64), &(u64, u64))| {
-            one.0 == other.0 || one.0 == other.0 + cycles && one.1 == other.1
+        // What was looked at in between is to be as it was; what was due all the time and was not goes on.
+        let fits = |(now, before): (&Count, &Count)| {
+            let unseen = now.since == before.since && before.due;
+            unseen || now.since == before.since + cycles && now.count == before.count
         };
         self.states == before.states
             && self.counts.len() == before.counts.len()

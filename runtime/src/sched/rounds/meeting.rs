@@ -191,3 +191,61 @@ fn wait<'a>(
 ) -> std::sync::MutexGuard<'a, State> {
     changed.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What two parts come to that both wait for words, after one has sent some or not.
+    fn both_wait(words: u32, by_words: bool) -> [Wait; 2] {
+        let meeting = Meeting::new(2);
+        let mut out = [Mail::to((0, 1)), Mail::to((1, 2))];
+        for word in 0..words {
+            out[1].add(1, &[word]);
+        }
+        meeting.post(&mut out);
+        std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                let came = meeting.wait(0, by_words);
+                meeting.agree(true);
+                came
+            });
+            let second = meeting.wait(1, by_words);
+            assert_eq!(meeting.take(1).words.len(), words as usize);
+            meeting.agree(true);
+            [first.join().unwrap_or(Wait::Leave), second]
+        })
+    }
+
+    #[test]
+    fn who_has_words_does_not_wait_for_others() {
+        assert_eq!(both_wait(3, false)[1], Wait::Mail);
+    }
+
+    #[test]
+    fn parts_that_wait_for_each_other_take_words_as_they_come() {
+        assert_eq!(both_wait(0, false), [Wait::ByWords; 2]);
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_ends_all() {
+        let meeting = Meeting::new(2);
+        meeting.leave();
+        assert_eq!((meeting.wait(0, true), meeting.agree(true)), (Wait::Leave, false));
+    }
+
+    #[test]
+    fn all_have_to_agree() {
+        let meeting = Meeting::new(3);
+        let agreed = std::thread::scope(|scope| {
+            let parts: Vec<_> = [true, false, true]
+                .map(|yes| {
+                    let meeting = &meeting;
+                    scope.spawn(move || meeting.agree(yes))
+                })
+                .into();
+            parts.into_iter().map(|part| part.join().unwrap_or(true)).collect::<Vec<_>>()
+        });
+        assert_eq!(agreed, [false; 3]);
+    }
+}

@@ -40,6 +40,9 @@ const LEAST: u64 = 2;
 /// Cycles of a round in which it is tried to begin one.
 const LOOKS: u64 = 1 << 8;
 
+/// The state, what is kept of it and the tapes have such a part each of the memory that a run may have.
+const PARTS: u64 = 3;
+
 /// The counters of a region.
 struct Counted {
     stats: Stats,
@@ -92,7 +95,7 @@ pub(crate) fn repeat<C: Code>(
     let end = begin + found.cycles;
     // What is kept of the state takes as much memory once more.
     let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
-    let fits = bytes <= run.limits.memory / 3;
+    let fits = bytes <= run.limits.memory / PARTS;
     let fits = fits && run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
     let done = if fits { rounds(run, regions, (begin, end), threads, advance) } else { 0 };
     for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
@@ -131,8 +134,9 @@ fn rounds<C: Code>(
     regions.iter_mut().for_each(|region| region.count_until(begin));
     let Some((before, first)) = Image::of(run.code, regions, begin) else { return 0 };
     let counted: Vec<Counted> = regions.iter().map(Counted::of).collect();
+    let bytes = run.limits.memory / PARTS / regions.len() as u64;
     for region in regions.iter_mut() {
-        region.tape = Some(Box::new(Tape::new(region.cores.len())));
+        region.tape = Some(Box::new(Tape::new(region.cores.len(), bytes)));
     }
     let arrived = advance(regions, end);
     let mut tapes = Vec::new();

@@ -149,10 +149,13 @@ fn is_timeless(segment: &Segment) -> bool {
 }
 
 impl Tape {
-    /// An empty one for so many PEs.
-    pub(super) fn new(count: usize) -> Tape {
+    /// An empty one for so many PEs, of so many bytes at most.
+    pub(super) fn new(count: usize, bytes: u64) -> Tape {
         let tracks = (0..count).map(|_| Track::default()).collect();
-        Tape { tracks, room: MOST * count, ..Tape::default() }
+        // Lists of acts may have twice the room that they need.
+        let room = bytes / (2 * size_of::<Act>() as u64);
+        let room = (MOST * count).min(usize::try_from(room).unwrap_or(usize::MAX));
+        Tape { tracks, room, ..Tape::default() }
     }
 
     /// All that was done is among the acts.
@@ -160,12 +163,15 @@ impl Tape {
         self.tracks.iter_mut().for_each(Track::close);
     }
 
-    /// There is an act more, if there is room for it; if not there is no use in going on.
+    /// A PE does something more, if there is room for it; if not there is no use in going on.
     #[inline]
-    fn goes_on(&mut self) -> bool {
-        self.is_spoilt |= self.room == 0;
-        self.room = self.room.saturating_sub(1);
-        !self.is_spoilt
+    fn push(&mut self, pe: u32, act: Act) {
+        let track = &mut self.tracks[pe as usize];
+        let before = track.acts.len();
+        track.push(act);
+        let more = track.acts.len() - before;
+        self.is_spoilt |= self.room < more;
+        self.room = self.room.saturating_sub(more);
     }
 
     /// Code of a PE has run.
@@ -177,19 +183,18 @@ impl Tape {
         next: Next,
         segment: &Segment,
     ) {
-        if !self.goes_on() {
+        self.is_spoilt |= !is_timeless(segment) || program.tasks[usize::from(task)].looks;
+        if self.is_spoilt {
             return;
         }
-        self.is_spoilt |= !is_timeless(segment) || program.tasks[usize::from(task)].looks;
         let outcome = self.outcome(segment);
         let act = match next {
             Next::Start { .. } => Act::Start { task, outcome },
             Next::Resume { value } => Act::Resume { value: value as u32, outcome },
         };
-        let track = &mut self.tracks[pe as usize];
-        track.push(act);
+        self.push(pe, act);
         if let Stop::Vector(start) = &segment.stop {
-            track.are_apart &= start.asynchronous;
+            self.tracks[pe as usize].are_apart &= start.asynchronous;
         }
     }
 
@@ -209,15 +214,15 @@ impl Tape {
 
     /// A word of an input queue starts the next task.
     pub(crate) fn word(&mut self, pe: u32, queue: usize) {
-        if self.goes_on() {
-            self.tracks[pe as usize].push(Act::Word { queue: queue as u8 });
+        if !self.is_spoilt {
+            self.push(pe, Act::Word { queue: queue as u8 });
         }
     }
 
     /// Elements of an operation are done.
     #[inline(never)]
     pub(crate) fn elements<O>(&mut self, pe: u32, op: &Op<O>, count: u32) {
-        if !self.goes_on() {
+        if self.is_spoilt {
             return;
         }
         let (track, operation) = (&mut self.tracks[pe as usize], place(op));
@@ -232,14 +237,16 @@ impl Tape {
             {
                 *before += count;
             }
-            _ => track.push(Act::Elements { operation, beside: false, count }),
+            _ => self.push(pe, Act::Elements { operation, beside: false, count }),
         }
     }
 
     /// An operation has ended.
     pub(crate) fn finish<O>(&mut self, pe: u32, op: &Op<O>, whole: bool) {
         let operation = place(op) as u8;
-        self.tracks[pe as usize].push(Act::Finish { operation, whole });
+        if !self.is_spoilt {
+            self.push(pe, Act::Finish { operation, whole });
+        }
     }
 }
 
@@ -264,8 +271,11 @@ impl<C: Code> Region<C> {
 impl Tape {
     #[inline(never)]
     fn launch<C: Code>(&mut self, code: &C, pe: u32, core: &Core<C>, op: &Op<C::Op>) {
+        if self.is_spoilt {
+            return;
+        }
+        self.push(pe, Act::Launch { thread: op.microthread });
         let track = &mut self.tracks[pe as usize];
-        track.push(Act::Launch { thread: op.microthread });
         let plain = |op: &Op<C::Op>| op.is_plain() && code.is_plain(&op.code);
         let running = || core.threads.iter().filter(|op| !op.ended).chain([op]);
         let alone = !matches!(core.main, Main::Vector(_)) && running().all(plain);

@@ -133,6 +133,8 @@ fn pipe_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Option<(
         return Some((source.0, id));
     }
     let into = pipe.route().region;
+    #[cfg(test)]
+    crate::sched::reached::note(crate::sched::reached::Reached::RoundAbroad);
     let taker = regions[into as usize].from_abroad.get(&(source.0, id));
     taker.map(|&taker| (into, taker))
 }

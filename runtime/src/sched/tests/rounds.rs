@@ -1,4 +1,4 @@
-//! Machines that do the same again and again, of `exact` against `step`.
+//! Machines that do the same again and again: `exact` against `step`, and `flow` with rounds against `flow` without.
 
 use dflow_ir::inst::{FlagOp, Priority};
 use dflow_ir::loc::Loc;
@@ -456,18 +456,21 @@ fn words_that_go_round() {
     compare_flow("", &spec, &[20_000]);
 }
 
-/// Machines reach what these tests are about, in both engines.
+/// Machines reach what these tests are about, in both engines and with several regions.
 #[test]
 fn hostile_rounds_are_reached() {
-    for kind in [EngineKind::Exact, EngineKind::Flow] {
+    let (exact, flow) = (EngineKind::Exact, EngineKind::Flow);
+    for (kind, region) in [(exact, 0), (exact, 1), (flow, 0), (flow, 1), (flow, 2)] {
         let what = [(Reached::Rounds, 10), (Reached::Round, 100), (Reached::Apart, 10)];
         let before = what.map(|(what, _)| reached::count(what));
         for seed in 0..60 {
-            run(&Spec { records: false, ..machine(seed) }, kind, (1, 0), &[20_000]);
+            run(&Spec { records: false, ..machine(seed) }, kind, (1, region), &[20_000]);
         }
         for ((what, least), before) in what.into_iter().zip(before) {
             let count = reached::count(what) - before;
-            assert!(count >= least, "{kind:?}, {what:?}: {count}");
+            assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
+    let abroad = reached::count(Reached::RoundAbroad);
+    assert!(abroad > 10, "{abroad}");
 }

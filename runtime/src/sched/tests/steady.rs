@@ -19,6 +19,7 @@ use crate::sched::exact::pace::Pace;
 use crate::sched::reached::{self, Reached};
 use crate::sched::record::Event;
 use crate::stats::Stats;
+use crate::ways::Stretches;
 
 /// Queues of chains, and that of others' words.
 const IN: u8 = 2;
@@ -195,6 +196,8 @@ pub(super) struct Seen {
     ends: Vec<RunEnd>,
     pub(super) events: Vec<Event>,
     stats: Stats,
+    /// What `flow` did by stretches.
+    stretches: Stretches,
     waiting: Deadlock,
     hashes: Vec<u32>,
 }
@@ -219,6 +222,7 @@ pub(super) fn run(
         ends,
         events: engine.events(),
         stats: engine.stats(),
+        stretches: engine.ways().stretches,
         waiting: engine.deadlock(),
         hashes: hashes.into_iter().map(|(_, hash)| hash).collect(),
     }
