@@ -13,6 +13,7 @@
 //!
 //! Invariant: cycles, values and counters are those of the engine that runs without rounds.
 
+mod hand;
 mod image;
 mod meeting;
 mod network;

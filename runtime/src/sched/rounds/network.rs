@@ -10,8 +10,9 @@
 
 use std::collections::VecDeque;
 
+use super::hand::{Hand, lift, settle};
 use super::meeting::{Mail, Meeting};
-use super::part::{Hand, NONE, Node, Outcome, Part, Queue, lift, settle};
+use super::part::{NONE, Outcome, Part, Process, Queue};
 use super::tape::{OPERATIONS, Tape};
 use super::ways::{Fifo, Path};
 use crate::pe::code::Code;
@@ -30,7 +31,7 @@ pub(super) struct Network<'a, C: Code> {
 /// Likewise, while they are found.
 struct Whole<'a, C: Code> {
     plan: &'a Plan,
-    nodes: Vec<Node<C>>,
+    processes: Vec<Process<C>>,
     fifos: Vec<Queue>,
     paths: Vec<Path>,
 }
@@ -45,14 +46,14 @@ impl<'a, C: Code> Network<'a, C> {
         tapes: Vec<Tape>,
         threads: usize,
     ) -> Option<Network<'a, C>> {
-        let mut whole = Whole { plan, nodes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
-        let (mut node_of, mut outcomes) = (Vec::new(), Vec::new());
+        let mut whole = Whole { plan, processes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
+        let (mut process_of, mut outcomes) = (Vec::new(), Vec::new());
         for (region, tape) in tapes.into_iter().enumerate() {
             let mut of = vec![NONE; tape.tracks.len()];
             for (pe, track) in tape.tracks.into_iter().enumerate() {
                 if let Some(core) = regions[region].cores[pe].as_deref() {
-                    of[pe] = whole.nodes.len() as u32;
-                    whole.nodes.push(Node {
+                    of[pe] = whole.processes.len() as u32;
+                    whole.processes.push(Process {
                         at: (region as u32, pe as u32),
                         acts: track.acts,
                         next: 0,
@@ -68,14 +69,15 @@ impl<'a, C: Code> Network<'a, C> {
                     });
                 }
             }
-            node_of.push(of);
+            process_of.push(of);
             let outcome = |segment| Outcome { segment, known: Vec::new() };
             outcomes.push(tape.outcomes.into_iter().map(outcome).collect());
         }
-        whole.find_paths(regions, &node_of)?;
-        for node in &mut whole.nodes {
-            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut()?;
-            node.hand = lift(plan, code, core);
+        whole.find_paths(regions, &process_of)?;
+        for process in &mut whole.processes {
+            let core =
+                regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut()?;
+            process.hand = lift(plan, code, core);
         }
         let parts = whole.divide(code, outcomes, threads);
         Some(Network { plan, parts, paths: whole.paths })
@@ -127,11 +129,11 @@ impl<'a, C: Code> Network<'a, C> {
             let put = path.each_word(regions, fifo.end, &mut put);
             debug_assert!(put.is_some() && words.next().is_none());
         }
-        for node in self.parts.into_iter().flat_map(|part| part.nodes) {
-            let core = regions[node.at.0 as usize].cores[node.at.1 as usize].as_deref_mut();
+        for process in self.parts.into_iter().flat_map(|part| part.processes) {
+            let core = regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut();
             if let Some(core) = core {
-                core.task = node.task;
-                settle(self.plan, core, node.hand);
+                core.task = process.task;
+                settle(self.plan, core, process.hand);
             }
         }
     }
@@ -139,28 +141,29 @@ impl<'a, C: Code> Network<'a, C> {
 
 impl<'a, C: Code> Whole<'a, C> {
     /// Finds the ways of all colors that cores send, and the words on them.
-    fn find_paths(&mut self, regions: &mut [Region<C>], node_of: &[Vec<u32>]) -> Option<()> {
+    fn find_paths(&mut self, regions: &mut [Region<C>], process_of: &[Vec<u32>]) -> Option<()> {
         let (mut on_paths, mut in_pipes) = (0, 0);
-        for at in 0..self.nodes.len() {
-            let source = self.nodes[at].at;
+        for at in 0..self.processes.len() {
+            let source = self.processes[at].at;
             let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
             let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
             for color in colors {
                 let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
                 for &end in &path.ends {
                     let (place, queue) = end;
-                    let node = node_of[place.0 as usize][place.1 as usize];
-                    let input = self.nodes[node as usize].inputs.get_mut(usize::from(queue))?;
+                    let process = process_of[place.0 as usize][place.1 as usize];
+                    let input =
+                        self.processes[process as usize].inputs.get_mut(usize::from(queue))?;
                     if *input != NONE {
                         // Several senders: in which order their words come is not known.
                         return None;
                     }
                     *input = self.fifos.len() as u32;
-                    self.nodes[at].outputs.push((color, self.fifos.len() as u32));
+                    self.processes[at].outputs.push((color, self.fifos.len() as u32));
                     let mut words = Fifo::default();
                     path.each_word(regions, end, &mut |word| words.extend(&[*word]))?;
                     let path = self.paths.len() as u32;
-                    self.fifos.push(Queue { words, needed: 0, node, path, end });
+                    self.fifos.push(Queue { words, needed: 0, process, path, end });
                 }
                 on_paths += path.in_routers(regions);
                 in_pipes += path.in_pipe(regions);
@@ -179,7 +182,7 @@ impl<'a, C: Code> Whole<'a, C> {
     /// Has queues of a PE side by side.
     fn sort_queues(&mut self) {
         let mut order: Vec<u32> = (0..self.fifos.len() as u32).collect();
-        order.sort_by_key(|&fifo| self.fifos[fifo as usize].node);
+        order.sort_by_key(|&fifo| self.fifos[fifo as usize].process);
         let mut new = vec![NONE; order.len()];
         for (at, &fifo) in (0..).zip(&order) {
             new[fifo as usize] = at;
@@ -187,14 +190,14 @@ impl<'a, C: Code> Whole<'a, C> {
         let mut fifos: Vec<Option<Queue>> =
             std::mem::take(&mut self.fifos).into_iter().map(Some).collect();
         self.fifos = order.iter().filter_map(|&fifo| fifos[fifo as usize].take()).collect();
-        for node in &mut self.nodes {
-            let outputs = node.outputs.iter_mut().map(|(_, fifo)| fifo);
-            for fifo in node.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
+        for process in &mut self.processes {
+            let outputs = process.outputs.iter_mut().map(|(_, fifo)| fifo);
+            for fifo in process.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
                 *fifo = new[*fifo as usize];
             }
         }
         for (at, fifo) in (1..).zip(&self.fifos) {
-            let queues = &mut self.nodes[fifo.node as usize].queues;
+            let queues = &mut self.processes[fifo.process as usize].queues;
             *queues = (if queues.1 == 0 { at - 1 } else { queues.0 }, at);
         }
     }
@@ -209,14 +212,14 @@ impl<'a, C: Code> Whole<'a, C> {
         let regions = outcomes.len();
         let count = threads.clamp(1, regions.max(1));
         let mut of_region = vec![0; regions];
-        self.nodes.iter().for_each(|node| of_region[node.at.0 as usize] += 1);
+        self.processes.iter().for_each(|process| of_region[process.at.0 as usize] += 1);
         let mut parts = Vec::with_capacity(count);
-        let (mut nodes, mut fifos) = (
-            std::mem::take(&mut self.nodes).into_iter(),
+        let (mut processes, mut fifos) = (
+            std::mem::take(&mut self.processes).into_iter(),
             std::mem::take(&mut self.fifos).into_iter(),
         );
         let mut outcomes = outcomes.into_iter();
-        let (all, mut first) = (nodes.len(), (0, 0, 0));
+        let (all, mut first) = (processes.len(), (0, 0, 0));
         for number in 0..count {
             // Up to its share of all, but one region at least for each that is to come.
             let (from, left) = (first.0 as usize, count - number - 1);
@@ -229,8 +232,11 @@ impl<'a, C: Code> Whole<'a, C> {
                 own += of_region[to];
                 to += 1;
             }
-            let nodes: Vec<Node<C>> = nodes.by_ref().take(own).collect();
-            let queues = nodes.iter().map(|node| (node.queues.1 - node.queues.0) as usize).sum();
+            let processes: Vec<Process<C>> = processes.by_ref().take(own).collect();
+            let queues = processes
+                .iter()
+                .map(|process| (process.queues.1 - process.queues.0) as usize)
+                .sum();
             let fifos: Vec<Queue> = fifos.by_ref().take(queues).collect();
             let next = (to as u32, first.1 + own as u32, first.2 + queues as u32);
             parts.push(Part {
@@ -239,7 +245,7 @@ impl<'a, C: Code> Whole<'a, C> {
                 number,
                 first,
                 outcomes: outcomes.by_ref().take(to - from).collect(),
-                nodes,
+                processes,
                 fifos,
                 ready: VecDeque::new(),
                 by_words: false,
@@ -255,12 +261,12 @@ impl<'a, C: Code> Whole<'a, C> {
             .collect();
         for part in &mut parts {
             part.out = queues.iter().map(|&queues| Mail::to(queues)).collect();
-            for node in &mut part.nodes {
-                let own = node.inputs.iter_mut().filter(|fifo| **fifo != NONE);
+            for process in &mut part.processes {
+                let own = process.inputs.iter_mut().filter(|fifo| **fifo != NONE);
                 own.for_each(|fifo| *fifo -= part.first.2);
-                let (from, to) = node.queues;
+                let (from, to) = process.queues;
                 if from != to {
-                    node.queues = (from - part.first.2, to - part.first.2);
+                    process.queues = (from - part.first.2, to - part.first.2);
                 }
             }
         }

@@ -5,15 +5,16 @@
 
 use std::collections::VecDeque;
 
+use super::hand::{Hand, begin, op_plan};
 use super::meeting::{Mail, Meeting, Wait};
-use super::tape::{Act, OF_MAIN, OPERATIONS, is_like};
+use super::tape::{Act, OPERATIONS, is_like};
 use super::ways::{Fifo, Place};
-use crate::exec::{Entry, NoRegisters, Segment, Stop};
+use crate::exec::{Entry, NoRegisters, Segment};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
-use crate::pe::op::{Op, OpPlan};
+use crate::pe::op::OpPlan;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -32,11 +33,11 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) code: &'a C,
     /// Its number.
     pub(super) number: usize,
-    /// Its first region, node and queue of words among all. Nodes name queues of their own from that on.
+    /// Its first region, process and queue of words among all. Processes name queues of their own from that on.
     pub(super) first: (u32, u32, u32),
     /// What came of code, by region.
     pub(super) outcomes: Vec<Vec<Outcome>>,
-    pub(super) nodes: Vec<Node<C>>,
+    pub(super) processes: Vec<Process<C>>,
     pub(super) fifos: Vec<Queue>,
     /// PEs that may go on.
     pub(super) ready: VecDeque<u32>,
@@ -56,7 +57,7 @@ pub(super) struct Queue {
     /// So many words are waited for, if any.
     pub(super) needed: u32,
     /// Who takes them, and by which path they come.
-    pub(super) node: u32,
+    pub(super) process: u32,
     pub(super) path: u32,
     pub(super) end: (Place, u8),
 }
@@ -81,8 +82,8 @@ impl Outcome {
     }
 }
 
-/// A PE.
-pub(super) struct Node<C: Code> {
+/// A PE, as a process.
+pub(super) struct Process<C: Code> {
     pub(super) at: Place,
     pub(super) acts: Vec<Act>,
     /// The next act, and how many of its elements are done.
@@ -101,32 +102,6 @@ pub(super) struct Node<C: Code> {
     /// It is among those that may go on, or through.
     pub(super) is_ready: bool,
     pub(super) is_through: bool,
-}
-
-/// What a PE works on.
-pub(super) struct Hand<C: Code> {
-    operations: [Option<Box<Op<C::Op>>>; OPERATIONS],
-    /// The operation that code has stopped for and that has not begun, if it has stopped for one.
-    pending: Option<Box<Op<C::Op>>>,
-    /// The word that starts the next task, or its arguments.
-    word: Option<u32>,
-    args: ([u64; 2], u8),
-}
-
-impl<C: Code> Hand<C> {
-    /// Nothing.
-    pub(super) fn empty() -> Hand<C> {
-        let operations = [const { None }; OPERATIONS];
-        Hand { operations, pending: None, word: None, args: ([0; 2], 0) }
-    }
-}
-
-impl<C: Code> Clone for Hand<C> {
-    fn clone(&self) -> Hand<C> {
-        let Hand { operations, pending, word, args } = self;
-        let (operations, pending) = (operations.clone(), pending.clone());
-        Hand { operations, pending, word: *word, args: *args }
-    }
 }
 
 /// How things stood after a round.
@@ -208,13 +183,13 @@ impl<C: Code> Part<'_, C> {
         meeting: &Meeting,
     ) -> bool {
         self.ready.clear();
-        for (at, node) in self.nodes.iter_mut().enumerate() {
-            (node.next, node.elements) = (0, [0; OPERATIONS]);
-            (node.missing, node.is_ready, node.is_through) = (0, true, false);
+        for (at, process) in self.processes.iter_mut().enumerate() {
+            (process.next, process.elements) = (0, [0; OPERATIONS]);
+            (process.missing, process.is_ready, process.is_through) = (0, true, false);
             self.ready.push_back(at as u32);
         }
         self.fifos.iter_mut().for_each(|fifo| fifo.needed = 0);
-        let (mut open, mut looks) = (self.nodes.len(), 0_u32);
+        let (mut open, mut looks) = (self.processes.len(), 0_u32);
         while open != 0 {
             looks += 1;
             if looks.is_multiple_of(CHECK) && !goes_on() {
@@ -228,11 +203,11 @@ impl<C: Code> Part<'_, C> {
                 }
                 continue;
             };
-            self.nodes[at as usize].is_ready = false;
+            self.processes[at as usize].is_ready = false;
             self.fetch(regions);
             match self.go(regions, at as usize) {
                 Went::Through => {
-                    self.nodes[at as usize].is_through = true;
+                    self.processes[at as usize].is_through = true;
                     open -= 1;
                 }
                 Went::Waits => {}
@@ -248,9 +223,9 @@ impl<C: Code> Part<'_, C> {
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::ByWords);
         self.by_words = true;
-        for (at, node) in (0..).zip(&mut self.nodes) {
-            if !node.is_through && !node.is_ready {
-                (node.missing, node.is_ready) = (0, true);
+        for (at, process) in (0..).zip(&mut self.processes) {
+            if !process.is_through && !process.is_ready {
+                (process.missing, process.is_ready) = (0, true);
                 self.ready.push_back(at);
             }
         }
@@ -269,41 +244,41 @@ impl<C: Code> Part<'_, C> {
 
     /// Words come into a queue; who waits for them goes on, but for the PE that goes on now.
     fn bring(&mut self, fifo: usize, words: &[u32], now: Option<usize>) {
-        let Queue { words: fifo, node, needed, .. } = &mut self.fifos[fifo];
+        let Queue { words: fifo, process, needed, .. } = &mut self.fifos[fifo];
         fifo.extend(words);
-        let node = *node - self.first.1;
+        let process = *process - self.first.1;
         // Who goes on now looks again.
-        if *needed == 0 || fifo.len() < *needed as usize || now == Some(node as usize) {
+        if *needed == 0 || fifo.len() < *needed as usize || now == Some(process as usize) {
             return;
         }
         *needed = 0;
-        let reader = &mut self.nodes[node as usize];
+        let reader = &mut self.processes[process as usize];
         reader.missing = reader.missing.saturating_sub(1);
         if (reader.missing == 0 || self.by_words) && !reader.is_ready && !reader.is_through {
             reader.is_ready = true;
-            self.ready.push_back(node);
+            self.ready.push_back(process);
         }
     }
 
     /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
     fn fetch(&self, regions: &[Region<C>]) {
         if let Some(&soon) = self.ready.get(1) {
-            prefetch(&self.nodes[soon as usize]);
+            prefetch(&self.processes[soon as usize]);
         }
         let Some(&next) = self.ready.front() else { return };
-        let node = &self.nodes[next as usize];
-        let (from, to) = node.queues;
+        let process = &self.processes[next as usize];
+        let (from, to) = process.queues;
         self.fifos[from as usize..to as usize].iter().for_each(prefetch);
-        node.inputs.first().into_iter().for_each(prefetch);
-        node.outputs.first().into_iter().for_each(prefetch);
-        let acts = &node.acts[node.next..];
+        process.inputs.first().into_iter().for_each(prefetch);
+        process.outputs.first().into_iter().for_each(prefetch);
+        let acts = &process.acts[process.next..];
         acts.iter().take(ACTS).step_by(ACTS - 1).for_each(prefetch);
-        let core = regions[self.region(node.at)].cores[node.at.1 as usize].as_deref();
+        let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
         if let Some(core) = core {
             prefetch(&core.state);
             prefetch(&core.segment);
         }
-        for op in node.hand.operations.iter().flatten() {
+        for op in process.hand.operations.iter().flatten() {
             prefetch(&**op);
         }
     }
@@ -315,21 +290,21 @@ impl<C: Code> Part<'_, C> {
 
     /// Does what a PE can do.
     fn go(&mut self, regions: &mut [Region<C>], at: usize) -> Went {
-        let place = self.nodes[at].at;
+        let place = self.processes[at].at;
         let (region, pe) = (self.region(place), place.1);
         let Some(mut core) = regions[region].cores[pe as usize].take() else {
             return Went::Apart;
         };
         let mut went = Went::Through;
         while went == Went::Through
-            && let Some(&act) = self.nodes[at].acts.get(self.nodes[at].next)
+            && let Some(&act) = self.processes[at].acts.get(self.processes[at].next)
         {
             went = match act {
                 Act::Elements { .. } => self.all_elements(&mut core, at),
                 _ => self.act(&mut core, at, act),
             };
             if went == Went::Through {
-                self.nodes[at].next += 1;
+                self.processes[at].next += 1;
             }
         }
         regions[region].cores[pe as usize] = Some(core);
@@ -337,19 +312,19 @@ impl<C: Code> Part<'_, C> {
     }
 
     fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
-        let node = &mut self.nodes[at];
+        let process = &mut self.processes[at];
         match act {
             Act::Start { task, outcome } => {
                 core.task = task;
                 let program = &self.plan.programs[usize::from(core.at.program)];
                 let plan = &program.tasks[usize::from(task)];
-                if let Some(word) = node.hand.word.take()
+                if let Some(word) = process.hand.word.take()
                     && let Main::Ready { next: Next::Start { args, count }, .. } =
                         Main::<C::Op>::start(plan, word, 0)
                 {
-                    node.hand.args = (args, count);
+                    process.hand.args = (args, count);
                 }
-                let (args, count) = std::mem::take(&mut node.hand.args);
+                let (args, count) = std::mem::take(&mut process.hand.args);
                 let args = &args[..usize::from(count)];
                 self.segment(core, at, Entry::Start { func: plan.func, args }, outcome)
             }
@@ -357,25 +332,25 @@ impl<C: Code> Part<'_, C> {
                 self.segment(core, at, Entry::Resume { value: value.into() }, outcome)
             }
             Act::Word { queue } => {
-                let fifo = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
+                let fifo = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
                 let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
                 let Some(&word) = fifo.words.words().first() else {
-                    (fifo.needed, node.missing) = (1, 1);
+                    (fifo.needed, process.missing) = (1, 1);
                     return Went::Waits;
                 };
                 fifo.words.take(1);
-                node.hand.word = Some(word);
+                process.hand.word = Some(word);
                 Went::Through
             }
             Act::Launch { thread } => {
-                let Hand { operations, pending, .. } = &mut node.hand;
+                let Hand { operations, pending, .. } = &mut process.hand;
                 // The box of one that is over is for the next.
                 std::mem::swap(&mut operations[usize::from(thread)], pending);
                 Went::Through
             }
             Act::Elements { .. } => Went::Apart,
             Act::Finish { operation, whole } => {
-                let Some(op) = &mut node.hand.operations[usize::from(operation)] else {
+                let Some(op) = &mut process.hand.operations[usize::from(operation)] else {
                     return Went::Apart;
                 };
                 op.ended = true;
@@ -392,14 +367,14 @@ impl<C: Code> Part<'_, C> {
         segment.acts.clear();
         (segment.cycles, segment.assumed) = (0, 0);
         self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
-        let region = self.region(self.nodes[at].at);
-        let node = &mut self.nodes[at];
+        let region = self.region(self.processes[at].at);
+        let process = &mut self.processes[at];
         let outcome = &mut self.outcomes[region][outcome as usize];
         if !is_like(&outcome.segment, segment) {
             return Went::Apart;
         }
         if let Some(known) = outcome.known(self.plan, core) {
-            begin(self.code, core, known, &mut node.hand);
+            begin(self.code, core, known, &mut process.hand);
         }
         Went::Through
     }
@@ -407,25 +382,25 @@ impl<C: Code> Part<'_, C> {
     /// Does elements of operations that have nothing to do with each other, as far as they have words; the next
     /// act is the last of theirs if all are done.
     fn all_elements(&mut self, core: &mut Core<C>, at: usize) -> Went {
-        let first = self.nodes[at].next;
+        let first = self.processes[at].next;
         loop {
             let (mut last, mut waits, mut any) = (first, false, false);
-            self.nodes[at].missing = 0;
+            self.processes[at].missing = 0;
             while let Some(&Act::Elements { operation, beside, count }) =
-                self.nodes[at].acts.get(last)
+                self.processes[at].acts.get(last)
                 && (last == first || beside)
             {
-                let before = self.nodes[at].elements[usize::from(operation)];
+                let before = self.processes[at].elements[usize::from(operation)];
                 let Some(done) = self.elements(core, at, operation, count - before) else {
                     return Went::Apart;
                 };
-                self.nodes[at].elements[usize::from(operation)] += done;
+                self.processes[at].elements[usize::from(operation)] += done;
                 (waits, any) = (waits | (before + done < count), any | (done != 0));
                 last += 1;
             }
             if !waits {
-                let node = &mut self.nodes[at];
-                (node.next, node.elements) = (last - 1, [0; OPERATIONS]);
+                let process = &mut self.processes[at];
+                (process.next, process.elements) = (last - 1, [0; OPERATIONS]);
                 return Went::Through;
             }
             // One may have waited for words of another.
@@ -444,17 +419,17 @@ impl<C: Code> Part<'_, C> {
         operation: u8,
         mut count: u32,
     ) -> Option<u32> {
-        let node = &mut self.nodes[at];
-        let op = node.hand.operations[usize::from(operation)].as_mut()?;
+        let process = &mut self.processes[at];
+        let op = process.hand.operations[usize::from(operation)].as_mut()?;
         let (mut inputs, all) = ([NONE; 2], count);
         for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
-            *input = node.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
+            *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
             let fifo = self.fifos.get_mut(*input as usize)?;
             let there = fifo.words.len() as u32;
             fifo.needed = 0;
             if there < all {
                 fifo.needed = if self.by_words { there + 1 } else { all };
-                node.missing += 1;
+                process.missing += 1;
                 count = if self.by_words { count.min(there) } else { 0 };
             }
         }
@@ -483,8 +458,8 @@ impl<C: Code> Part<'_, C> {
     fn send(&mut self, at: usize, color: u8) -> Option<()> {
         let made = std::mem::take(&mut self.made);
         let mut ends = 0;
-        for end in 0..self.nodes[at].outputs.len() {
-            let (of, into) = self.nodes[at].outputs[end];
+        for end in 0..self.processes[at].outputs.len() {
+            let (of, into) = self.processes[at].outputs[end];
             if of != color {
                 continue;
             }
@@ -503,13 +478,13 @@ impl<C: Code> Part<'_, C> {
     /// Keeps how things stand.
     fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
         let first = self.first.0;
-        let core = |node: &Node<C>| {
-            regions[(node.at.0 - first) as usize].cores[node.at.1 as usize].as_deref()
+        let core = |process: &Process<C>| {
+            regions[(process.at.0 - first) as usize].cores[process.at.1 as usize].as_deref()
         };
         let Some(kept) = &mut self.kept else {
-            let cores = self.nodes.iter().filter_map(|node| {
-                let core = core(node)?;
-                Some((core.state.clone(), core.segment.clone(), node.hand.clone()))
+            let cores = self.processes.iter().filter_map(|process| {
+                let core = core(process)?;
+                Some((core.state.clone(), core.segment.clone(), process.hand.clone()))
             });
             let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
             self.kept = Some(Kept { rounds, cores: cores.collect(), words });
@@ -517,10 +492,10 @@ impl<C: Code> Part<'_, C> {
         };
         // In the memory of the one before.
         kept.rounds = rounds;
-        for (node, (state, segment, hand)) in self.nodes.iter().zip(&mut kept.cores) {
-            if let Some(core) = core(node) {
+        for (process, (state, segment, hand)) in self.processes.iter().zip(&mut kept.cores) {
+            if let Some(core) = core(process) {
                 state.clone_from(&core.state);
-                (*segment, *hand) = (core.segment.clone(), node.hand.clone());
+                (*segment, *hand) = (core.segment.clone(), process.hand.clone());
             }
         }
         for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
@@ -531,13 +506,13 @@ impl<C: Code> Part<'_, C> {
     /// All is as it was kept; after how many rounds that was.
     fn restore(&mut self, regions: &mut [Region<C>]) -> u64 {
         let Some(Kept { rounds, cores, words }) = self.kept.take() else { return 0 };
-        for (node, (state, segment, hand)) in self.nodes.iter_mut().zip(cores) {
-            let region = (node.at.0 - self.first.0) as usize;
-            let core = regions[region].cores[node.at.1 as usize].as_deref_mut();
+        for (process, (state, segment, hand)) in self.processes.iter_mut().zip(cores) {
+            let region = (process.at.0 - self.first.0) as usize;
+            let core = regions[region].cores[process.at.1 as usize].as_deref_mut();
             if let Some(core) = core {
                 (core.state, core.segment) = (state, segment);
             }
-            node.hand = hand;
+            process.hand = hand;
         }
         for (fifo, words) in self.fifos.iter_mut().zip(words) {
             fifo.words = words;
@@ -545,78 +520,5 @@ impl<C: Code> Part<'_, C> {
         // Words of a round that is as if it had not been.
         self.out.iter_mut().for_each(Mail::clear);
         rounds
-    }
-}
-
-/// What is known of the operation that a core's code has stopped for.
-fn op_plan<C: Code>(plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
-    let Stop::Vector(start) = &core.segment.stop else { return None };
-    let program = &plan.programs[usize::from(core.at.program)];
-    OpPlan::new(program, &core.bound, start).ok()
-}
-
-/// The operation that code has stopped for is ready to begin.
-fn begin<C: Code>(code: &C, core: &mut Core<C>, known: OpPlan, hand: &mut Hand<C>) {
-    let Stop::Vector(start) = &core.segment.stop else { return };
-    let begun = code.begin(core.at, &mut core.state, start.clone());
-    let op = Op::new(begun, known, core.task);
-    let into = if op.asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
-    match into {
-        Some(before) => **before = op,
-        None => *into = Some(Box::new(op)),
-    }
-}
-
-/// What a core works on.
-pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
-    let mut operations = [const { None }; OPERATIONS];
-    for op in core.threads.iter() {
-        operations[usize::from(op.microthread)] = Some(Box::new(op.clone()));
-    }
-    let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
-    match &mut core.main {
-        Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
-        Main::Counting { .. } => {
-            if let Some(known) = op_plan(plan, core) {
-                begin(code, core, known, &mut hand);
-            }
-        }
-        Main::Vector(op) => hand.operations[OF_MAIN] = Some(op.clone()),
-        Main::Launch(op) => hand.pending = Some(op.clone()),
-        Main::Idle | Main::Ready { .. } => {}
-    }
-    hand
-}
-
-/// An operation goes on with what one has done that was begun in a later round, and is as it is but for that.
-fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Op<O>>>) {
-    if let Some(with) = with {
-        op.code = with.code;
-    }
-}
-
-/// Puts back into a core what it works on.
-pub(super) fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
-    let Hand { mut operations, pending, word, args } = hand;
-    for op in core.threads.iter_mut() {
-        let with = operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
-        go_on_with(op, with);
-    }
-    let of_main = operations[OF_MAIN].take();
-    match &mut core.main {
-        Main::Ready { next: Next::Start { args: own, count }, .. } => {
-            let program = &plan.programs[usize::from(core.at.program)];
-            let task = &program.tasks[usize::from(core.task)];
-            (*own, *count) = args;
-            if let Some(word) = word
-                && let Main::Ready { next: Next::Start { args, count: of }, .. } =
-                    Main::<C::Op>::start(task, word, 0)
-            {
-                (*own, *count) = (args, of);
-            }
-        }
-        Main::Vector(op) => go_on_with(op, of_main),
-        Main::Launch(op) => go_on_with(op, pending),
-        Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct Path {
     pub(super) source: Place,
     pub(super) color: u8,
     /// Routers with the ports by which words come in, in the order of the words if there is one end.
-    nodes: Vec<(Place, u8)>,
+    routers: Vec<(Place, u8)>,
     /// Cores and input queues that words come to.
     pub(super) ends: Vec<(Place, u8)>,
     /// The pipe that takes words there: region, and number in it.
@@ -36,13 +36,13 @@ impl Path {
         color: u8,
     ) -> Option<Path> {
         let pipe = pipe_of(regions, source, color);
-        let mut path = Path { source, color, nodes: Vec::new(), ends: Vec::new(), pipe };
+        let mut path = Path { source, color, routers: Vec::new(), ends: Vec::new(), pipe };
         let mut open = vec![(source, RAMP)];
         while let Some((at, port)) = open.pop() {
-            if path.nodes.contains(&(at, port)) {
+            if path.routers.contains(&(at, port)) {
                 return None;
             }
-            path.nodes.push((at, port));
+            path.routers.push((at, port));
             let region = &regions[at.0 as usize];
             let (x, y) = region.place(at.1);
             // Words of channels have never been in routers.
@@ -70,7 +70,7 @@ impl Path {
     /// Number of words in routers on the way.
     pub(super) fn in_routers<C: Code>(&self, regions: &mut [Region<C>]) -> usize {
         let mut words = 0;
-        for &(at, port) in &self.nodes {
+        for &(at, port) in &self.routers {
             let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
             let buffer = router.and_then(|router| router.buffer(self.color, port));
             words += buffer.map_or(0, |buffer| buffer.len());
@@ -95,7 +95,7 @@ impl Path {
         let (at, queue) = end;
         let core = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut()?;
         core.inputs.get_mut(usize::from(queue))?.ring.payloads(all, each);
-        for &(at, port) in self.nodes.iter().rev() {
+        for &(at, port) in self.routers.iter().rev() {
             let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
             let buffer = router.and_then(|router| router.buffer(self.color, port));
             let Some(buffer) = buffer else { continue };
