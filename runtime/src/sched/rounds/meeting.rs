@@ -144,6 +144,8 @@ impl Meeting {
             state.is_over = true;
         }
         state.by_words = true;
+        // They are about to go on, as soon as they hear of it.
+        state.waits.fill(false);
         self.changed.notify_all();
         true
     }
