@@ -21,6 +21,9 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::sched::run::Run;
 
+/// Acts of a round that are worth another thread: those of a part take longer than parts take to meet.
+const WORTH: usize = if cfg!(test) { 1 } else { 1 << 12 };
+
 /// The PEs and their words.
 pub(super) struct Network<'a, C: Code> {
     plan: &'a Plan,
@@ -210,7 +213,8 @@ impl<'a, C: Code> Whole<'a, C> {
         threads: usize,
     ) -> Vec<Part<'a, C>> {
         let regions = outcomes.len();
-        let count = threads.clamp(1, regions.max(1));
+        let acts: usize = self.processes.iter().map(|process| process.acts.len()).sum();
+        let count = threads.min(1 + acts / WORTH).clamp(1, regions.max(1));
         let mut of_region = vec![0; regions];
         self.processes.iter().for_each(|process| of_region[process.at.0 as usize] += 1);
         let mut parts = Vec::with_capacity(count);
