@@ -18,6 +18,8 @@ pub(crate) struct Refrain {
     starts: Vec<Start>,
     /// Starts in the shortest repetition that counts.
     least: usize,
+    /// Starts in the longest one that was looked into.
+    tried: usize,
     found: Option<Found>,
 }
 
@@ -53,8 +55,8 @@ impl Refrain {
         if pe != self.pe {
             self.others += 1;
             if self.others > DEAF * self.count {
-                let Refrain { count, least, .. } = *self;
-                *self = Refrain { pe, count, least, ..Refrain::default() };
+                let Refrain { count, least, tried, .. } = *self;
+                *self = Refrain { pe, count, least, tried, ..Refrain::default() };
             }
             return;
         }
@@ -104,8 +106,13 @@ impl Refrain {
         self.found = None;
     }
 
-    /// What was found has been looked into, in vain: only longer ones count.
+    /// What was found has been looked into, in vain. When it was the second time only longer ones count; one PE
+    /// may do the same again while others are still on their way to it.
     pub(super) fn was_in_vain(&mut self, found: Found) {
-        self.least = (2 * self.least).max(found.starts + 1);
+        if found.starts > self.tried {
+            self.tried = found.starts;
+        } else {
+            self.least = (2 * self.least).max(found.starts + 1);
+        }
     }
 }
