@@ -164,7 +164,7 @@ impl<C: Code> Region<C> {
         run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
         let total = core.segment.cycles.max(1);
         if let Some(tape) = &mut self.tape {
-            tape.segment(at.pe, at.program, core.task, next, &core.segment);
+            tape.segment(at.pe, (core.at, at.program), core.task, next, &core.segment);
         }
         if self.flow && core.stretches() != 0 {
             self.delay(core, at.t, total.into());

@@ -106,7 +106,7 @@ pub(crate) struct Output {
 /// What a start says of an operation, but for its elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpPlan {
-    asynchronous: bool,
+    pub(crate) asynchronous: bool,
     pub(super) microthread: u8,
     activate: Option<u8>,
     unblock: Option<Unblock>,
@@ -116,7 +116,7 @@ pub(crate) struct OpPlan {
     colors: [u8; 3],
     output: Option<Output>,
     pub(super) needs: Needs,
-    ends: Ends,
+    pub(crate) ends: Ends,
     has_fifo: bool,
     transforms: bool,
     priority: Option<Priority>,

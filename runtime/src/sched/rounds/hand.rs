@@ -4,19 +4,31 @@
 //! elements that are done.
 
 use super::tape::{OF_MAIN, OPERATIONS};
-use crate::exec::Stop;
-use crate::pe::code::Code;
+use crate::exec::{SharedStart, Stop};
+use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
-use crate::pe::op::{Op, OpPlan};
+use crate::pe::op::{Ends, Op, OpPlan};
 use crate::sched::plan::Plan;
+
+/// An operation: its elements, and where words for them come from and go.
+#[derive(Clone, Debug)]
+pub(super) struct Work<O> {
+    pub(super) code: O,
+    pub(super) ends: Ends,
+}
+
+impl<O: Clone> Work<O> {
+    fn of(op: &Op<O>) -> Box<Work<O>> {
+        Box::new(Work { code: op.code.clone(), ends: op.ends })
+    }
+}
 
 /// What a PE works on.
 pub(super) struct Hand<C: Code> {
-    pub(super) operations: [Option<Box<Op<C::Op>>>; OPERATIONS],
-    /// The operation that code has stopped for and that has not begun, if it has stopped for one; or a box for the
-    /// next.
-    pub(super) pending: Option<Box<Op<C::Op>>>,
+    pub(super) operations: [Option<Box<Work<C::Op>>>; OPERATIONS],
+    /// The operation that code has stopped for and that has not begun, if it has stopped for one.
+    pub(super) pending: Option<Box<Work<C::Op>>>,
     /// The word that starts the next task, or its arguments.
     pub(super) word: Option<u32>,
     pub(super) args: ([u64; 2], u8),
@@ -38,22 +50,44 @@ impl<C: Code> Clone for Hand<C> {
     }
 }
 
-/// What is known of the operation that a core's code has stopped for.
-pub(super) fn op_plan<C: Code>(plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
-    let Stop::Vector(start) = &core.segment.stop else { return None };
-    let program = &plan.programs[usize::from(core.at.program)];
-    OpPlan::new(program, &core.bound, start).ok()
+/// How an operation begins that code has stopped for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begins {
+    asynchronous: bool,
+    ends: Ends,
 }
 
-/// The operation that code has stopped for is ready to begin.
-pub(super) fn begin<C: Code>(code: &C, core: &mut Core<C>, known: OpPlan, hand: &mut Hand<C>) {
-    let Stop::Vector(start) = &core.segment.stop else { return };
-    let begun = code.begin(core.at, &mut core.state, start.clone());
-    let op = Op::new(begun, known, core.task);
-    let into = if op.asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
+impl Begins {
+    /// What a core's start says, if its queues are there.
+    pub(super) fn new<C: Code>(plan: &Plan, core: &Core<C>, start: &SharedStart) -> Option<Begins> {
+        let program = &plan.programs[usize::from(core.at.program)];
+        let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, &core.bound, start).ok()?;
+        Some(Begins { asynchronous, ends })
+    }
+}
+
+/// The operation that code has stopped for is ready to begin, in the box of one that is over.
+pub(super) fn begin<C: Code>(
+    code: &C,
+    (at, state): (Pe, &mut C::State),
+    start: SharedStart,
+    Begins { asynchronous, ends }: Begins,
+    hand: &mut Hand<C>,
+    over: &mut Vec<Box<Work<C::Op>>>,
+) {
+    let work = Work { code: code.begin(at, state, start), ends };
+    let into = if asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
     match into {
-        Some(before) => **before = op,
-        None => *into = Some(Box::new(op)),
+        Some(before) => **before = work,
+        None => {
+            *into = Some(match over.pop() {
+                Some(mut spare) => {
+                    *spare = work;
+                    spare
+                }
+                None => Box::new(work),
+            });
+        }
     }
 }
 
@@ -61,25 +95,28 @@ pub(super) fn begin<C: Code>(code: &C, core: &mut Core<C>, known: OpPlan, hand: 
 pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
     let mut operations = [const { None }; OPERATIONS];
     for op in core.threads.iter() {
-        operations[usize::from(op.microthread)] = Some(Box::new(op.clone()));
+        operations[usize::from(op.microthread)] = Some(Work::of(op));
     }
     let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
-    match &mut core.main {
+    match &core.main {
         Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
         Main::Counting { .. } => {
-            if let Some(known) = op_plan(plan, core) {
-                begin(code, core, known, &mut hand);
+            if let Stop::Vector(start) = &core.segment.stop
+                && let Some(begins) = Begins::new(plan, core, start)
+            {
+                let start = start.clone();
+                begin(code, (core.at, &mut core.state), start, begins, &mut hand, &mut Vec::new());
             }
         }
-        Main::Vector(op) => hand.operations[OF_MAIN] = Some(op.clone()),
-        Main::Launch(op) => hand.pending = Some(op.clone()),
+        Main::Vector(op) => hand.operations[OF_MAIN] = Some(Work::of(op)),
+        Main::Launch(op) => hand.pending = Some(Work::of(op)),
         Main::Idle | Main::Ready { .. } => {}
     }
     hand
 }
 
 /// An operation goes on with what one has done that was begun in a later round, and is as it is but for that.
-fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Op<O>>>) {
+fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Work<O>>>) {
     if let Some(with) = with {
         op.code = with.code;
     }

@@ -8,13 +8,14 @@
 //! Invariants: between rounds each PE stands where it stood when the round was taped; a round in which code
 //! of any PE differs is as if it had not been.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::hand::{Hand, lift, settle};
 use super::meeting::{Mail, Meeting};
 use super::part::{NONE, Outcome, Part, Process, Queue};
-use super::tape::{OPERATIONS, Tape};
+use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{Fifo, Path};
+use crate::exec::Segment;
 use crate::pe::code::Code;
 use crate::profile::Work;
 use crate::sched::plan::Plan;
@@ -50,15 +51,16 @@ impl<'a, C: Code> Network<'a, C> {
         threads: usize,
     ) -> Option<Network<'a, C>> {
         let mut whole = Whole { plan, processes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
-        let (mut process_of, mut outcomes) = (Vec::new(), Vec::new());
+        let (mut process_of, mut scripts) = (Vec::new(), Scripts::default());
         for (region, tape) in tapes.into_iter().enumerate() {
+            let outcomes = scripts.add_outcomes(&tape.outcomes);
             let mut of = vec![NONE; tape.tracks.len()];
             for (pe, track) in tape.tracks.into_iter().enumerate() {
                 if let Some(core) = regions[region].cores[pe].as_deref() {
                     of[pe] = whole.processes.len() as u32;
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
-                        acts: track.acts,
+                        script: scripts.add(track.acts, &outcomes),
                         next: 0,
                         elements: [0; OPERATIONS],
                         hand: Hand::empty(),
@@ -67,14 +69,11 @@ impl<'a, C: Code> Network<'a, C> {
                         queues: (0, 0),
                         task: core.task,
                         missing: 0,
-                        is_ready: false,
-                        is_through: false,
+                        is_ready: true,
                     });
                 }
             }
             process_of.push(of);
-            let outcome = |segment| Outcome { segment, known: Vec::new() };
-            outcomes.push(tape.outcomes.into_iter().map(outcome).collect());
         }
         whole.find_paths(regions, &process_of)?;
         for process in &mut whole.processes {
@@ -82,7 +81,7 @@ impl<'a, C: Code> Network<'a, C> {
                 regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut()?;
             process.hand = lift(plan, code, core);
         }
-        let parts = whole.divide(code, outcomes, threads);
+        let parts = whole.divide(code, regions.len(), scripts, threads);
         Some(Network { plan, parts, paths: whole.paths })
     }
 
@@ -98,7 +97,7 @@ impl<'a, C: Code> Network<'a, C> {
         let mut parts = Vec::new();
         let mut rest = regions;
         for part in &mut self.parts {
-            let (own, others) = rest.split_at_mut(part.outcomes.len());
+            let (own, others) = rest.split_at_mut(part.regions);
             (rest, _) = (others, parts.push((part, own)));
         }
         let meeting = &meeting;
@@ -152,6 +151,11 @@ impl<'a, C: Code> Whole<'a, C> {
             let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
             for color in colors {
                 let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
+                let words = path.in_routers(regions);
+                if path.forks() && (words != 0 || path.has_pipe()) {
+                    // Some ends have had words that are still to come to others.
+                    return None;
+                }
                 for &end in &path.ends {
                     let (place, queue) = end;
                     let process = process_of[place.0 as usize][place.1 as usize];
@@ -168,7 +172,7 @@ impl<'a, C: Code> Whole<'a, C> {
                     let path = self.paths.len() as u32;
                     self.fifos.push(Queue { words, needed: 0, process, path, end });
                 }
-                on_paths += path.in_routers(regions);
+                on_paths += words;
                 in_pipes += path.in_pipe(regions);
                 self.paths.push(path);
             }
@@ -209,11 +213,14 @@ impl<'a, C: Code> Whole<'a, C> {
     fn divide(
         &mut self,
         code: &'a C,
-        outcomes: Vec<Vec<Outcome>>,
+        regions: usize,
+        scripts: Scripts,
         threads: usize,
     ) -> Vec<Part<'a, C>> {
-        let regions = outcomes.len();
-        let acts: usize = self.processes.iter().map(|process| process.acts.len()).sum();
+        let (scripts, outcomes) = scripts.into_parts();
+        let scripts: Arc<[Script]> = scripts.into();
+        let of = |process: &Process<C>| scripts[process.script as usize].acts.len();
+        let acts: usize = self.processes.iter().map(of).sum();
         let count = threads.min(1 + acts / WORTH).clamp(1, regions.max(1));
         let mut of_region = vec![0; regions];
         self.processes.iter().for_each(|process| of_region[process.at.0 as usize] += 1);
@@ -222,7 +229,6 @@ impl<'a, C: Code> Whole<'a, C> {
             std::mem::take(&mut self.processes).into_iter(),
             std::mem::take(&mut self.fifos).into_iter(),
         );
-        let mut outcomes = outcomes.into_iter();
         let (all, mut first) = (processes.len(), (0, 0, 0));
         for number in 0..count {
             // Up to its share of all, but one region at least for each that is to come.
@@ -248,11 +254,15 @@ impl<'a, C: Code> Whole<'a, C> {
                 code,
                 number,
                 first,
-                outcomes: outcomes.by_ref().take(to - from).collect(),
+                regions: to - from,
+                scripts: Arc::clone(&scripts),
+                outcomes: outcomes.iter().cloned().map(Outcome::new).collect(),
                 processes,
                 fifos,
-                ready: VecDeque::new(),
+                ready: Vec::new(),
                 by_words: false,
+                segment: Segment::default(),
+                over: Vec::new(),
                 made: Vec::new(),
                 out: Vec::new(),
                 kept: None,

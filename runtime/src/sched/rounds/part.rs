@@ -3,26 +3,22 @@
 //! Invariants: what code comes to is held against the tape; words for PEs of other parts go there by
 //! [`Meeting::post`], in the order in which they are made.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::hand::{Hand, begin, op_plan};
+use super::hand::{Begins, Hand, Work, begin};
 use super::meeting::{Mail, Meeting, Wait};
-use super::tape::{Act, OPERATIONS, is_like};
+use super::tape::{Act, OPERATIONS, Script, is_like};
 use super::ways::{Fifo, Place};
-use crate::exec::{Entry, NoRegisters, Segment};
+use crate::exec::{Entry, NoRegisters, Segment, SharedStart, Stop};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
-use crate::pe::op::OpPlan;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
 /// Turns of PEs after which limits are looked at.
 const CHECK: u32 = 1 << 12;
-
-/// Acts of a PE that are fetched ahead.
-const ACTS: usize = 6;
 
 /// "No queue of words."
 pub(super) const NONE: u32 = u32::MAX;
@@ -35,15 +31,22 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) number: usize,
     /// Its first region, process and queue of words among all. Processes name queues of their own from that on.
     pub(super) first: (u32, u32, u32),
-    /// What came of code, by region.
-    pub(super) outcomes: Vec<Vec<Outcome>>,
+    /// Number of its regions.
+    pub(super) regions: usize,
+    /// What PEs do, and what came of code.
+    pub(super) scripts: Arc<[Script]>,
+    pub(super) outcomes: Vec<Outcome>,
     pub(super) processes: Vec<Process<C>>,
     pub(super) fifos: Vec<Queue>,
-    /// PEs that may go on.
-    pub(super) ready: VecDeque<u32>,
+    /// PEs that may go on; who has had words last is the first, while all that it looks at is at hand.
+    pub(super) ready: Vec<u32>,
     /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
     /// is less to look at.
     pub(super) by_words: bool,
+    /// What comes of code that is not the last of a PE's.
+    pub(super) segment: Segment,
+    /// Operations that are over, in boxes for others.
+    pub(super) over: Vec<Box<Work<C::Op>>>,
     /// A buffer for words; words for other parts, by part.
     pub(super) made: Vec<u32>,
     pub(super) out: Vec<Mail>,
@@ -64,28 +67,51 @@ pub(super) struct Queue {
 
 /// What came of code.
 pub(super) struct Outcome {
-    pub(super) segment: Segment,
-    /// What is known of the operation that it stopped for, by program.
-    pub(super) known: Vec<(u16, OpPlan)>,
+    segment: Segment,
+    /// How the operation begins that it stopped for, where the program says which queues are where.
+    begins: Option<Begins>,
 }
 
 impl Outcome {
-    /// What is known of the operation that a core's code has stopped for, which is like this.
-    fn known<C: Code>(&mut self, plan: &Plan, core: &Core<C>) -> Option<OpPlan> {
-        let program = core.at.program;
-        if let Some((_, known)) = self.known.iter().find(|(of, _)| *of == program) {
-            return Some(*known);
+    pub(super) fn new(segment: Segment) -> Outcome {
+        Outcome { segment, begins: None }
+    }
+
+    /// Whether this is what came of code. The operation that code stopped for is known again at once the next time.
+    fn is(&mut self, segment: &Segment) -> bool {
+        let like = is_like(&self.segment, segment);
+        if like
+            && let (Stop::Vector(one), Stop::Vector(other)) =
+                (&mut self.segment.stop, &segment.stop)
+            && !one.is(other)
+        {
+            *one = other.clone();
         }
-        let known = op_plan(plan, core)?;
-        self.known.push((program, known));
-        Some(known)
+        like
+    }
+
+    /// How a core's operation begins that its code has stopped for, as here.
+    fn begins<C: Code>(
+        &mut self,
+        plan: &Plan,
+        core: &Core<C>,
+        start: &SharedStart,
+    ) -> Option<Begins> {
+        if !core.bound.are_planned() {
+            return Begins::new(plan, core, start);
+        }
+        if self.begins.is_none() {
+            self.begins = Begins::new(plan, core, start);
+        }
+        self.begins
     }
 }
 
 /// A PE, as a process.
 pub(super) struct Process<C: Code> {
     pub(super) at: Place,
-    pub(super) acts: Vec<Act>,
+    /// What it does.
+    pub(super) script: u32,
     /// The next act, and how many of its elements are done.
     pub(super) next: usize,
     pub(super) elements: [u32; OPERATIONS],
@@ -99,9 +125,16 @@ pub(super) struct Process<C: Code> {
     pub(super) task: u16,
     /// Queues whose words it waits for.
     pub(super) missing: u32,
-    /// It is among those that may go on, or through.
+    /// It is among those that may go on, or will be in the next round.
     pub(super) is_ready: bool,
-    pub(super) is_through: bool,
+}
+
+impl<C: Code> Process<C> {
+    /// It stands before its first act.
+    fn begin(&mut self) {
+        (self.next, self.elements) = (0, [0; OPERATIONS]);
+        (self.missing, self.is_ready) = (0, true);
+    }
 }
 
 /// How things stood after a round.
@@ -182,20 +215,16 @@ impl<C: Code> Part<'_, C> {
         goes_on: &dyn Fn() -> bool,
         meeting: &Meeting,
     ) -> bool {
+        let scripts = Arc::clone(&self.scripts);
         self.ready.clear();
-        for (at, process) in self.processes.iter_mut().enumerate() {
-            (process.next, process.elements) = (0, [0; OPERATIONS]);
-            (process.missing, process.is_ready, process.is_through) = (0, true, false);
-            self.ready.push_back(at as u32);
-        }
-        self.fifos.iter_mut().for_each(|fifo| fifo.needed = 0);
+        self.ready.extend(0..self.processes.len() as u32);
         let (mut open, mut looks) = (self.processes.len(), 0_u32);
         while open != 0 {
             looks += 1;
             if looks.is_multiple_of(CHECK) && !goes_on() {
                 return false;
             }
-            let Some(at) = self.ready.pop_front() else {
+            let Some(at) = self.ready.pop() else {
                 match meeting.wait(self.number, self.by_words) {
                     Wait::Mail => self.take_mail(meeting),
                     Wait::ByWords => self.go_by_words(),
@@ -205,9 +234,9 @@ impl<C: Code> Part<'_, C> {
             };
             self.processes[at as usize].is_ready = false;
             self.fetch(regions);
-            match self.go(regions, at as usize) {
+            match self.go(regions, at as usize, &scripts) {
                 Went::Through => {
-                    self.processes[at as usize].is_through = true;
+                    self.processes[at as usize].begin();
                     open -= 1;
                 }
                 Went::Waits => {}
@@ -224,9 +253,9 @@ impl<C: Code> Part<'_, C> {
         crate::sched::reached::note(crate::sched::reached::Reached::ByWords);
         self.by_words = true;
         for (at, process) in (0..).zip(&mut self.processes) {
-            if !process.is_through && !process.is_ready {
+            if !process.is_ready {
                 (process.missing, process.is_ready) = (0, true);
-                self.ready.push_back(at);
+                self.ready.push(at);
             }
         }
     }
@@ -254,25 +283,21 @@ impl<C: Code> Part<'_, C> {
         *needed = 0;
         let reader = &mut self.processes[process as usize];
         reader.missing = reader.missing.saturating_sub(1);
-        if (reader.missing == 0 || self.by_words) && !reader.is_ready && !reader.is_through {
+        if (reader.missing == 0 || self.by_words) && !reader.is_ready {
             reader.is_ready = true;
-            self.ready.push_back(process);
+            self.ready.push(process);
         }
     }
 
     /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
     fn fetch(&self, regions: &[Region<C>]) {
-        if let Some(&soon) = self.ready.get(1) {
-            prefetch(&self.processes[soon as usize]);
-        }
-        let Some(&next) = self.ready.front() else { return };
+        let [.., soon, next] = self.ready[..] else { return };
+        prefetch(&self.processes[soon as usize]);
         let process = &self.processes[next as usize];
         let (from, to) = process.queues;
         self.fifos[from as usize..to as usize].iter().for_each(prefetch);
         process.inputs.first().into_iter().for_each(prefetch);
         process.outputs.first().into_iter().for_each(prefetch);
-        let acts = &process.acts[process.next..];
-        acts.iter().take(ACTS).step_by(ACTS - 1).for_each(prefetch);
         let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
         if let Some(core) = core {
             prefetch(&core.state);
@@ -289,33 +314,34 @@ impl<C: Code> Part<'_, C> {
     }
 
     /// Does what a PE can do.
-    fn go(&mut self, regions: &mut [Region<C>], at: usize) -> Went {
-        let place = self.processes[at].at;
-        let (region, pe) = (self.region(place), place.1);
-        let Some(mut core) = regions[region].cores[pe as usize].take() else {
+    fn go(&mut self, regions: &mut [Region<C>], at: usize, scripts: &[Script]) -> Went {
+        let Process { at: place, script, .. } = self.processes[at];
+        let (region, script) = (self.region(place), &scripts[script as usize]);
+        let Some(core) = &mut regions[region].cores[place.1 as usize] else {
             return Went::Apart;
         };
         let mut went = Went::Through;
+        let mut next = self.processes[at].next;
         while went == Went::Through
-            && let Some(&act) = self.processes[at].acts.get(self.processes[at].next)
+            && let Some(&act) = script.acts.get(next)
         {
-            went = match act {
-                Act::Elements { .. } => self.all_elements(&mut core, at),
-                _ => self.act(&mut core, at, act),
+            let acts;
+            (went, acts) = match act {
+                Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),
+                _ => (self.act(core, at, act, Some(next) == script.last_code), 1),
             };
             if went == Went::Through {
-                self.processes[at].next += 1;
+                next += acts;
             }
         }
-        regions[region].cores[pe as usize] = Some(core);
+        self.processes[at].next = next;
         went
     }
 
-    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
+    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act, is_last: bool) -> Went {
         let process = &mut self.processes[at];
         match act {
             Act::Start { task, outcome } => {
-                core.task = task;
                 let program = &self.plan.programs[usize::from(core.at.program)];
                 let plan = &program.tasks[usize::from(task)];
                 if let Some(word) = process.hand.word.take()
@@ -326,14 +352,15 @@ impl<C: Code> Part<'_, C> {
                 }
                 let (args, count) = std::mem::take(&mut process.hand.args);
                 let args = &args[..usize::from(count)];
-                self.segment(core, at, Entry::Start { func: plan.func, args }, outcome)
+                self.segment(core, at, Entry::Start { func: plan.func, args }, outcome, is_last)
             }
             Act::Resume { value, outcome } => {
-                self.segment(core, at, Entry::Resume { value: value.into() }, outcome)
+                self.segment(core, at, Entry::Resume { value: value.into() }, outcome, is_last)
             }
             Act::Word { queue } => {
                 let fifo = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
                 let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
+                fifo.needed = 0;
                 let Some(&word) = fifo.words.words().first() else {
                     (fifo.needed, process.missing) = (1, 1);
                     return Went::Waits;
@@ -344,68 +371,75 @@ impl<C: Code> Part<'_, C> {
             }
             Act::Launch { thread } => {
                 let Hand { operations, pending, .. } = &mut process.hand;
-                // The box of one that is over is for the next.
-                std::mem::swap(&mut operations[usize::from(thread)], pending);
+                let before =
+                    std::mem::replace(&mut operations[usize::from(thread)], pending.take());
+                self.over.extend(before);
                 Went::Through
             }
             Act::Elements { .. } => Went::Apart,
             Act::Finish { operation, whole } => {
-                let Some(op) = &mut process.hand.operations[usize::from(operation)] else {
-                    return Went::Apart;
-                };
-                op.ended = true;
-                match self.code.finish(core.at, &mut core.state, &mut op.code, whole) {
-                    Ok(()) => Went::Through,
-                    Err(_) => Went::Apart,
-                }
+                let op = process.hand.operations[usize::from(operation)].take();
+                let Some(mut op) = op else { return Went::Apart };
+                let done = self.code.finish(core.at, &mut core.state, &mut op.code, whole);
+                self.over.push(op);
+                if done.is_ok() { Went::Through } else { Went::Apart }
             }
         }
     }
 
-    fn segment(&mut self, core: &mut Core<C>, at: usize, entry: Entry<'_>, outcome: u32) -> Went {
-        let segment = &mut core.segment;
+    /// Runs code; what comes of the last of a PE's in a round stays with its core.
+    fn segment(
+        &mut self,
+        core: &mut Core<C>,
+        at: usize,
+        entry: Entry<'_>,
+        outcome: u32,
+        is_last: bool,
+    ) -> Went {
+        let segment = &mut self.segment;
         segment.acts.clear();
         (segment.cycles, segment.assumed) = (0, 0);
         self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
-        let region = self.region(self.processes[at].at);
-        let process = &mut self.processes[at];
-        let outcome = &mut self.outcomes[region][outcome as usize];
-        if !is_like(&outcome.segment, segment) {
+        let outcome = &mut self.outcomes[outcome as usize];
+        if !outcome.is(segment) {
             return Went::Apart;
         }
-        if let Some(known) = outcome.known(self.plan, core) {
-            begin(self.code, core, known, &mut process.hand);
+        if let Stop::Vector(start) = &segment.stop
+            && let Some(begins) = outcome.begins(self.plan, core, start)
+        {
+            let (hand, over) = (&mut self.processes[at].hand, &mut self.over);
+            begin(self.code, (core.at, &mut core.state), start.clone(), begins, hand, over);
+        }
+        if is_last {
+            std::mem::swap(&mut core.segment, segment);
         }
         Went::Through
     }
 
-    /// Does elements of operations that have nothing to do with each other, as far as they have words; the next
-    /// act is the last of theirs if all are done.
-    fn all_elements(&mut self, core: &mut Core<C>, at: usize) -> Went {
-        let first = self.processes[at].next;
+    /// Does elements of operations that have nothing to do with each other, as far as they have words: those of
+    /// the first of some acts and of those beside it. How many acts these are.
+    fn all_elements(&mut self, core: &mut Core<C>, at: usize, acts: &[Act]) -> (Went, usize) {
         loop {
-            let (mut last, mut waits, mut any) = (first, false, false);
+            let (mut waits, mut any, mut last) = (false, false, 0);
             self.processes[at].missing = 0;
-            while let Some(&Act::Elements { operation, beside, count }) =
-                self.processes[at].acts.get(last)
-                && (last == first || beside)
+            while let Some(&Act::Elements { operation, beside, count }) = acts.get(last)
+                && (last == 0 || beside)
             {
+                last += 1;
                 let before = self.processes[at].elements[usize::from(operation)];
                 let Some(done) = self.elements(core, at, operation, count - before) else {
-                    return Went::Apart;
+                    return (Went::Apart, 0);
                 };
                 self.processes[at].elements[usize::from(operation)] += done;
                 (waits, any) = (waits | (before + done < count), any | (done != 0));
-                last += 1;
             }
             if !waits {
-                let process = &mut self.processes[at];
-                (process.next, process.elements) = (last - 1, [0; OPERATIONS]);
-                return Went::Through;
+                self.processes[at].elements = [0; OPERATIONS];
+                return (Went::Through, last);
             }
             // One may have waited for words of another.
             if !any {
-                return Went::Waits;
+                return (Went::Waits, 0);
             }
         }
     }
@@ -513,9 +547,10 @@ impl<C: Code> Part<'_, C> {
                 (core.state, core.segment) = (state, segment);
             }
             process.hand = hand;
+            process.begin();
         }
         for (fifo, words) in self.fifos.iter_mut().zip(words) {
-            fifo.words = words;
+            (fifo.words, fifo.needed) = (words, 0);
         }
         // Words of a round that is as if it had not been.
         self.out.iter_mut().for_each(Mail::clear);

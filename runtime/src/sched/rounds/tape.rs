@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use dflow_ir::inst::FlagOp;
 
 use crate::exec::{ActKind, Segment, SlotAct, Stop, Stream, VectorStart};
-use crate::pe::code::Code;
+use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
 use crate::pe::op::Op;
@@ -26,7 +26,7 @@ pub(super) const OF_MAIN: usize = COUNT;
 const MOST: usize = 1 << 12;
 
 /// What a PE does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
     /// Code runs from the start of a task, with what came of it.
     Start { task: u16, outcome: u32 },
@@ -42,13 +42,80 @@ pub(super) enum Act {
     Finish { operation: u8, whole: bool },
 }
 
+/// What PEs do in a round.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) acts: Vec<Act>,
+    /// The last act in which code runs.
+    pub(super) last_code: Option<usize>,
+}
+
+/// What PEs of all regions do, each once: most do what others do.
+#[derive(Debug, Default)]
+pub(super) struct Scripts {
+    scripts: Vec<Script>,
+    numbers: HashMap<Vec<Act>, u32>,
+    outcomes: Outcomes,
+}
+
+impl Scripts {
+    /// The numbers of what came of code in a region.
+    pub(super) fn add_outcomes(&mut self, outcomes: &Outcomes) -> Vec<u32> {
+        outcomes.all.iter().map(|(of, segment)| self.outcomes.number(*of, segment)).collect()
+    }
+
+    /// The number of a script, whose acts have other numbers for what came of code.
+    pub(super) fn add(&mut self, mut acts: Vec<Act>, numbers: &[u32]) -> u32 {
+        for act in &mut acts {
+            if let Act::Start { outcome, .. } | Act::Resume { outcome, .. } = act {
+                *outcome = numbers[*outcome as usize];
+            }
+        }
+        let next = self.scripts.len() as u32;
+        *self.numbers.entry(acts).or_insert_with_key(|acts| {
+            let is_code = |act: &Act| matches!(act, Act::Start { .. } | Act::Resume { .. });
+            let last_code = acts.iter().rposition(is_code);
+            self.scripts.push(Script { acts: acts.clone(), last_code });
+            next
+        })
+    }
+
+    /// The scripts, and what came of code in them.
+    pub(super) fn into_parts(self) -> (Vec<Script>, Vec<Segment>) {
+        let segments = self.outcomes.all.into_iter().map(|(_, segment)| segment);
+        (self.scripts, segments.collect())
+    }
+}
+
+/// What came of code, and of which program's, each once.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes {
+    all: Vec<(u16, Segment)>,
+    known: HashMap<(u16, u32, usize, u32), Vec<u32>>,
+}
+
+impl Outcomes {
+    /// The number of one.
+    fn number(&mut self, program: u16, segment: &Segment) -> u32 {
+        let slot = segment.acts.first().map_or(0, |act| act.slot);
+        let known = (program, segment.cycles, segment.acts.len(), slot);
+        let known = self.known.entry(known).or_default();
+        let same = |at: &&u32| is_like(&self.all[**at as usize].1, segment);
+        if let Some(&same) = known.iter().find(same) {
+            return same;
+        }
+        let number = self.all.len() as u32;
+        known.push(number);
+        self.all.push((program, segment.clone()));
+        number
+    }
+}
+
 /// What the PEs of a region do.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     pub(super) tracks: Vec<Track>,
-    /// What came of code.
-    pub(super) outcomes: Vec<Segment>,
-    known: HashMap<(u32, usize, u32), Vec<u32>>,
+    pub(super) outcomes: Outcomes,
     /// Acts that there is room for.
     room: usize,
     pub(super) is_spoilt: bool,
@@ -178,7 +245,7 @@ impl Tape {
     pub(crate) fn segment(
         &mut self,
         pe: u32,
-        program: &PePlan,
+        (at, program): (Pe, &PePlan),
         task: u16,
         next: Next,
         segment: &Segment,
@@ -187,7 +254,7 @@ impl Tape {
         if self.is_spoilt {
             return;
         }
-        let outcome = self.outcome(segment);
+        let outcome = self.outcomes.number(at.program, segment);
         let act = match next {
             Next::Start { .. } => Act::Start { task, outcome },
             Next::Resume { value } => Act::Resume { value: value as u32, outcome },
@@ -196,20 +263,6 @@ impl Tape {
         if let Stop::Vector(start) = &segment.stop {
             self.tracks[pe as usize].are_apart &= start.asynchronous;
         }
-    }
-
-    /// The number of what came of code.
-    fn outcome(&mut self, segment: &Segment) -> u32 {
-        let line = segment.acts.first().map_or(0, |act| act.slot);
-        let known = self.known.entry((segment.cycles, segment.acts.len(), line)).or_default();
-        let same = |at: &&u32| is_like(&self.outcomes[**at as usize], segment);
-        if let Some(&same) = known.iter().find(same) {
-            return same;
-        }
-        let number = self.outcomes.len() as u32;
-        known.push(number);
-        self.outcomes.push(segment.clone());
-        number
     }
 
     /// A word of an input queue starts the next task.

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a queue gets its words from one sender, in the order in which that sent them.
 
+use std::collections::HashSet;
+
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::Slot;
 use crate::fabric::router::{RAMP, Router};
@@ -12,6 +14,9 @@ use crate::sched::region::{Region, Way};
 
 /// A PE: region, and number in it.
 pub(super) type Place = (u32, u32);
+
+/// Routers of a way that are compared one by one; more are looked up.
+const SHORT: usize = 16;
 
 /// The way of a color's words from a core.
 #[derive(Debug)]
@@ -37,12 +42,9 @@ impl Path {
     ) -> Option<Path> {
         let pipe = pipe_of(regions, source, color);
         let mut path = Path { source, color, routers: Vec::new(), ends: Vec::new(), pipe };
-        let mut open = vec![(source, RAMP)];
+        let (mut open, mut seen) = (vec![(source, RAMP)], HashSet::new());
         while let Some((at, port)) = open.pop() {
-            if path.routers.contains(&(at, port)) {
-                return None;
-            }
-            path.routers.push((at, port));
+            path.enters((at, port), &mut seen)?;
             let region = &regions[at.0 as usize];
             let (x, y) = region.place(at.1);
             // Words of channels have never been in routers.
@@ -67,6 +69,30 @@ impl Path {
         Some(path)
     }
 
+    /// It leads through a router by a port, if it does not yet; `seen` are those of a long one.
+    fn enters(&mut self, router: (Place, u8), seen: &mut HashSet<(Place, u8)>) -> Option<()> {
+        let is_new = match self.routers.len() {
+            ..SHORT => !self.routers.contains(&router),
+            SHORT => {
+                seen.extend(&self.routers);
+                seen.insert(router)
+            }
+            _ => seen.insert(router),
+        };
+        self.routers.push(router);
+        is_new.then_some(())
+    }
+
+    /// It has more ends than one. Words that are on such a way between cores are in no queue of an end.
+    pub(super) fn forks(&self) -> bool {
+        self.ends.len() > 1
+    }
+
+    /// Whether a pipe takes words there.
+    pub(super) fn has_pipe(&self) -> bool {
+        self.pipe.is_some()
+    }
+
     /// Number of words in routers on the way.
     pub(super) fn in_routers<C: Code>(&self, regions: &mut [Region<C>]) -> usize {
         let mut words = 0;
@@ -84,7 +110,8 @@ impl Path {
         pipe.map_or(0, |pipe| pipe.held() as usize)
     }
 
-    /// The words on their way to one of its ends, oldest first; none if they have no order.
+    /// The words on their way to one of its ends, oldest first; none if they have no order. If it forks, no words
+    /// are in its routers.
     pub(super) fn each_word<C: Code>(
         &self,
         regions: &mut [Region<C>],
@@ -95,19 +122,16 @@ impl Path {
         let (at, queue) = end;
         let core = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut()?;
         core.inputs.get_mut(usize::from(queue))?.ring.payloads(all, each);
-        for &(at, port) in self.routers.iter().rev() {
+        // Where there are several ends nothing is between the cores.
+        let between = if self.forks() { &[][..] } else { &self.routers };
+        for &(at, port) in between.iter().rev() {
             let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
             let buffer = router.and_then(|router| router.buffer(self.color, port));
-            let Some(buffer) = buffer else { continue };
-            if self.ends.len() != 1 && !buffer.is_empty() {
-                return None;
+            if let Some(buffer) = buffer {
+                buffer.payloads(all, each);
             }
-            buffer.payloads(all, each);
         }
         if let Some((region, id)) = self.pipe {
-            if self.ends.len() != 1 {
-                return None;
-            }
             regions[region as usize].pipes[id as usize].payloads(each);
         }
         let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
