@@ -15,7 +15,7 @@ use super::program::{CodeAt, FuncPlan, LoadedProgram};
 use super::state::{Dsr, FRAME_LIMIT, PeState};
 use super::vector::{self, Issued, VectorArgs};
 use super::{
-    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Registers,
+    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Passed, Registers,
     SEGMENT_BUDGET, SEGMENT_LIMIT, Segment, SlotAct, Stop, registers,
 };
 
@@ -351,8 +351,17 @@ impl<'a> Run<'a> {
                 Ok(Flow::Next)
             }
             Issued::Starts(start) => {
-                let index = self.plan.resume_inst[inst];
-                Ok(self.suspend(index, Stop::Vector(start)))
+                let slots = Slots { all: self.out.cycles, assumed: self.out.assumed };
+                let passed = Passed { slots, acts: self.out.acts.len(), start };
+                if let Err(start) = self.around.registers.pass(passed) {
+                    let index = self.plan.resume_inst[inst];
+                    return Ok(self.suspend(index, Stop::Vector(start)));
+                }
+                (self.out.cycles, self.out.assumed) = (0, 0);
+                if let Some(result) = vector.result {
+                    self.set(result, 1);
+                }
+                Ok(Flow::Next)
             }
         }
     }

@@ -5,17 +5,38 @@
 //! sees registers as of the first slot of its segment, and what the segment itself has written
 //! before; a write is recorded and takes effect in its slot.
 
+use dflow_ir::cost::Slots;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Profile;
 use dflow_ir::registers;
 
 use super::program::LoadedProgram;
-use super::{ActKind, CodeTrapKind, Segment, SlotAct};
+use super::{ActKind, CodeTrapKind, Segment, SharedStart, SlotAct};
 
-/// Values of a PE's registers.
+/// What is around code that runs.
 pub trait Registers {
     /// The register at a word address, if there is one.
     fn read(&self, address: u16) -> Option<u16>;
+
+    /// Whether code goes on at once past an asynchronous operation, as if it had been told that it is on its way;
+    /// slots are counted anew then. If not, the operation is given back.
+    ///
+    /// # Errors
+    /// Code is to stop for it, as it does where nothing else is said.
+    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
+        Err(passed.start)
+    }
+}
+
+/// An asynchronous operation that code may go on past.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passed {
+    /// Issue slots before it, since the one before.
+    pub slots: Slots,
+    /// Acts of the segment before it, in all.
+    pub acts: usize,
+    /// What starts.
+    pub start: SharedStart,
 }
 
 /// Registers of a machine that has none: they read as zero.

@@ -14,7 +14,7 @@ use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
 use crate::exec::vector::{self, Issued, VectorArgs};
 use crate::exec::{
-    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, SlotAct, Stop, interp, registers,
+    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passed, SlotAct, Stop, interp, registers,
 };
 
 /// What the trap helper is asked for.
@@ -211,7 +211,15 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     }
     match issued.map(|(issued, _)| issued) {
         Ok(Issued::Done { slots, complete }) => vector_done(parts, slots, complete),
-        Ok(Issued::Starts(start)) => stop(parts, func, frame, Stop::Vector(start)),
+        Ok(Issued::Starts(start)) => {
+            let slots = Slots::unpacked(*parts.cycles);
+            let passed = Passed { slots, acts: parts.out.acts.len(), start };
+            if let Err(start) = parts.registers.pass(passed) {
+                return stop(parts, func, frame, Stop::Vector(start));
+            }
+            *parts.cycles = 0;
+            vector_done(parts, Slots::default(), true)
+        }
         Err(kind) => fail(parts, kind, loc),
     }
 }

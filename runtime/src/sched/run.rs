@@ -94,6 +94,19 @@ pub(crate) struct Told {
 }
 
 impl Told {
+    /// What regions hold.
+    pub(crate) fn of<'a, C: Code>(regions: impl IntoIterator<Item = &'a Region<C>>) -> Told
+    where
+        Region<C>: 'a,
+    {
+        let mut told = Told::default();
+        for region in regions {
+            told.bytes += region.bytes;
+            told.touched += region.stats.touched;
+        }
+        told
+    }
+
     /// What all this is more than what was told before, which it takes the place of.
     pub(crate) fn since(self, before: &mut Told) -> Told {
         let Told { bytes, touched, visits } = std::mem::replace(before, self);
@@ -133,13 +146,13 @@ pub(crate) struct Run<'a, C: Code> {
 }
 
 impl<'a, C: Code> Run<'a, C> {
-    /// Prepares a run from cycle `now` on.
+    /// Prepares a run from cycle `now` on, of regions that hold so much.
     pub(crate) fn new(
         plan: &'a Plan,
         code: &'a C,
         limits: &'a Limits,
         links: &'a [Mutex<LinkState>],
-        now: u64,
+        (now, held): (u64, Told),
         goals: &[Goal],
     ) -> Run<'a, C> {
         for link in links {
@@ -158,8 +171,8 @@ impl<'a, C: Code> Run<'a, C> {
             reached: AtomicU64::new(now),
             abort: AtomicU8::new(0),
             broken: Mutex::new(None),
-            bytes: AtomicU64::new(0),
-            touched: AtomicU64::new(0),
+            bytes: AtomicU64::new(held.bytes),
+            touched: AtomicU64::new(held.touched),
             visits: AtomicU64::new(0),
             missing: 0,
             phases: None,

@@ -14,12 +14,12 @@ const CHECK: usize = 1 << 18;
 /// Runs from cycle `from` on; whether nothing can happen any more.
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
     // The first look comes before the first cycle: the state may be too large already.
-    let (mut told, mut visits, mut looked) = (Told::default(), 0, CHECK);
+    let (mut told, mut visits, mut looked) = (Told::of([&*region]), 0, CHECK);
     let mut t = from;
     while t < run.stop() {
         if looked >= CHECK {
             looked = 0;
-            let now = Told { bytes: region.bytes, touched: region.stats.touched, visits };
+            let now = Told { visits, ..Told::of([&*region]) };
             run.check(t, now.since(&mut told));
         }
         if run.aborted() {

@@ -26,13 +26,11 @@ pub(crate) fn run<C: Code>(
     let bands = bands(run, threads, flow);
     let count = bands.iter().max().map_or(1, |&last| last + 1);
     let one = vec![0; bands.len()];
-    let mut is_first = true;
     loop {
         let gauge = pace.gauge(count);
         let owners = if pace.together { &bands } else { &one };
-        let Some(paid) = stint(run, regions, (owners, &bands), gauge, is_first) else { break };
+        let Some(paid) = stint(run, regions, (owners, &bands), gauge) else { break };
         pace.turn(paid);
-        is_first = false;
     }
 }
 
@@ -43,7 +41,6 @@ fn stint<C: Code>(
     regions: &mut [Region<C>],
     (owners, bands): (&[usize], &[usize]),
     gauge: Gauge,
-    is_first: bool,
 ) -> Option<bool> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
     let flow = regions.iter().any(|region| region.flow);
@@ -52,9 +49,6 @@ fn stint<C: Code>(
         (0..count).map(|id| Worker::new(run, &sync, (owners, bands), id, gauge.clone())).collect();
     for (region, &owner) in regions.iter_mut().zip(owners) {
         workers[owner].add(region);
-    }
-    if !is_first {
-        workers.iter_mut().for_each(Worker::has_told);
     }
     let mut workers = workers.into_iter();
     let mut first = workers.next()?;

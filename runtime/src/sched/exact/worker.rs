@@ -78,12 +78,11 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     pub(crate) fn add(&mut self, region: &'r mut Region<C>) {
         self.place[region.id as usize] = self.regions.len() as u32;
         self.next.push(region.next());
+        // That much the run knows.
+        let held = Told::of([&*region]);
+        self.told.bytes += held.bytes;
+        self.told.touched += held.touched;
         self.regions.push(region);
-    }
-
-    /// What its regions hold has been told.
-    pub(crate) fn has_told(&mut self) {
-        self.told = self.now();
     }
 
     /// Whether working together has gone on for a while.
@@ -199,12 +198,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     }
 
     fn now(&self) -> Told {
-        let mut now = Told { visits: self.visits, ..Told::default() };
-        for region in &self.regions {
-            now.bytes += region.bytes;
-            now.touched += region.stats.touched;
-        }
-        now
+        Told { visits: self.visits, ..Told::of(self.regions.iter().map(|region| &**region)) }
     }
 }
 

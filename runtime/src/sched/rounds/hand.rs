@@ -9,6 +9,7 @@ use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
 use crate::pe::op::{Ends, Op, OpPlan};
+use crate::pe::plan::{PePlan, TaskPlan};
 use crate::sched::plan::Plan;
 
 /// An operation: its elements, and where words for them come from and go.
@@ -40,6 +41,23 @@ impl<C: Code> Hand<C> {
         let operations = [const { None }; OPERATIONS];
         Hand { operations, pending: None, word: None, args: ([0; 2], 0) }
     }
+
+    /// The arguments that a task starts with, and how many.
+    #[inline]
+    pub(super) fn take_args(&mut self, task: &TaskPlan) -> ([u64; 2], u8) {
+        let args = std::mem::take(&mut self.args);
+        match self.word.take().map(|word| Main::<C::Op>::start(task, word, 0)) {
+            Some(Main::Ready { next: Next::Start { args, count }, .. }) => (args, count),
+            _ => args,
+        }
+    }
+
+    /// The operation that code has stopped for begins in a microthread.
+    #[inline]
+    pub(super) fn launch(&mut self, thread: u8, over: &mut Vec<Box<Work<C::Op>>>) {
+        let thread = &mut self.operations[usize::from(thread)];
+        over.extend(std::mem::replace(thread, self.pending.take()));
+    }
 }
 
 impl<C: Code> Clone for Hand<C> {
@@ -59,8 +77,11 @@ pub(super) struct Begins {
 
 impl Begins {
     /// What a core's start says, if its queues are there.
-    pub(super) fn new<C: Code>(plan: &Plan, core: &Core<C>, start: &SharedStart) -> Option<Begins> {
-        let program = &plan.programs[usize::from(core.at.program)];
+    pub(super) fn new<C: Code>(
+        program: &PePlan,
+        core: &Core<C>,
+        start: &SharedStart,
+    ) -> Option<Begins> {
         let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, &core.bound, start).ok()?;
         Some(Begins { asynchronous, ends })
     }
@@ -93,16 +114,17 @@ pub(super) fn begin<C: Code>(
 
 /// What a core works on.
 pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
+    let program = &plan.programs[usize::from(core.at.program)];
     let mut operations = [const { None }; OPERATIONS];
     for op in core.threads.iter() {
         operations[usize::from(op.microthread)] = Some(Work::of(op));
     }
-    let mut hand = Hand { operations, pending: None, word: None, args: ([0; 2], 0) };
+    let mut hand = Hand { operations, ..Hand::empty() };
     match &core.main {
         Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
         Main::Counting { .. } => {
             if let Stop::Vector(start) = &core.segment.stop
-                && let Some(begins) = Begins::new(plan, core, start)
+                && let Some(begins) = Begins::new(program, core, start)
             {
                 let start = start.clone();
                 begin(code, (core.at, &mut core.state), start, begins, &mut hand, &mut Vec::new());
@@ -123,27 +145,18 @@ fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Work<O>>>) {
 }
 
 /// Puts back into a core what it works on.
-pub(super) fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, hand: Hand<C>) {
-    let Hand { mut operations, pending, word, args } = hand;
+pub(super) fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, mut hand: Hand<C>) {
     for op in core.threads.iter_mut() {
-        let with = operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
+        let with = hand.operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
         go_on_with(op, with);
     }
-    let of_main = operations[OF_MAIN].take();
     match &mut core.main {
-        Main::Ready { next: Next::Start { args: own, count }, .. } => {
+        Main::Ready { next: Next::Start { args, count }, .. } => {
             let program = &plan.programs[usize::from(core.at.program)];
-            let task = &program.tasks[usize::from(core.task)];
-            (*own, *count) = args;
-            if let Some(word) = word
-                && let Main::Ready { next: Next::Start { args, count: of }, .. } =
-                    Main::<C::Op>::start(task, word, 0)
-            {
-                (*own, *count) = (args, of);
-            }
+            (*args, *count) = hand.take_args(&program.tasks[usize::from(core.task)]);
         }
-        Main::Vector(op) => go_on_with(op, of_main),
-        Main::Launch(op) => go_on_with(op, pending),
+        Main::Vector(op) => go_on_with(op, hand.operations[OF_MAIN].take()),
+        Main::Launch(op) => go_on_with(op, hand.pending),
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
     }
 }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use super::hand::{Hand, lift, settle};
 use super::meeting::{Mail, Meeting};
-use super::part::{NONE, Outcome, Part, Process, Queue};
+use super::part::{Ahead, NONE, Outcome, Part, Process, Queue};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
-use super::ways::{Fifo, Path};
+use super::ways::{End, Fifo, Path};
 use crate::exec::Segment;
 use crate::pe::code::Code;
 use crate::profile::Work;
@@ -60,7 +60,7 @@ impl<'a, C: Code> Network<'a, C> {
                     of[pe] = whole.processes.len() as u32;
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
-                        script: scripts.add(track.acts, &outcomes),
+                        script: scripts.add(track.script, &outcomes),
                         next: 0,
                         elements: [0; OPERATIONS],
                         hand: Hand::empty(),
@@ -128,7 +128,7 @@ impl<'a, C: Code> Network<'a, C> {
             let mut words = fifo.words.words().iter();
             let path = &self.paths[fifo.path as usize];
             let mut put = |word: &mut u32| *word = words.next().copied().unwrap_or(*word);
-            let put = path.each_word(regions, fifo.end, &mut put);
+            let put = path.each_word(regions, fifo.end as usize, &mut put);
             debug_assert!(put.is_some() && words.next().is_none());
         }
         for process in self.parts.into_iter().flat_map(|part| part.processes) {
@@ -151,13 +151,7 @@ impl<'a, C: Code> Whole<'a, C> {
             let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
             for color in colors {
                 let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
-                let words = path.in_routers(regions);
-                if path.forks() && (words != 0 || path.has_pipe()) {
-                    // Some ends have had words that are still to come to others.
-                    return None;
-                }
-                for &end in &path.ends {
-                    let (place, queue) = end;
+                for (end, &End { at: place, queue, .. }) in path.ends.iter().enumerate() {
                     let process = process_of[place.0 as usize][place.1 as usize];
                     let input =
                         self.processes[process as usize].inputs.get_mut(usize::from(queue))?;
@@ -170,9 +164,10 @@ impl<'a, C: Code> Whole<'a, C> {
                     let mut words = Fifo::default();
                     path.each_word(regions, end, &mut |word| words.extend(&[*word]))?;
                     let path = self.paths.len() as u32;
+                    let end = end as u32;
                     self.fifos.push(Queue { words, needed: 0, process, path, end });
                 }
-                on_paths += words;
+                on_paths += path.in_routers(regions);
                 in_pipes += path.in_pipe(regions);
                 self.paths.push(path);
             }
@@ -262,6 +257,7 @@ impl<'a, C: Code> Whole<'a, C> {
                 ready: Vec::new(),
                 by_words: false,
                 segment: Segment::default(),
+                ahead: Ahead::default(),
                 over: Vec::new(),
                 made: Vec::new(),
                 out: Vec::new(),

@@ -3,17 +3,20 @@
 //! Invariants: what code comes to is held against the tape; words for PEs of other parts go there by
 //! [`Meeting::post`], in the order in which they are made.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+
+use dflow_ir::cost::Slots;
 
 use super::hand::{Begins, Hand, Work, begin};
 use super::meeting::{Mail, Meeting, Wait};
-use super::tape::{Act, OPERATIONS, Script, is_like};
+use super::tape::{Act, Enters, OPERATIONS, Piece, Script, starts_like};
 use super::ways::{Fifo, Place};
-use crate::exec::{Entry, NoRegisters, Segment, SharedStart, Stop};
+use crate::exec::{Entry, NoRegisters, Passed, Registers, Segment, SharedStart, SlotAct, Stop};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
-use crate::pe::main::{Main, Next};
+use crate::pe::plan::PePlan;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -43,8 +46,9 @@ pub(super) struct Part<'a, C: Code> {
     /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
     /// is less to look at.
     pub(super) by_words: bool,
-    /// What comes of code that is not the last of a PE's.
+    /// What comes of code that is not the last of a PE's, and what it goes past.
     pub(super) segment: Segment,
+    pub(super) ahead: Ahead,
     /// Operations that are over, in boxes for others.
     pub(super) over: Vec<Box<Work<C::Op>>>,
     /// A buffer for words; words for other parts, by part.
@@ -53,16 +57,39 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) kept: Option<Kept<C>>,
 }
 
+/// What code sees that goes on past operations, as it did.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// So many at most.
+    most: usize,
+    passed: RefCell<Vec<Passed>>,
+}
+
+impl Registers for Ahead {
+    fn read(&self, address: u16) -> Option<u16> {
+        NoRegisters.read(address)
+    }
+
+    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
+        let mut before = self.passed.borrow_mut();
+        if before.len() == self.most || !passed.start.asynchronous {
+            return Err(passed.start);
+        }
+        before.push(passed);
+        Ok(())
+    }
+}
+
 /// Words for an input queue of a PE.
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     pub(super) words: Fifo,
     /// So many words are waited for, if any.
     pub(super) needed: u32,
-    /// Who takes them, and by which path they come.
+    /// Who takes them, by which path they come, and to which end of it.
     pub(super) process: u32,
     pub(super) path: u32,
-    pub(super) end: (Place, u8),
+    pub(super) end: u32,
 }
 
 /// What came of code.
@@ -77,31 +104,30 @@ impl Outcome {
         Outcome { segment, begins: None }
     }
 
-    /// Whether this is what came of code. The operation that code stopped for is known again at once the next time.
-    fn is(&mut self, segment: &Segment) -> bool {
-        let like = is_like(&self.segment, segment);
-        if like
-            && let (Stop::Vector(one), Stop::Vector(other)) =
-                (&mut self.segment.stop, &segment.stop)
-            && !one.is(other)
-        {
-            *one = other.clone();
+    /// Whether code took these slots, and did these acts.
+    fn took(&self, slots: Slots, acts: &[SlotAct]) -> bool {
+        let Segment { cycles, assumed, acts: own, .. } = &self.segment;
+        (*cycles, *assumed) == (slots.all, slots.assumed) && own == acts
+    }
+
+    /// Whether it came to an operation like this, which is known again at once the next time.
+    fn is_start(&mut self, start: &SharedStart) -> bool {
+        let Stop::Vector(own) = &mut self.segment.stop else { return false };
+        if own.is(start) {
+            return true;
+        }
+        let like = starts_like(own, start);
+        if like {
+            *own = start.clone();
         }
         like
     }
 
-    /// How a core's operation begins that its code has stopped for, as here.
-    fn begins<C: Code>(
-        &mut self,
-        plan: &Plan,
-        core: &Core<C>,
-        start: &SharedStart,
-    ) -> Option<Begins> {
-        if !core.bound.are_planned() {
-            return Begins::new(plan, core, start);
-        }
+    /// How a core's operation begins that its code has come to here. No queues are bound but by the program.
+    fn begins<C: Code>(&mut self, program: &PePlan, core: &Core<C>) -> Option<Begins> {
+        let Stop::Vector(start) = &self.segment.stop else { return None };
         if self.begins.is_none() {
-            self.begins = Begins::new(plan, core, start);
+            self.begins = Begins::new(program, core, start);
         }
         self.begins
     }
@@ -328,7 +354,11 @@ impl<C: Code> Part<'_, C> {
             let acts;
             (went, acts) = match act {
                 Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),
-                _ => (self.act(core, at, act, Some(next) == script.last_code), 1),
+                Act::Code { entry, first, count } => {
+                    let pieces = &script.pieces[first as usize..][..count as usize];
+                    (self.code(core, at, entry, pieces, Some(next) == script.last_code), 1)
+                }
+                _ => (self.act(core, at, act), 1),
             };
             if went == Went::Through {
                 next += acts;
@@ -338,25 +368,9 @@ impl<C: Code> Part<'_, C> {
         went
     }
 
-    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act, is_last: bool) -> Went {
+    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
         let process = &mut self.processes[at];
         match act {
-            Act::Start { task, outcome } => {
-                let program = &self.plan.programs[usize::from(core.at.program)];
-                let plan = &program.tasks[usize::from(task)];
-                if let Some(word) = process.hand.word.take()
-                    && let Main::Ready { next: Next::Start { args, count }, .. } =
-                        Main::<C::Op>::start(plan, word, 0)
-                {
-                    process.hand.args = (args, count);
-                }
-                let (args, count) = std::mem::take(&mut process.hand.args);
-                let args = &args[..usize::from(count)];
-                self.segment(core, at, Entry::Start { func: plan.func, args }, outcome, is_last)
-            }
-            Act::Resume { value, outcome } => {
-                self.segment(core, at, Entry::Resume { value: value.into() }, outcome, is_last)
-            }
             Act::Word { queue } => {
                 let fifo = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
                 let Some(fifo) = self.fifos.get_mut(fifo as usize) else { return Went::Apart };
@@ -370,13 +384,10 @@ impl<C: Code> Part<'_, C> {
                 Went::Through
             }
             Act::Launch { thread } => {
-                let Hand { operations, pending, .. } = &mut process.hand;
-                let before =
-                    std::mem::replace(&mut operations[usize::from(thread)], pending.take());
-                self.over.extend(before);
+                process.hand.launch(thread, &mut self.over);
                 Went::Through
             }
-            Act::Elements { .. } => Went::Apart,
+            Act::Code { .. } | Act::Elements { .. } => Went::Apart,
             Act::Finish { operation, whole } => {
                 let op = process.hand.operations[usize::from(operation)].take();
                 let Some(mut op) = op else { return Went::Apart };
@@ -388,30 +399,69 @@ impl<C: Code> Part<'_, C> {
     }
 
     /// Runs code; what comes of the last of a PE's in a round stays with its core.
-    fn segment(
+    fn code(
         &mut self,
         core: &mut Core<C>,
         at: usize,
-        entry: Entry<'_>,
-        outcome: u32,
+        entry: Enters,
+        pieces: &[Piece],
         is_last: bool,
     ) -> Went {
+        let hand = &mut self.processes[at].hand;
+        let program = &self.plan.programs[usize::from(core.at.program)];
+        let args;
+        let entry = match entry {
+            Enters::Start { task } => {
+                let plan = &program.tasks[usize::from(task)];
+                args = hand.take_args(plan);
+                Entry::Start { func: plan.func, args: &args.0[..usize::from(args.1)] }
+            }
+            Enters::Resume { value } => Entry::Resume { value: value.into() },
+        };
         let segment = &mut self.segment;
-        segment.acts.clear();
-        (segment.cycles, segment.assumed) = (0, 0);
-        self.code.run(core.at, &mut core.state, entry, &NoRegisters, segment);
-        let outcome = &mut self.outcomes[outcome as usize];
-        if !outcome.is(segment) {
+        self.ahead.most = pieces.len() - 1;
+        self.code.run(core.at, &mut core.state, entry, &self.ahead, segment);
+        let passed = self.ahead.passed.get_mut();
+        if passed.len() + 1 != pieces.len() {
+            passed.clear();
             return Went::Apart;
         }
-        if let Stop::Vector(start) = &segment.stop
-            && let Some(begins) = outcome.begins(self.plan, core, start)
-        {
-            let (hand, over) = (&mut self.processes[at].hand, &mut self.over);
-            begin(self.code, (core.at, &mut core.state), start.clone(), begins, hand, over);
+        let mut acts = 0;
+        for (passed, piece) in passed.drain(..).zip(pieces) {
+            let Passed { slots, acts: to, start } = passed;
+            let outcome = &mut self.outcomes[piece.outcome as usize];
+            if !outcome.is_start(&start) || !outcome.took(slots, &segment.acts[acts..to]) {
+                return Went::Apart;
+            }
+            acts = to;
+            let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
+            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
+            let Some(thread) = piece.passes else { return Went::Apart };
+            hand.launch(thread, &mut self.over);
+        }
+        segment.acts.drain(..acts);
+        let outcome = &mut self.outcomes[pieces[pieces.len() - 1].outcome as usize];
+        let slots = Slots { all: segment.cycles, assumed: segment.assumed };
+        let took = outcome.took(slots, &segment.acts);
+        let is = match &segment.stop {
+            Stop::Vector(start) => outcome.is_start(start),
+            stop => outcome.segment.stop == *stop,
+        };
+        if !took || !is {
+            return Went::Apart;
         }
         if is_last {
             std::mem::swap(&mut core.segment, segment);
+        }
+        let stop = if is_last {
+            core.segment.stop.clone()
+        } else {
+            std::mem::replace(&mut segment.stop, Stop::Return)
+        };
+        if let Stop::Vector(start) = stop
+            && let Some(begins) = outcome.begins(program, core)
+        {
+            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
         }
         Went::Through
     }

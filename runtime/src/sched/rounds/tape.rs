@@ -28,10 +28,8 @@ const MOST: usize = 1 << 12;
 /// What a PE does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
-    /// Code runs from the start of a task, with what came of it.
-    Start { task: u16, outcome: u32 },
-    /// It runs on, with a value for what it waited for.
-    Resume { value: u32, outcome: u32 },
+    /// Code runs; what came of it are so many pieces from one on.
+    Code { entry: Enters, first: u32, count: u32 },
     /// A word of an input queue starts the next task.
     Word { queue: u8 },
     /// The asynchronous operation that code stopped for begins.
@@ -42,10 +40,28 @@ pub(super) enum Act {
     Finish { operation: u8, whole: bool },
 }
 
-/// What PEs do in a round.
-#[derive(Debug)]
+/// Where code enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Enters {
+    /// At the start of a task.
+    Start { task: u16 },
+    /// It runs on, with a value for what it waited for.
+    Resume { value: u32 },
+}
+
+/// What came of a piece of code: the number of an outcome. If it ended with an asynchronous operation that
+/// began at once and the next piece followed at once, that operation's microthread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Piece {
+    pub(super) outcome: u32,
+    pub(super) passes: Option<u8>,
+}
+
+/// What a PE does in a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Script {
     pub(super) acts: Vec<Act>,
+    pub(super) pieces: Vec<Piece>,
     /// The last act in which code runs.
     pub(super) last_code: Option<usize>,
 }
@@ -54,7 +70,7 @@ pub(super) struct Script {
 #[derive(Debug, Default)]
 pub(super) struct Scripts {
     scripts: Vec<Script>,
-    numbers: HashMap<Vec<Act>, u32>,
+    numbers: HashMap<Script, u32>,
     outcomes: Outcomes,
 }
 
@@ -65,17 +81,14 @@ impl Scripts {
     }
 
     /// The number of a script, whose acts have other numbers for what came of code.
-    pub(super) fn add(&mut self, mut acts: Vec<Act>, numbers: &[u32]) -> u32 {
-        for act in &mut acts {
-            if let Act::Start { outcome, .. } | Act::Resume { outcome, .. } = act {
-                *outcome = numbers[*outcome as usize];
-            }
+    pub(super) fn add(&mut self, mut script: Script, numbers: &[u32]) -> u32 {
+        for piece in &mut script.pieces {
+            piece.outcome = numbers[piece.outcome as usize];
         }
+        script.last_code = script.acts.iter().rposition(|act| matches!(act, Act::Code { .. }));
         let next = self.scripts.len() as u32;
-        *self.numbers.entry(acts).or_insert_with_key(|acts| {
-            let is_code = |act: &Act| matches!(act, Act::Start { .. } | Act::Resume { .. });
-            let last_code = acts.iter().rposition(is_code);
-            self.scripts.push(Script { acts: acts.clone(), last_code });
+        *self.numbers.entry(script).or_insert_with_key(|script| {
+            self.scripts.push(script.clone());
             next
         })
     }
@@ -124,7 +137,7 @@ pub(crate) struct Tape {
 /// What one PE does.
 #[derive(Debug, Default)]
 pub(super) struct Track {
-    pub(super) acts: Vec<Act>,
+    pub(super) script: Script,
     /// Elements that are not among the acts yet, by operation: in whatever order.
     open: [u32; OPERATIONS],
     /// Operations have nothing to do with each other.
@@ -137,7 +150,7 @@ impl Track {
         for (operation, count) in self.open.iter_mut().enumerate() {
             if *count != 0 {
                 let (operation, count) = (operation as u8, std::mem::take(count));
-                self.acts.push(Act::Elements { operation, beside, count });
+                self.script.acts.push(Act::Elements { operation, beside, count });
                 beside = true;
             }
         }
@@ -145,7 +158,26 @@ impl Track {
 
     fn push(&mut self, act: Act) {
         self.close();
-        self.acts.push(act);
+        self.script.acts.push(act);
+    }
+
+    /// Code runs.
+    fn segment(&mut self, entry: Enters, outcome: u32) {
+        self.close();
+        let Script { acts, pieces, .. } = &mut self.script;
+        let first = pieces.len() as u32;
+        match (entry, &mut acts[..], pieces.last_mut()) {
+            (
+                Enters::Resume { value: 1 },
+                [.., Act::Code { count, .. }, Act::Launch { thread }],
+                Some(Piece { passes, .. }),
+            ) => {
+                (*passes, *count) = (Some(*thread), *count + 1);
+                acts.pop();
+            }
+            _ => acts.push(Act::Code { entry, first, count: 1 }),
+        }
+        pieces.push(Piece { outcome, passes: None });
     }
 }
 
@@ -155,7 +187,7 @@ pub(super) fn place<O>(op: &Op<O>) -> usize {
 }
 
 /// Whether two pieces of code came to the same, but for values.
-pub(super) fn is_like(one: &Segment, other: &Segment) -> bool {
+fn is_like(one: &Segment, other: &Segment) -> bool {
     let stops = match (&one.stop, &other.stop) {
         (Stop::Vector(one), Stop::Vector(other)) => one.is(other) || starts_like(one, other),
         (one, other) => one == other,
@@ -164,7 +196,7 @@ pub(super) fn is_like(one: &Segment, other: &Segment) -> bool {
 }
 
 /// Whether two operations take the same time, whatever their values.
-fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
+pub(super) fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
     let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_));
     let sources = one.sources.iter().zip(&other.sources);
     let mut same = sources.map(|(one, other)| one == other || is_scalar(one) && is_scalar(other));
@@ -219,8 +251,8 @@ impl Tape {
     /// An empty one for so many PEs, of so many bytes at most.
     pub(super) fn new(count: usize, bytes: u64) -> Tape {
         let tracks = (0..count).map(|_| Track::default()).collect();
-        // Lists of acts may have twice the room that they need.
-        let room = bytes / (2 * size_of::<Act>() as u64);
+        // Lists of acts may have twice the room that they need, and code has a piece too.
+        let room = bytes / (2 * (size_of::<Act>() + size_of::<Piece>()) as u64);
         let room = (MOST * count).min(usize::try_from(room).unwrap_or(usize::MAX));
         Tape { tracks, room, ..Tape::default() }
     }
@@ -233,10 +265,16 @@ impl Tape {
     /// A PE does something more, if there is room for it; if not there is no use in going on.
     #[inline]
     fn push(&mut self, pe: u32, act: Act) {
+        self.write(pe, |track| track.push(act));
+    }
+
+    #[inline]
+    fn write(&mut self, pe: u32, write: impl FnOnce(&mut Track)) {
         let track = &mut self.tracks[pe as usize];
-        let before = track.acts.len();
-        track.push(act);
-        let more = track.acts.len() - before;
+        let before = track.script.acts.len();
+        write(track);
+        // Where code went on past an operation there is a piece more instead of an act.
+        let more = (track.script.acts.len() + 1).saturating_sub(before);
         self.is_spoilt |= self.room < more;
         self.room = self.room.saturating_sub(more);
     }
@@ -255,11 +293,11 @@ impl Tape {
             return;
         }
         let outcome = self.outcomes.number(at.program, segment);
-        let act = match next {
-            Next::Start { .. } => Act::Start { task, outcome },
-            Next::Resume { value } => Act::Resume { value: value as u32, outcome },
+        let entry = match next {
+            Next::Start { .. } => Enters::Start { task },
+            Next::Resume { value } => Enters::Resume { value: value as u32 },
         };
-        self.push(pe, act);
+        self.write(pe, |track| track.segment(entry, outcome));
         if let Stop::Vector(start) = &segment.stop {
             self.tracks[pe as usize].are_apart &= start.asynchronous;
         }
@@ -284,7 +322,7 @@ impl Tape {
             return;
         }
         let operation = operation as u8;
-        match track.acts.last_mut() {
+        match track.script.acts.last_mut() {
             Some(Act::Elements { operation: last, beside: false, count: before })
                 if *last == operation =>
             {

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::fabric::channel::Outlet;
-use crate::fabric::ring::Slot;
+use crate::fabric::ring::{Ring, Slot};
 use crate::fabric::router::{RAMP, Router};
 use crate::pe::code::Code;
 use crate::pe::core::bits;
@@ -18,17 +18,40 @@ pub(super) type Place = (u32, u32);
 /// Routers of a way that are compared one by one; more are looked up.
 const SHORT: usize = 16;
 
-/// The way of a color's words from a core.
+/// "No router."
+const NONE: u32 = u32::MAX;
+
+/// The way of a color's words from a core: a tree of routers.
 #[derive(Debug)]
 pub(super) struct Path {
-    pub(super) source: Place,
-    pub(super) color: u8,
-    /// Routers with the ports by which words come in, in the order of the words if there is one end.
-    routers: Vec<(Place, u8)>,
-    /// Cores and input queues that words come to.
-    pub(super) ends: Vec<(Place, u8)>,
+    source: Place,
+    color: u8,
+    /// Each behind the one that it has its words from.
+    routers: Box<[Node]>,
+    /// Cores that words come to.
+    pub(super) ends: Box<[End]>,
     /// The pipe that takes words there: region, and number in it.
     pipe: Option<(u32, u32)>,
+}
+
+/// A router on a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    at: Place,
+    /// By which words come in.
+    port: u8,
+    /// The one before it that holds words; at first, the one before it.
+    before: u32,
+}
+
+/// Where words of a way come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    /// The core, and its input queue.
+    pub(super) at: Place,
+    pub(super) queue: u8,
+    /// The last router that holds words; at first, the last one.
+    router: u32,
 }
 
 impl Path {
@@ -36,15 +59,19 @@ impl Path {
     /// to the host or out of the machine.
     pub(super) fn find<C: Code>(
         plan: &Plan,
-        regions: &[Region<C>],
+        regions: &mut [Region<C>],
         source: Place,
         color: u8,
     ) -> Option<Path> {
         let pipe = pipe_of(regions, source, color);
-        let mut path = Path { source, color, routers: Vec::new(), ends: Vec::new(), pipe };
-        let (mut open, mut seen) = (vec![(source, RAMP)], HashSet::new());
-        while let Some((at, port)) = open.pop() {
-            path.enters((at, port), &mut seen)?;
+        let (mut routers, mut ends) = (Vec::new(), Vec::new());
+        let (mut open, mut seen) = (vec![(source, RAMP, NONE)], HashSet::new());
+        while let Some((at, port, before)) = open.pop() {
+            let number = routers.len() as u32;
+            if !is_new(&routers, (at, port), &mut seen) {
+                return None;
+            }
+            routers.push(Node { at, port, before });
             let region = &regions[at.0 as usize];
             let (x, y) = region.place(at.1);
             // Words of channels have never been in routers.
@@ -55,53 +82,42 @@ impl Path {
                 if out as u8 == RAMP {
                     let core = region.cores[at.1 as usize].as_deref()?;
                     let program = &plan.programs[usize::from(core.at.program)];
-                    let queue = program.queue_of(color)?;
-                    path.ends.push((at, queue as u8));
+                    let queue = program.queue_of(color)? as u8;
+                    ends.push(End { at, queue, router: number });
                     continue;
                 }
                 match router.behind(plan, at.0, out as u8, color) {
-                    Way::Near { pe, port } => open.push(((at.0, pe), port)),
-                    Way::Far { region, pe, port } => open.push(((region, pe), port)),
+                    Way::Near { pe, port } => open.push(((at.0, pe), port, number)),
+                    Way::Far { region, pe, port } => open.push(((region, pe), port, number)),
                     Way::Host { .. } | Way::Outside => return None,
                 }
             }
         }
+        let (routers, ends) = (routers.into(), ends.into());
+        let mut path = Path { source, color, routers, ends, pipe };
+        path.leave_out_empty(regions);
         Some(path)
     }
 
-    /// It leads through a router by a port, if it does not yet; `seen` are those of a long one.
-    fn enters(&mut self, router: (Place, u8), seen: &mut HashSet<(Place, u8)>) -> Option<()> {
-        let is_new = match self.routers.len() {
-            ..SHORT => !self.routers.contains(&router),
-            SHORT => {
-                seen.extend(&self.routers);
-                seen.insert(router)
-            }
-            _ => seen.insert(router),
-        };
-        self.routers.push(router);
-        is_new.then_some(())
-    }
-
-    /// It has more ends than one. Words that are on such a way between cores are in no queue of an end.
-    pub(super) fn forks(&self) -> bool {
-        self.ends.len() > 1
-    }
-
-    /// Whether a pipe takes words there.
-    pub(super) fn has_pipe(&self) -> bool {
-        self.pipe.is_some()
+    /// Routers without words are not looked at any more.
+    fn leave_out_empty<C: Code>(&mut self, regions: &mut [Region<C>]) {
+        let Path { routers, ends, color, .. } = self;
+        // Of each, the last one up to it that holds words.
+        let mut last: Vec<u32> = Vec::with_capacity(routers.len());
+        let of = |last: &[u32], router| last.get(router as usize).copied().unwrap_or(NONE);
+        for (number, node) in (0..).zip(routers.iter_mut()) {
+            node.before = of(&last, node.before);
+            let buffer = node.buffer(regions, *color);
+            let holds = buffer.is_some_and(|buffer| !buffer.is_empty());
+            last.push(if holds { number } else { node.before });
+        }
+        ends.iter_mut().for_each(|end| end.router = of(&last, end.router));
     }
 
     /// Number of words in routers on the way.
     pub(super) fn in_routers<C: Code>(&self, regions: &mut [Region<C>]) -> usize {
-        let mut words = 0;
-        for &(at, port) in &self.routers {
-            let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
-            let buffer = router.and_then(|router| router.buffer(self.color, port));
-            words += buffer.map_or(0, |buffer| buffer.len());
-        }
-        words
+        let words = |node: &Node| node.buffer(regions, self.color).map_or(0, |buffer| buffer.len());
+        self.routers.iter().map(words).sum()
     }
 
     /// Number of words in its pipe.
@@ -110,28 +126,28 @@ impl Path {
         pipe.map_or(0, |pipe| pipe.held() as usize)
     }
 
-    /// The words on their way to one of its ends, oldest first; none if they have no order. If it forks, no words
-    /// are in its routers.
+    /// The words on their way to one of its ends, oldest first; none if they have no order. Words that
+    /// go to several ends are on the way to each.
     pub(super) fn each_word<C: Code>(
         &self,
         regions: &mut [Region<C>],
-        end: (Place, u8),
+        end: usize,
         each: &mut impl FnMut(&mut u32),
     ) -> Option<()> {
         let all = |_: &Slot| true;
-        let (at, queue) = end;
+        let End { at, queue, mut router } = self.ends[end];
         let core = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut()?;
         core.inputs.get_mut(usize::from(queue))?.ring.payloads(all, each);
-        // Where there are several ends nothing is between the cores.
-        let between = if self.forks() { &[][..] } else { &self.routers };
-        for &(at, port) in between.iter().rev() {
-            let router = regions[at.0 as usize].routers[at.1 as usize].as_deref_mut();
-            let buffer = router.and_then(|router| router.buffer(self.color, port));
-            if let Some(buffer) = buffer {
+        while let Some(node) = self.routers.get(router as usize) {
+            if let Some(buffer) = node.buffer(regions, self.color) {
                 buffer.payloads(all, each);
             }
+            router = node.before;
         }
         if let Some((region, id)) = self.pipe {
+            if self.ends.len() != 1 {
+                return None;
+            }
             regions[region as usize].pipes[id as usize].payloads(each);
         }
         let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
@@ -144,6 +160,31 @@ impl Path {
             output.ring.payloads(|word| word.color == self.color, each);
         }
         Some(())
+    }
+}
+
+impl Node {
+    /// Words of a color that have come in here.
+    fn buffer<'a, C: Code>(
+        &self,
+        regions: &'a mut [Region<C>],
+        color: u8,
+    ) -> Option<&'a mut Ring<3>> {
+        let router = regions[self.at.0 as usize].routers[self.at.1 as usize].as_deref_mut();
+        router.and_then(|router| router.buffer(color, self.port))
+    }
+}
+
+/// Whether a way has not come by a port into a router yet; `seen` are those of a long one.
+fn is_new(routers: &[Node], at: (Place, u8), seen: &mut HashSet<(Place, u8)>) -> bool {
+    let place = |node: &Node| (node.at, node.port);
+    match routers.len() {
+        ..SHORT => !routers.iter().any(|node| place(node) == at),
+        SHORT => {
+            seen.extend(routers.iter().map(place));
+            seen.insert(at)
+        }
+        _ => seen.insert(at),
     }
 }
 

@@ -11,8 +11,9 @@ use super::generate::Rng;
 use super::random::{first, seeds};
 use super::script::{Act, Spec, input, output, vector};
 use super::steady::run;
-use crate::config::{EngineKind, Limits};
+use crate::config::{EngineKind, Limit, Limits};
 use crate::exec::{Stream, VectorStart};
+use crate::outcome::RunEnd;
 use crate::sched::reached::{self, Reached};
 
 const FIRST: u8 = 9;
@@ -473,4 +474,22 @@ fn hostile_rounds_are_reached() {
     }
     let abroad = reached::count(Reached::RoundAbroad);
     assert!(abroad > 10, "{abroad}");
+}
+
+/// Memory that regions hold counts once, however often rounds are looked for.
+#[test]
+fn looking_for_rounds_holds_no_memory() {
+    for every in [2, 3, 5] {
+        let mut spec = Spec::new(TargetId::Wse2, 1, 1);
+        spec.records = false;
+        let slower = Act::Every { of: every, act: Box::new(Act::Work(50)) };
+        let join = Act::Join { of: 1, times: 1000, id: FIRST };
+        begin(&mut spec, 0, TaskKind::Local, FIRST, &[], vec![join, Act::Work(200), slower]);
+        start(&mut spec, 0, FIRST);
+        let mut engine = spec.engine(EngineKind::Exact, 1, 0);
+        engine.run(&[], &Limits { cycle: 500, ..Limits::default() });
+        let memory = 4 * engine.doing().bytes;
+        let end = engine.run(&[], &Limits { cycle: 100_000, memory, ..Limits::default() });
+        assert_eq!(end, RunEnd::Limit(Limit::Cycles), "every {every}");
+    }
 }

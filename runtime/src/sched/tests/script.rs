@@ -1,6 +1,7 @@
 //! Programs for scheduler tests: tasks as lists of acts, without any IR body.
 
 use cranelift_entity::EntityRef;
+use dflow_ir::cost::Slots;
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::func::Func;
 use dflow_ir::image::RouterConfig;
@@ -14,8 +15,8 @@ use dflow_ir::ty::Ty;
 use crate::config::{Config, EngineKind};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Registers, Segment, SharedStart, SlotAct,
-    Stop, Stream, VectorStart,
+    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Passed, Registers, Segment, SharedStart,
+    SlotAct, Stop, Stream, VectorStart,
 };
 use crate::fabric::plan::RouterPlan;
 use crate::machine::HostLinkInfo;
@@ -223,6 +224,16 @@ pub(super) struct Op {
     own: u32,
 }
 
+/// Whether code goes on past an operation; if not the segment ends with it.
+fn goes_past(start: SharedStart, registers: &dyn Registers, out: &mut Segment) -> bool {
+    let slots = Slots { all: out.cycles, assumed: 0 };
+    match registers.pass(Passed { slots, acts: out.acts.len(), start }) {
+        Ok(()) => out.cycles = 0,
+        Err(start) => out.stop = Stop::Vector(start),
+    }
+    matches!(out.stop, Stop::Return)
+}
+
 impl Code for Script {
     type State = State;
     type Op = Op;
@@ -253,8 +264,7 @@ impl Code for Script {
         {
             state.hash = state.hash.wrapping_mul(31).wrapping_add(value as u32);
         }
-        out.cycles = 0;
-        out.acts.clear();
+        out.clear();
         let acts = &self.acts[pe.number as usize][state.func];
         while let Some(act) = acts.get(state.next) {
             state.next += 1;
@@ -292,8 +302,9 @@ impl Code for Script {
                     out.cycles += 1;
                 }
                 Act::Vector(start) => {
-                    out.stop = Stop::Vector((**start).clone().into());
-                    return;
+                    if !goes_past((**start).clone().into(), registers, out) {
+                        return;
+                    }
                 }
                 Act::Yield => {
                     out.stop = Stop::Yield;
