@@ -1,6 +1,9 @@
 //! Acts that others can see: vector operations, the host, configuration registers.
 
+use std::cell::RefCell;
+
 use super::*;
+use crate::exec::{Passed, SharedStart};
 
 #[test]
 fn registers_fabric_operations_and_their_results() {
@@ -45,6 +48,96 @@ fn registers_fabric_operations_and_their_results() {
     let segments = pair.finish(0, &[]);
     assert!(matches!(segments[0].stop, Stop::Vector(_)));
     assert_eq!(segments[1].stop, Stop::Return);
+}
+
+/// Lets code go on past so many operations.
+struct Passes {
+    most: usize,
+    passed: RefCell<Vec<Passed>>,
+}
+
+impl Registers for Passes {
+    fn read(&self, address: u16) -> Option<u16> {
+        Addresses.read(address)
+    }
+
+    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
+        let mut before = self.passed.borrow_mut();
+        if before.len() == self.most {
+            return Err(passed.start);
+        }
+        before.push(passed);
+        Ok(())
+    }
+}
+
+/// Code that goes on past an operation does what it does when it is told that that is on its way.
+#[test]
+fn code_goes_on_past_operations() {
+    const COUNT: usize = 4;
+    let mut b = function(&[], None);
+    let (five, one) = (b.constant(Ty::I16, 5), b.constant(Ty::I16, 1));
+    let (input, memory, result) = (b.local(Ty::I64), b.local(Ty::I64), b.local(Ty::I8));
+    let desc = FabricDsd { input: true, queue: 2, color: Color::new(4), ..FabricDsd::default() };
+    b.inst(InstData::MakeFabric { dst: input, desc, extent: five });
+    for number in 0..COUNT {
+        let base = b.constant(Ty::I16, 100 + 20 * number as u64);
+        b.inst(InstData::MakeMem1d {
+            dst: memory,
+            base,
+            extent: five,
+            stride: one,
+            indexed: false,
+        });
+        b.inst(InstData::Flag { op: FlagOp::Activate, id: base });
+        let options = VectorOptions {
+            asynchronous: true,
+            microthread: Some(number as u8),
+            ..VectorOptions::default()
+        };
+        b.inst(InstData::Vector(Box::new(VectorInst {
+            op: dflow_ir::dsd::op::DsdOp::by_name("mov32").unwrap(),
+            dest: Operand::Memory(memory),
+            sources: vec![Operand::Fabric(input)],
+            options,
+            result: Some(result),
+        })));
+        stores(&mut b, 64 + number as u64, result);
+        b.inst(InstData::Random { dst: base });
+    }
+    b.terminate(Terminator::Return(None));
+    let mut pair = Pair::of(vec![b.finish()]);
+    let mut pieces = vec![pair.start(0, &[])];
+    while !matches!(pieces[pieces.len() - 1].stop, Stop::Return) {
+        pieces.push(pair.resume(1));
+    }
+    assert_eq!(pieces.len(), COUNT + 1);
+    let memory = pair.plain.memory().bytes().to_vec();
+    for most in 0..=COUNT + 1 {
+        let passes = || Passes { most, passed: RefCell::default() };
+        let (entry, first, second) =
+            (Entry::Start { func: FuncId::from_u32(0), args: &[] }, passes(), passes());
+        let (mut plain, mut native) = (Segment::default(), Segment::default());
+        let (program, slots) = (&pair.program, &pair.slots);
+        Interpreter.run_with(program, &mut pair.plain, slots, entry, &first, &mut plain);
+        pair.jit.run_with(program, &mut pair.native, slots, entry, &second, &mut native);
+        assert_eq!((&plain, &first.passed), (&native, &second.passed));
+        let (mut from, passed) = (0, first.passed.into_inner());
+        assert_eq!(passed.len(), most.min(COUNT));
+        for (piece, Passed { slots, acts, start }) in pieces.iter().zip(&passed) {
+            assert_eq!((piece.cycles, piece.assumed), (slots.all, slots.assumed));
+            assert_eq!(piece.acts, plain.acts[from..*acts]);
+            assert_eq!(piece.stop, Stop::Vector(start.clone()));
+            from = *acts;
+        }
+        plain.acts.drain(..from);
+        assert_eq!(plain, pieces[passed.len()]);
+        pair.compare(&plain.stop);
+        while !matches!(plain.stop, Stop::Return) {
+            plain = pair.resume(1);
+        }
+        assert_eq!(pair.plain.memory().bytes(), memory);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use dflow_ir::cost::Slots;
 
@@ -22,6 +23,9 @@ use crate::sched::region::Region;
 
 /// Turns of PEs after which limits are looked at.
 const CHECK: u32 = 1 << 12;
+
+/// How things stand is kept again when rounds have taken so many times what that takes.
+const WORTH: u32 = 8;
 
 /// "No queue of words."
 pub(super) const NONE: u32 = u32::MAX;
@@ -191,10 +195,14 @@ impl<C: Code> Part<'_, C> {
         meeting: &Meeting,
     ) -> u64 {
         let (mut rounds, mut keep) = (0, 0);
+        let mut kept = (Instant::now(), Duration::ZERO);
         while meeting.agree(rounds < most && goes_on(rounds)) {
-            if rounds == keep {
+            // What is done again for a round that differs is an eighth of all, or what takes as long as it would
+            // take to keep more.
+            if rounds >= keep && meeting.agree(kept.0.elapsed() >= WORTH * kept.1) {
+                let now = Instant::now();
                 self.keep(regions, rounds);
-                // What is done again for a round that differs is an eighth of all at most.
+                kept = (Instant::now(), now.elapsed());
                 keep = rounds + 1 + rounds / 8;
             }
             if self.round(regions, &|| goes_on(rounds), meeting) {
