@@ -45,6 +45,11 @@ impl<C: Code> Hand<C> {
     /// The arguments that a task starts with, and how many.
     #[inline]
     pub(super) fn take_args(&mut self, task: &TaskPlan) -> ([u64; 2], u8) {
+        if task.params.is_empty() {
+            // As most are.
+            self.word = None;
+            return ([0; 2], 0);
+        }
         let args = std::mem::take(&mut self.args);
         match self.word.take().map(|word| Main::<C::Op>::start(task, word, 0)) {
             Some(Main::Ready { next: Next::Start { args, count }, .. }) => (args, count),

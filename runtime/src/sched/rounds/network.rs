@@ -193,6 +193,7 @@ impl<'a, C: Code> Whole<'a, C> {
             std::mem::take(&mut self.fifos).into_iter().map(Some).collect();
         self.fifos = order.iter().filter_map(|&fifo| fifos[fifo as usize].take()).collect();
         for process in &mut self.processes {
+            process.outputs.sort_by_key(|&(color, _)| color);
             let outputs = process.outputs.iter_mut().map(|(_, fifo)| fifo);
             for fifo in process.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
                 *fifo = new[*fifo as usize];

@@ -4,6 +4,7 @@
 //! [`Meeting::post`], in the order in which they are made.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -146,7 +147,7 @@ pub(super) struct Process<C: Code> {
     pub(super) next: usize,
     pub(super) elements: [u32; OPERATIONS],
     pub(super) hand: Hand<C>,
-    /// Queues of words by input queue, and those that words of a color go into: among all.
+    /// Queues of words by input queue, and those that words of a color go into, in the order of colors: among all.
     pub(super) inputs: Vec<u32>,
     pub(super) outputs: Vec<(u8, u32)>,
     /// The first of its own queues of words, and the one behind the last.
@@ -165,6 +166,14 @@ impl<C: Code> Process<C> {
         (self.next, self.elements) = (0, [0; OPERATIONS]);
         (self.missing, self.is_ready) = (0, true);
     }
+}
+
+/// Where words of a color go, among outputs in the order of colors.
+#[inline]
+fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
+    let from = outputs.partition_point(|&(of, _)| of < color);
+    let count = outputs[from..].iter().take_while(|&&(of, _)| of == color).count();
+    (count != 0).then_some(from..from + count)
 }
 
 /// How things stood after a round.
@@ -308,6 +317,7 @@ impl<C: Code> Part<'_, C> {
     /// Words come into a queue; who waits for them goes on, but for the PE that goes on now.
     fn bring(&mut self, fifo: usize, words: &[u32], now: Option<usize>) {
         let Queue { words: fifo, process, needed, .. } = &mut self.fifos[fifo];
+        // They are copied though they could be made there: long ones are not fetched first so.
         fifo.extend(words);
         let process = *process - self.first.1;
         // Who goes on now looks again.
@@ -320,6 +330,7 @@ impl<C: Code> Part<'_, C> {
         if (reader.missing == 0 || self.by_words) && !reader.is_ready {
             reader.is_ready = true;
             self.ready.push(process);
+            self.fetch_process(process);
         }
     }
 
@@ -327,16 +338,22 @@ impl<C: Code> Part<'_, C> {
     fn fetch(&self, regions: &[Region<C>]) {
         let [.., soon, next] = self.ready[..] else { return };
         prefetch(&self.processes[soon as usize]);
+        self.fetch_process(next);
         let process = &self.processes[next as usize];
-        let (from, to) = process.queues;
-        self.fifos[from as usize..to as usize].iter().for_each(prefetch);
-        process.inputs.first().into_iter().for_each(prefetch);
-        process.outputs.first().into_iter().for_each(prefetch);
         let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
         if let Some(core) = core {
             prefetch(&core.state);
             prefetch(&core.segment);
         }
+    }
+
+    /// Likewise, of what one PE has in the part.
+    fn fetch_process(&self, process: u32) {
+        let process = &self.processes[process as usize];
+        let (from, to) = process.queues;
+        self.fifos[from as usize..to as usize].iter().for_each(prefetch);
+        process.inputs.first().into_iter().for_each(prefetch);
+        process.outputs.first().into_iter().for_each(prefetch);
         for op in process.hand.operations.iter().flatten() {
             prefetch(&**op);
         }
@@ -549,13 +566,8 @@ impl<C: Code> Part<'_, C> {
     /// The words that were made go to all queues that words of a color go to.
     fn send(&mut self, at: usize, color: u8) -> Option<()> {
         let made = std::mem::take(&mut self.made);
-        let mut ends = 0;
-        for end in 0..self.processes[at].outputs.len() {
-            let (of, into) = self.processes[at].outputs[end];
-            if of != color {
-                continue;
-            }
-            ends += 1;
+        for end in outputs_of(&self.processes[at].outputs, color)? {
+            let (_, into) = self.processes[at].outputs[end];
             let own = into.wrapping_sub(self.first.2) as usize;
             if own < self.fifos.len() {
                 self.bring(own, &made, Some(at));
@@ -564,7 +576,7 @@ impl<C: Code> Part<'_, C> {
             }
         }
         self.made = made;
-        (ends != 0).then_some(())
+        Some(())
     }
 
     /// Keeps how things stand.
