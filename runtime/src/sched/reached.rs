@@ -58,12 +58,15 @@ pub(crate) enum Reached {
     Skipped,
     Held,
     /// A machine did again what it had done; a round of that; one came to something else; PEs waited for each
-    /// other, and handed on what they had; a pipe of `flow` led into another region.
+    /// other, and handed on what they had; a pipe of `flow` led into another region; code went on past an
+    /// operation; words stood where a way forks later.
     Rounds,
     Round,
     Apart,
     ByWords,
     RoundAbroad,
+    RoundPast,
+    RoundForked,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
     Onward,
@@ -82,7 +85,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 42] = [
+pub(crate) const ALL: [Reached; 44] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -116,6 +119,8 @@ pub(crate) const ALL: [Reached; 42] = [
     Reached::Apart,
     Reached::ByWords,
     Reached::RoundAbroad,
+    Reached::RoundPast,
+    Reached::RoundForked,
     Reached::Onward,
     Reached::Before,
     Reached::Abroad,

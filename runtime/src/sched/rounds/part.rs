@@ -451,6 +451,10 @@ impl<C: Code> Part<'_, C> {
             passed.clear();
             return Went::Apart;
         }
+        #[cfg(test)]
+        passed
+            .iter()
+            .for_each(|_| crate::sched::reached::note(crate::sched::reached::Reached::RoundPast));
         let mut acts = 0;
         for (passed, piece) in passed.drain(..).zip(pieces) {
             let Passed { slots, acts: to, start } = passed;

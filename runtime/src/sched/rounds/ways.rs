@@ -139,6 +139,10 @@ impl Path {
         let core = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut()?;
         core.inputs.get_mut(usize::from(queue))?.ring.payloads(all, each);
         while let Some(node) = self.routers.get(router as usize) {
+            #[cfg(test)]
+            if self.ends.len() > 1 {
+                crate::sched::reached::note(crate::sched::reached::Reached::RoundForked);
+            }
             if let Some(buffer) = node.buffer(regions, self.color) {
                 buffer.payloads(all, each);
             }

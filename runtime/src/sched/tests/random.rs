@@ -230,8 +230,15 @@ fn the_generators_reach_the_shortcuts() {
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
     let turns = [Reached::Turns, Reached::Skipped, Reached::Held];
-    let rounds =
-        [Reached::Rounds, Reached::Round, Reached::Apart, Reached::ByWords, Reached::RoundAbroad];
+    let rounds = [
+        Reached::Rounds,
+        Reached::Round,
+        Reached::Apart,
+        Reached::ByWords,
+        Reached::RoundAbroad,
+        Reached::RoundPast,
+        Reached::RoundForked,
+    ];
     let others = |what: &Reached| {
         let elsewhere = [Reached::GivenUp, Reached::Closed, Reached::Onward, Reached::Before];
         !elsewhere.contains(what)

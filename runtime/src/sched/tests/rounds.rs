@@ -472,8 +472,10 @@ fn hostile_rounds_are_reached() {
             assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
-    let abroad = reached::count(Reached::RoundAbroad);
-    assert!(abroad > 10, "{abroad}");
+    for what in [Reached::RoundAbroad, Reached::RoundPast, Reached::RoundForked] {
+        let count = reached::count(what);
+        assert!(count > 10, "{what:?}: {count}");
+    }
 }
 
 /// Memory that regions hold counts once, however often rounds are looked for.
