@@ -25,6 +25,10 @@ use crate::sched::run::Run;
 /// Acts of a round that are worth another thread: those of a part take longer than parts take to meet.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
+/// Rounds that are done together at most, and elements of operations that a PE does in them.
+const TOGETHER: u64 = 64;
+const AHEAD: u64 = 1 << 12;
+
 /// The PEs and their words.
 pub(super) struct Network<'a, C: Code> {
     plan: &'a Plan,
@@ -61,6 +65,7 @@ impl<'a, C: Code> Network<'a, C> {
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
                         script: scripts.add(track.script, &outcomes),
+                        rounds: 0,
                         next: 0,
                         elements: [0; OPERATIONS],
                         hand: Hand::empty(),
@@ -214,6 +219,8 @@ impl<'a, C: Code> Whole<'a, C> {
         threads: usize,
     ) -> Vec<Part<'a, C>> {
         let (scripts, outcomes) = scripts.into_parts();
+        let elements = scripts.iter().map(Script::elements).max().unwrap_or_default();
+        let together = (AHEAD / elements.max(1)).clamp(1, TOGETHER);
         let scripts: Arc<[Script]> = scripts.into();
         let of = |process: &Process<C>| scripts[process.script as usize].acts.len();
         let acts: usize = self.processes.iter().map(of).sum();
@@ -250,6 +257,7 @@ impl<'a, C: Code> Whole<'a, C> {
                 code,
                 number,
                 first,
+                together,
                 regions: to - from,
                 scripts: Arc::clone(&scripts),
                 outcomes: outcomes.iter().cloned().map(Outcome::new).collect(),

@@ -39,6 +39,8 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) number: usize,
     /// Its first region, process and queue of words among all. Processes name queues of their own from that on.
     pub(super) first: (u32, u32, u32),
+    /// Rounds that are done together: a PE that waits for none goes on, while all that it looks at is at hand.
+    pub(super) together: u64,
     /// Number of its regions.
     pub(super) regions: usize,
     /// What PEs do, and what came of code.
@@ -143,6 +145,8 @@ pub(super) struct Process<C: Code> {
     pub(super) at: Place,
     /// What it does.
     pub(super) script: u32,
+    /// Rounds that are done of those that are under way.
+    pub(super) rounds: u64,
     /// The next act, and how many of its elements are done.
     pub(super) next: usize,
     pub(super) elements: [u32; OPERATIONS],
@@ -163,7 +167,7 @@ pub(super) struct Process<C: Code> {
 impl<C: Code> Process<C> {
     /// It stands before its first act.
     fn begin(&mut self) {
-        (self.next, self.elements) = (0, [0; OPERATIONS]);
+        (self.rounds, self.next, self.elements) = (0, 0, [0; OPERATIONS]);
         (self.missing, self.is_ready) = (0, true);
     }
 }
@@ -203,7 +207,7 @@ impl<C: Code> Part<'_, C> {
         goes_on: &dyn Fn(u64) -> bool,
         meeting: &Meeting,
     ) -> u64 {
-        let (mut rounds, mut keep) = (0, 0);
+        let (mut rounds, mut keep, mut together) = (0, 0, self.together);
         let mut kept = (Instant::now(), Duration::ZERO);
         while meeting.agree(rounds < most && goes_on(rounds)) {
             // What is done again for a round that differs is an eighth of all, or what takes as long as it would
@@ -214,10 +218,13 @@ impl<C: Code> Part<'_, C> {
                 kept = (Instant::now(), now.elapsed());
                 keep = rounds + 1 + rounds / 8;
             }
-            if self.round(regions, &|| goes_on(rounds), meeting) {
+            let count = together.min(most - rounds);
+            if self.rounds(regions, count, &|| goes_on(rounds), meeting) {
                 #[cfg(test)]
-                crate::sched::reached::note(crate::sched::reached::Reached::Round);
-                rounds += 1;
+                (0..count).for_each(|_| {
+                    crate::sched::reached::note(crate::sched::reached::Reached::Round)
+                });
+                rounds += count;
                 continue;
             }
             #[cfg(test)]
@@ -225,25 +232,34 @@ impl<C: Code> Part<'_, C> {
             let since = self.restore(regions);
             // A run that is to end at once does so.
             let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
-            for _ in 0..again {
-                let same = self.round(regions, &|| true, meeting);
+            let mut left = again;
+            while left != 0 {
+                let count = together.min(left);
+                let same = self.rounds(regions, count, &|| true, meeting);
                 debug_assert!(same || meeting.is_left());
+                left -= count;
                 // No words of the next one come before.
                 meeting.agree(true);
             }
-            return since + again;
+            rounds = since + again;
+            if count == 1 {
+                break;
+            }
+            // One of these differs: those before it are done one by one.
+            (together, keep, kept.1) = (1, rounds, Duration::ZERO);
         }
         rounds
     }
 
-    /// Does a round; whether all parts came to what is on the tapes, and none left off.
-    fn round(
+    /// Does some rounds; whether all parts came to what is on the tapes, and none left off.
+    fn rounds(
         &mut self,
         regions: &mut [Region<C>],
+        count: u64,
         goes_on: &dyn Fn() -> bool,
         meeting: &Meeting,
     ) -> bool {
-        let same = self.own_round(regions, goes_on, meeting);
+        let same = self.own_rounds(regions, count, goes_on, meeting);
         if !same {
             meeting.leave_round();
         }
@@ -252,9 +268,11 @@ impl<C: Code> Part<'_, C> {
         same
     }
 
-    fn own_round(
+    /// Each PE does so many rounds, as far as it comes each time.
+    fn own_rounds(
         &mut self,
         regions: &mut [Region<C>],
+        count: u64,
         goes_on: &dyn Fn() -> bool,
         meeting: &Meeting,
     ) -> bool {
@@ -277,7 +295,7 @@ impl<C: Code> Part<'_, C> {
             };
             self.processes[at as usize].is_ready = false;
             self.fetch(regions);
-            match self.go(regions, at as usize, &scripts) {
+            match self.go(regions, at as usize, count, &scripts) {
                 Went::Through => {
                     self.processes[at as usize].begin();
                     open -= 1;
@@ -365,7 +383,13 @@ impl<C: Code> Part<'_, C> {
     }
 
     /// Does what a PE can do.
-    fn go(&mut self, regions: &mut [Region<C>], at: usize, scripts: &[Script]) -> Went {
+    fn go(
+        &mut self,
+        regions: &mut [Region<C>],
+        at: usize,
+        rounds: u64,
+        scripts: &[Script],
+    ) -> Went {
         let Process { at: place, script, .. } = self.processes[at];
         let (region, script) = (self.region(place), &scripts[script as usize]);
         let Some(core) = &mut regions[region].cores[place.1 as usize] else {
@@ -373,9 +397,15 @@ impl<C: Code> Part<'_, C> {
         };
         let mut went = Went::Through;
         let mut next = self.processes[at].next;
-        while went == Went::Through
-            && let Some(&act) = script.acts.get(next)
-        {
+        while went == Went::Through {
+            let Some(&act) = script.acts.get(next) else {
+                self.processes[at].rounds += 1;
+                if self.processes[at].rounds == rounds {
+                    break;
+                }
+                next = 0;
+                continue;
+            };
             let acts;
             (went, acts) = match act {
                 Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),

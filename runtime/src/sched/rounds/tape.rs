@@ -66,6 +66,15 @@ pub(super) struct Script {
     pub(super) last_code: Option<usize>,
 }
 
+impl Script {
+    /// Elements of operations in a round.
+    pub(super) fn elements(&self) -> u64 {
+        let count =
+            |act: &Act| if let Act::Elements { count, .. } = act { u64::from(*count) } else { 0 };
+        self.acts.iter().map(count).sum()
+    }
+}
+
 /// What PEs of all regions do, each once: most do what others do.
 #[derive(Debug, Default)]
 pub(super) struct Scripts {
