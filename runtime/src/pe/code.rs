@@ -47,7 +47,7 @@ pub(crate) trait Code: Sync {
         out: &mut Segment,
     );
 
-    /// Begins a vector operation.
+    /// Begins a vector operation. It leaves the PE's state as it is: code may have gone on before.
     fn begin(&self, pe: Pe, state: &mut Self::State, start: SharedStart) -> Self::Op;
 
     /// What an operation was begun with.

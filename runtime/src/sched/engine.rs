@@ -229,8 +229,8 @@ impl<C: Code> Engine<C> {
 
     fn run_guarded(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
         let phases = self.phases.clone();
-        let now = (self.now, Told::of(&self.regions));
-        let mut run = Run::new(&self.plan, &self.code, limits, &self.links, now, goals);
+        let mut run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
+        run.hold(Told::of(&self.regions));
         run.phases = phases.as_deref();
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
         if run.goals_reached().is_some() || trapped {

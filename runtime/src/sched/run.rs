@@ -146,13 +146,13 @@ pub(crate) struct Run<'a, C: Code> {
 }
 
 impl<'a, C: Code> Run<'a, C> {
-    /// Prepares a run from cycle `now` on, of regions that hold so much.
+    /// Prepares a run from cycle `now` on.
     pub(crate) fn new(
         plan: &'a Plan,
         code: &'a C,
         limits: &'a Limits,
         links: &'a [Mutex<LinkState>],
-        (now, held): (u64, Told),
+        now: u64,
         goals: &[Goal],
     ) -> Run<'a, C> {
         for link in links {
@@ -171,8 +171,8 @@ impl<'a, C: Code> Run<'a, C> {
             reached: AtomicU64::new(now),
             abort: AtomicU8::new(0),
             broken: Mutex::new(None),
-            bytes: AtomicU64::new(held.bytes),
-            touched: AtomicU64::new(held.touched),
+            bytes: AtomicU64::new(0),
+            touched: AtomicU64::new(0),
             visits: AtomicU64::new(0),
             missing: 0,
             phases: None,
@@ -337,6 +337,12 @@ impl<'a, C: Code> Run<'a, C> {
         }
         *last = Some(Instant::now());
         (probe.0)()
+    }
+
+    /// Regions hold so much, whatever was told.
+    pub(crate) fn hold(&self, held: Told) {
+        self.bytes.store(held.bytes, Ordering::Relaxed);
+        self.touched.store(held.touched, Ordering::Relaxed);
     }
 
     /// Looks at limits and tells the progress; called now and then with what came to the caller's regions since

@@ -9,7 +9,7 @@ pub(crate) mod worker;
 
 use super::borders;
 use super::region::Region;
-use super::run::Run;
+use super::run::{Run, Told};
 use crate::pe::code::Code;
 use pace::{Gauge, Pace};
 use sync::Sync;
@@ -27,6 +27,7 @@ pub(crate) fn run<C: Code>(
     let count = bands.iter().max().map_or(1, |&last| last + 1);
     let one = vec![0; bands.len()];
     loop {
+        run.hold(Told::of(&*regions));
         let gauge = pace.gauge(count);
         let owners = if pace.together { &bands } else { &one };
         let Some(paid) = stint(run, regions, (owners, &bands), gauge) else { break };

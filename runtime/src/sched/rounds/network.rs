@@ -5,8 +5,10 @@
 //! (G. Kahn, "The semantics of a simple language for parallel programming", IFIP 1974, section 2).
 //! Each thread does those of some regions ([`Part`]).
 //!
-//! Invariants: between rounds each PE stands where it stood when the round was taped; a round in which code
-//! of any PE differs is as if it had not been.
+//! Several rounds may be done together, each PE going on to the next as soon as it is through with one.
+//!
+//! Invariants: between rounds that are not done together each PE stands where it stood when the round was taped; a
+//! round in which code of any PE differs is as if it had not been.
 
 use std::sync::Arc;
 
@@ -25,9 +27,10 @@ use crate::sched::run::Run;
 /// Acts of a round that are worth another thread: those of a part take longer than parts take to meet.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 12 };
 
-/// Rounds that are done together at most, and elements of operations that a PE does in them.
+/// Rounds that are done together at most, and elements of operations that a PE does in them: so many words may
+/// wait for a PE.
 const TOGETHER: u64 = 64;
-const AHEAD: u64 = 1 << 12;
+const AHEAD: u64 = 1 << 9;
 
 /// The PEs and their words.
 pub(super) struct Network<'a, C: Code> {
@@ -65,7 +68,7 @@ impl<'a, C: Code> Network<'a, C> {
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
                         script: scripts.add(track.script, &outcomes),
-                        rounds: 0,
+                        done: 0,
                         next: 0,
                         elements: [0; OPERATIONS],
                         hand: Hand::empty(),
@@ -198,11 +201,12 @@ impl<'a, C: Code> Whole<'a, C> {
             std::mem::take(&mut self.fifos).into_iter().map(Some).collect();
         self.fifos = order.iter().filter_map(|&fifo| fifos[fifo as usize].take()).collect();
         for process in &mut self.processes {
-            process.outputs.sort_by_key(|&(color, _)| color);
             let outputs = process.outputs.iter_mut().map(|(_, fifo)| fifo);
             for fifo in process.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
                 *fifo = new[*fifo as usize];
             }
+            // Those of a color in the order of PEs: what is near goes on one after the other.
+            process.outputs.sort_unstable();
         }
         for (at, fifo) in (1..).zip(&self.fifos) {
             let queues = &mut self.processes[fifo.process as usize].queues;

@@ -118,7 +118,7 @@ impl Outcome {
     }
 
     /// Whether it came to an operation like this, which is known again at once the next time.
-    fn is_start(&mut self, start: &SharedStart) -> bool {
+    fn comes_to(&mut self, start: &SharedStart) -> bool {
         let Stop::Vector(own) = &mut self.segment.stop else { return false };
         if own.is(start) {
             return true;
@@ -146,7 +146,7 @@ pub(super) struct Process<C: Code> {
     /// What it does.
     pub(super) script: u32,
     /// Rounds that are done of those that are under way.
-    pub(super) rounds: u64,
+    pub(super) done: u64,
     /// The next act, and how many of its elements are done.
     pub(super) next: usize,
     pub(super) elements: [u32; OPERATIONS],
@@ -167,7 +167,7 @@ pub(super) struct Process<C: Code> {
 impl<C: Code> Process<C> {
     /// It stands before its first act.
     fn begin(&mut self) {
-        (self.rounds, self.next, self.elements) = (0, 0, [0; OPERATIONS]);
+        (self.done, self.next, self.elements) = (0, 0, [0; OPERATIONS]);
         (self.missing, self.is_ready) = (0, true);
     }
 }
@@ -210,15 +210,16 @@ impl<C: Code> Part<'_, C> {
         let (mut rounds, mut keep, mut together) = (0, 0, self.together);
         let mut kept = (Instant::now(), Duration::ZERO);
         while meeting.agree(rounds < most && goes_on(rounds)) {
-            // What is done again for a round that differs is an eighth of all, or what takes as long as it would
-            // take to keep more.
+            // What is done again for a round that differs is an eighth of all at most, or what takes no longer than
+            // `WORTH` times what it takes to keep it.
             if rounds >= keep && meeting.agree(kept.0.elapsed() >= WORTH * kept.1) {
                 let now = Instant::now();
                 self.keep(regions, rounds);
                 kept = (Instant::now(), now.elapsed());
                 keep = rounds + 1 + rounds / 8;
             }
-            let count = together.min(most - rounds);
+            // Where a round differs soon no more are done in vain than have been done.
+            let count = together.min(rounds + 1).min(most - rounds);
             if self.rounds(regions, count, &|| goes_on(rounds), meeting) {
                 #[cfg(test)]
                 (0..count).for_each(|_| {
@@ -232,23 +233,27 @@ impl<C: Code> Part<'_, C> {
             let since = self.restore(regions);
             // A run that is to end at once does so.
             let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
-            let mut left = again;
-            while left != 0 {
-                let count = together.min(left);
-                let same = self.rounds(regions, count, &|| true, meeting);
-                debug_assert!(same || meeting.is_left());
-                left -= count;
-                // No words of the next one come before.
-                meeting.agree(true);
-            }
+            self.again(regions, again, meeting);
             rounds = since + again;
             if count == 1 {
                 break;
             }
-            // One of these differs: those before it are done one by one.
+            // One of these differs, or the run is to end: those before it are done one by one.
             (together, keep, kept.1) = (1, rounds, Duration::ZERO);
         }
         rounds
+    }
+
+    /// Does rounds that are known to come to what is on the tapes.
+    fn again(&mut self, regions: &mut [Region<C>], mut rounds: u64, meeting: &Meeting) {
+        while rounds != 0 {
+            let count = self.together.min(rounds);
+            let same = self.rounds(regions, count, &|| true, meeting);
+            debug_assert!(same || meeting.is_left());
+            rounds -= count;
+            // No words of the next ones come before.
+            meeting.agree(true);
+        }
     }
 
     /// Does some rounds; whether all parts came to what is on the tapes, and none left off.
@@ -354,8 +359,10 @@ impl<C: Code> Part<'_, C> {
 
     /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
     fn fetch(&self, regions: &[Region<C>]) {
-        let [.., soon, next] = self.ready[..] else { return };
-        prefetch(&self.processes[soon as usize]);
+        if let [.., soon, _] = self.ready[..] {
+            prefetch(&self.processes[soon as usize]);
+        }
+        let Some(&next) = self.ready.last() else { return };
         self.fetch_process(next);
         let process = &self.processes[next as usize];
         let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
@@ -399,8 +406,8 @@ impl<C: Code> Part<'_, C> {
         let mut next = self.processes[at].next;
         while went == Went::Through {
             let Some(&act) = script.acts.get(next) else {
-                self.processes[at].rounds += 1;
-                if self.processes[at].rounds == rounds {
+                self.processes[at].done += 1;
+                if self.processes[at].done == rounds {
                     break;
                 }
                 next = 0;
@@ -489,7 +496,7 @@ impl<C: Code> Part<'_, C> {
         for (passed, piece) in passed.drain(..).zip(pieces) {
             let Passed { slots, acts: to, start } = passed;
             let outcome = &mut self.outcomes[piece.outcome as usize];
-            if !outcome.is_start(&start) || !outcome.took(slots, &segment.acts[acts..to]) {
+            if !outcome.comes_to(&start) || !outcome.took(slots, &segment.acts[acts..to]) {
                 return Went::Apart;
             }
             acts = to;
@@ -503,7 +510,7 @@ impl<C: Code> Part<'_, C> {
         let slots = Slots { all: segment.cycles, assumed: segment.assumed };
         let took = outcome.took(slots, &segment.acts);
         let is = match &segment.stop {
-            Stop::Vector(start) => outcome.is_start(start),
+            Stop::Vector(start) => outcome.comes_to(start),
             stop => outcome.segment.stop == *stop,
         };
         if !took || !is {
@@ -517,9 +524,8 @@ impl<C: Code> Part<'_, C> {
         } else {
             std::mem::replace(&mut segment.stop, Stop::Return)
         };
-        if let Stop::Vector(start) = stop
-            && let Some(begins) = outcome.begins(program, core)
-        {
+        if let Stop::Vector(start) = stop {
+            let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
             begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
         }
         Went::Through

@@ -110,7 +110,7 @@ impl Refrain {
     /// may do the same again while others are still on their way to it.
     pub(super) fn was_in_vain(&mut self, found: Found) {
         if found.starts > self.tried {
-            self.tried = found.starts;
+            self.tried = found.starts.max(2 * self.tried);
         } else {
             self.least = (2 * self.least).max(found.starts + 1);
         }

@@ -4,6 +4,7 @@
 //! cannot be told without times, or has to do with the host, is not on a tape but spoils it.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dflow_ir::inst::FlagOp;
 
@@ -67,6 +68,11 @@ pub(super) struct Script {
 }
 
 impl Script {
+    /// Number of acts and pieces. Where code goes on past an operation there is a piece instead of an act.
+    fn len(&self) -> usize {
+        self.acts.len() + self.pieces.len()
+    }
+
     /// Elements of operations in a round.
     pub(super) fn elements(&self) -> u64 {
         let count =
@@ -113,14 +119,13 @@ impl Scripts {
 #[derive(Debug, Default)]
 pub(super) struct Outcomes {
     all: Vec<(u16, Segment)>,
-    known: HashMap<(u16, u32, usize, u32), Vec<u32>>,
+    known: HashMap<(u16, u32, usize, u64), Vec<u32>>,
 }
 
 impl Outcomes {
     /// The number of one.
     fn number(&mut self, program: u16, segment: &Segment) -> u32 {
-        let slot = segment.acts.first().map_or(0, |act| act.slot);
-        let known = (program, segment.cycles, segment.acts.len(), slot);
+        let known = (program, segment.cycles, segment.acts.len(), shape(segment));
         let known = self.known.entry(known).or_default();
         let same = |at: &&u32| is_like(&self.all[**at as usize].1, segment);
         if let Some(&same) = known.iter().find(same) {
@@ -195,6 +200,21 @@ pub(super) fn place<O>(op: &Op<O>) -> usize {
     if op.asynchronous { usize::from(op.microthread) } else { OF_MAIN }
 }
 
+/// A number that pieces of code have in common that came to the same but for values.
+fn shape(segment: &Segment) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    segment.acts.first().map(|act| act.slot).hash(&mut hasher);
+    if let Stop::Vector(start) = &segment.stop {
+        (start.length, start.loc.line, start.loc.column).hash(&mut hasher);
+        for stream in std::iter::once(&start.dest).chain(&start.sources) {
+            if let Stream::Memory(memory) = stream {
+                memory.dsd.0.hash(&mut hasher);
+            }
+        }
+    }
+    hasher.finish()
+}
+
 /// Whether two pieces of code came to the same, but for values.
 fn is_like(one: &Segment, other: &Segment) -> bool {
     let stops = match (&one.stop, &other.stop) {
@@ -260,8 +280,8 @@ impl Tape {
     /// An empty one for so many PEs, of so many bytes at most.
     pub(super) fn new(count: usize, bytes: u64) -> Tape {
         let tracks = (0..count).map(|_| Track::default()).collect();
-        // Lists of acts may have twice the room that they need, and code has a piece too.
-        let room = bytes / (2 * (size_of::<Act>() + size_of::<Piece>()) as u64);
+        // Lists may have twice the room that they need.
+        let room = bytes / (2 * size_of::<Act>().max(size_of::<Piece>()) as u64);
         let room = (MOST * count).min(usize::try_from(room).unwrap_or(usize::MAX));
         Tape { tracks, room, ..Tape::default() }
     }
@@ -280,10 +300,9 @@ impl Tape {
     #[inline]
     fn write(&mut self, pe: u32, write: impl FnOnce(&mut Track)) {
         let track = &mut self.tracks[pe as usize];
-        let before = track.script.acts.len();
+        let before = track.script.len();
         write(track);
-        // Where code went on past an operation there is a piece more instead of an act.
-        let more = (track.script.acts.len() + 1).saturating_sub(before);
+        let more = track.script.len() - before;
         self.is_spoilt |= self.room < more;
         self.room = self.room.saturating_sub(more);
     }

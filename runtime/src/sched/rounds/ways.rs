@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Path {
     source: Place,
     color: u8,
-    /// Each behind the one that it has its words from.
+    /// Those that hold words, each behind the one that it has its words from.
     routers: Box<[Node]>,
     /// Cores that words come to.
     pub(super) ends: Box<[End]>,
@@ -40,7 +40,7 @@ struct Node {
     at: Place,
     /// By which words come in.
     port: u8,
-    /// The one before it that holds words; at first, the one before it.
+    /// The one before it.
     before: u32,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct End {
     /// The core, and its input queue.
     pub(super) at: Place,
     pub(super) queue: u8,
-    /// The last router that holds words; at first, the last one.
+    /// The last router.
     router: u32,
 }
 
@@ -102,16 +102,18 @@ impl Path {
     /// Routers without words are not looked at any more.
     fn leave_out_empty<C: Code>(&mut self, regions: &mut [Region<C>]) {
         let Path { routers, ends, color, .. } = self;
-        // Of each, the last one up to it that holds words.
-        let mut last: Vec<u32> = Vec::with_capacity(routers.len());
+        // Of each, the last one up to it that holds words, among those.
+        let (mut last, mut held): (Vec<u32>, Vec<Node>) = (Vec::new(), Vec::new());
         let of = |last: &[u32], router| last.get(router as usize).copied().unwrap_or(NONE);
-        for (number, node) in (0..).zip(routers.iter_mut()) {
-            node.before = of(&last, node.before);
+        for node in &**routers {
+            let before = of(&last, node.before);
             let buffer = node.buffer(regions, *color);
             let holds = buffer.is_some_and(|buffer| !buffer.is_empty());
-            last.push(if holds { number } else { node.before });
+            last.push(if holds { held.len() as u32 } else { before });
+            held.extend(holds.then_some(Node { before, ..*node }));
         }
         ends.iter_mut().for_each(|end| end.router = of(&last, end.router));
+        *routers = held.into();
     }
 
     /// Number of words in routers on the way.
