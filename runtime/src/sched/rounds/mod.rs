@@ -5,8 +5,9 @@
 //! ([`refrain`]), the machine is stopped, its state is noted, and what all PEs do in the next round is
 //! taped ([`tape`]). If the state after it is what it was before, further rounds are done as a network of
 //! processes ([`network`]): code runs, operations do their elements, words go from one to the other in
-//! their order, and nothing else; each thread does the PEs of some regions ([`part`], [`meeting`]). All that happens in a round happens as many cycles later as rounds
-//! have passed; counters grow by what they grew in the first.
+//! their order, and nothing else; each thread does the PEs of some regions ([`part`], [`meeting`]).
+//! All that happens in a round happens as many cycles later as rounds have passed; counters grow by what
+//! they grew in the first.
 //!
 //! Regions of the `flow` engine know a little later what others have done, so rounds begin in a cycle in which all
 //! do. Where operations are ahead of their cycles there the state says so, and what they have done is on the tape.
