@@ -28,7 +28,7 @@ pub mod state;
 pub mod vector;
 
 pub use program::LoadedProgram;
-pub use registers::{NoRegisters, Passed, Registers};
+pub use registers::{Ahead, NoRegisters, Passed, Registers};
 pub use state::{PeState, finish_host_call};
 pub use vector::{Block, FifoCheck, SharedStart, Stepped, VectorState};
 

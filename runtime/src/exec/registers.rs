@@ -5,6 +5,8 @@
 //! sees registers as of the first slot of its segment, and what the segment itself has written
 //! before; a write is recorded and takes effect in its slot.
 
+use std::cell::RefCell;
+
 use dflow_ir::cost::Slots;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Profile;
@@ -37,6 +39,42 @@ pub struct Passed {
     pub acts: usize,
     /// What starts.
     pub start: SharedStart,
+}
+
+/// Lets code go on past some operations, with other registers around it.
+#[derive(Debug)]
+pub struct Ahead<R> {
+    around: R,
+    /// It goes past so many at most.
+    pub most: usize,
+    passed: RefCell<Vec<Passed>>,
+}
+
+impl<R> Ahead<R> {
+    /// Lets it go past so many at most.
+    pub fn new(around: R, most: usize) -> Ahead<R> {
+        Ahead { around, most, passed: RefCell::default() }
+    }
+
+    /// The operations that code went past; to be emptied before it goes on.
+    pub fn passed(&mut self) -> &mut Vec<Passed> {
+        self.passed.get_mut()
+    }
+}
+
+impl<R: Registers> Registers for Ahead<R> {
+    fn read(&self, address: u16) -> Option<u16> {
+        self.around.read(address)
+    }
+
+    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
+        let mut before = self.passed.borrow_mut();
+        if before.len() >= self.most || !passed.start.asynchronous {
+            return Err(passed.start);
+        }
+        before.push(passed);
+        Ok(())
+    }
 }
 
 /// Registers of a machine that has none: they read as zero.

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
 use super::rounds;
-use super::run::{LinkState, Run, Told, lock};
+use super::run::{LinkState, Run, lock};
 use super::wheel::Wakes;
 use super::{account, doing, exact, report, step};
 use crate::account::Account;
@@ -230,7 +230,6 @@ impl<C: Code> Engine<C> {
     fn run_guarded(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
         let phases = self.phases.clone();
         let mut run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
-        run.hold(Told::of(&self.regions));
         run.phases = phases.as_deref();
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
         if run.goals_reached().is_some() || trapped {

@@ -132,6 +132,13 @@ pub(crate) const ALL: [Reached; 44] = [
     Reached::InVain,
 ];
 
+/// Those of rounds.
+pub(crate) const OF_ROUNDS: &[Reached] = {
+    const LIST: &[Reached] = &ALL;
+    let to = LIST.split_at(Reached::Onward as usize).0;
+    to.split_at(Reached::Rounds as usize).1
+};
+
 /// Those of `flow`, the last ones.
 pub(crate) const OF_FLOW: &[Reached] = {
     const LIST: &[Reached] = &ALL;

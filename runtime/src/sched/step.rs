@@ -15,6 +15,7 @@ const CHECK: usize = 1 << 18;
 pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) -> bool {
     // The first look comes before the first cycle: the state may be too large already.
     let (mut told, mut visits, mut looked) = (Told::of([&*region]), 0, CHECK);
+    run.hold(told);
     let mut t = from;
     while t < run.stop() {
         if looked >= CHECK {

@@ -1,9 +1,7 @@
 //! Acts that others can see: vector operations, the host, configuration registers.
 
-use std::cell::RefCell;
-
 use super::*;
-use crate::exec::{Passed, SharedStart};
+use crate::exec::{Ahead, Passed};
 
 #[test]
 fn registers_fabric_operations_and_their_results() {
@@ -50,27 +48,6 @@ fn registers_fabric_operations_and_their_results() {
     assert_eq!(segments[1].stop, Stop::Return);
 }
 
-/// Lets code go on past so many operations.
-struct Passes {
-    most: usize,
-    passed: RefCell<Vec<Passed>>,
-}
-
-impl Registers for Passes {
-    fn read(&self, address: u16) -> Option<u16> {
-        Addresses.read(address)
-    }
-
-    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
-        let mut before = self.passed.borrow_mut();
-        if before.len() == self.most {
-            return Err(passed.start);
-        }
-        before.push(passed);
-        Ok(())
-    }
-}
-
 /// Code that goes on past an operation does what it does when it is told that that is on its way.
 #[test]
 fn code_goes_on_past_operations() {
@@ -114,15 +91,14 @@ fn code_goes_on_past_operations() {
     assert_eq!(pieces.len(), COUNT + 1);
     let memory = pair.plain.memory().bytes().to_vec();
     for most in 0..=COUNT + 1 {
-        let passes = || Passes { most, passed: RefCell::default() };
-        let (entry, first, second) =
-            (Entry::Start { func: FuncId::from_u32(0), args: &[] }, passes(), passes());
+        let (mut first, mut second) = (Ahead::new(Addresses, most), Ahead::new(Addresses, most));
+        let entry = Entry::Start { func: FuncId::from_u32(0), args: &[] };
         let (mut plain, mut native) = (Segment::default(), Segment::default());
         let (program, slots) = (&pair.program, &pair.slots);
         Interpreter.run_with(program, &mut pair.plain, slots, entry, &first, &mut plain);
         pair.jit.run_with(program, &mut pair.native, slots, entry, &second, &mut native);
-        assert_eq!((&plain, &first.passed), (&native, &second.passed));
-        let (mut from, passed) = (0, first.passed.into_inner());
+        assert_eq!((&plain, first.passed()), (&native, second.passed()));
+        let (mut from, passed) = (0, std::mem::take(first.passed()));
         assert_eq!(passed.len(), most.min(COUNT));
         for (piece, Passed { slots, acts, start }) in pieces.iter().zip(&passed) {
             assert_eq!((piece.cycles, piece.assumed), (slots.all, slots.assumed));

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use super::hand::{Hand, lift, settle};
 use super::meeting::{Mail, Meeting};
-use super::part::{Ahead, NONE, Outcome, Part, Process, Queue};
+use super::part::{NONE, Outcome, Part, Process, Queue};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{End, Fifo, Path};
-use crate::exec::Segment;
+use crate::exec::{Ahead, NoRegisters, Segment};
 use crate::pe::code::Code;
 use crate::profile::Work;
 use crate::sched::plan::Plan;
@@ -270,7 +270,7 @@ impl<'a, C: Code> Whole<'a, C> {
                 ready: Vec::new(),
                 by_words: false,
                 segment: Segment::default(),
-                ahead: Ahead::default(),
+                ahead: Ahead::new(NoRegisters, 0),
                 over: Vec::new(),
                 made: Vec::new(),
                 out: Vec::new(),

@@ -3,22 +3,24 @@
 //! Invariants: what code comes to is held against the tape; words for PEs of other parts go there by
 //! [`Meeting::post`], in the order in which they are made.
 
-use std::cell::RefCell;
+mod code;
+mod keep;
+
+pub(super) use code::Outcome;
+
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dflow_ir::cost::Slots;
-
-use super::hand::{Begins, Hand, Work, begin};
+use self::keep::Kept;
+use super::hand::{Hand, Work};
 use super::meeting::{Mail, Meeting, Wait};
-use super::tape::{Act, Enters, OPERATIONS, Piece, Script, starts_like};
+use super::tape::{Act, OPERATIONS, Script};
 use super::ways::{Fifo, Place};
-use crate::exec::{Entry, NoRegisters, Passed, Registers, Segment, SharedStart, SlotAct, Stop};
+use crate::exec::{Ahead, NoRegisters, Segment};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
-use crate::pe::plan::PePlan;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
@@ -55,36 +57,13 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) by_words: bool,
     /// What comes of code that is not the last of a PE's, and what it goes past.
     pub(super) segment: Segment,
-    pub(super) ahead: Ahead,
+    pub(super) ahead: Ahead<NoRegisters>,
     /// Operations that are over, in boxes for others.
     pub(super) over: Vec<Box<Work<C::Op>>>,
     /// A buffer for words; words for other parts, by part.
     pub(super) made: Vec<u32>,
     pub(super) out: Vec<Mail>,
     pub(super) kept: Option<Kept<C>>,
-}
-
-/// What code sees that goes on past operations, as it did.
-#[derive(Debug, Default)]
-pub(super) struct Ahead {
-    /// So many at most.
-    most: usize,
-    passed: RefCell<Vec<Passed>>,
-}
-
-impl Registers for Ahead {
-    fn read(&self, address: u16) -> Option<u16> {
-        NoRegisters.read(address)
-    }
-
-    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
-        let mut before = self.passed.borrow_mut();
-        if before.len() == self.most || !passed.start.asynchronous {
-            return Err(passed.start);
-        }
-        before.push(passed);
-        Ok(())
-    }
 }
 
 /// Words for an input queue of a PE.
@@ -97,47 +76,6 @@ pub(super) struct Queue {
     pub(super) process: u32,
     pub(super) path: u32,
     pub(super) end: u32,
-}
-
-/// What came of code.
-pub(super) struct Outcome {
-    segment: Segment,
-    /// How the operation begins that it stopped for, where the program says which queues are where.
-    begins: Option<Begins>,
-}
-
-impl Outcome {
-    pub(super) fn new(segment: Segment) -> Outcome {
-        Outcome { segment, begins: None }
-    }
-
-    /// Whether code took these slots, and did these acts.
-    fn took(&self, slots: Slots, acts: &[SlotAct]) -> bool {
-        let Segment { cycles, assumed, acts: own, .. } = &self.segment;
-        (*cycles, *assumed) == (slots.all, slots.assumed) && own == acts
-    }
-
-    /// Whether it came to an operation like this, which is known again at once the next time.
-    fn comes_to(&mut self, start: &SharedStart) -> bool {
-        let Stop::Vector(own) = &mut self.segment.stop else { return false };
-        if own.is(start) {
-            return true;
-        }
-        let like = starts_like(own, start);
-        if like {
-            *own = start.clone();
-        }
-        like
-    }
-
-    /// How a core's operation begins that its code has come to here. No queues are bound but by the program.
-    fn begins<C: Code>(&mut self, program: &PePlan, core: &Core<C>) -> Option<Begins> {
-        let Stop::Vector(start) = &self.segment.stop else { return None };
-        if self.begins.is_none() {
-            self.begins = Begins::new(program, core, start);
-        }
-        self.begins
-    }
 }
 
 /// A PE, as a process.
@@ -178,13 +116,6 @@ fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
     let from = outputs.partition_point(|&(of, _)| of < color);
     let count = outputs[from..].iter().take_while(|&&(of, _)| of == color).count();
     (count != 0).then_some(from..from + count)
-}
-
-/// How things stood after a round.
-pub(super) struct Kept<C: Code> {
-    rounds: u64,
-    cores: Vec<(C::State, Segment, Hand<C>)>,
-    words: Vec<Fifo>,
 }
 
 /// How far a PE came.
@@ -460,77 +391,6 @@ impl<C: Code> Part<'_, C> {
         }
     }
 
-    /// Runs code; what comes of the last of a PE's in a round stays with its core.
-    fn code(
-        &mut self,
-        core: &mut Core<C>,
-        at: usize,
-        entry: Enters,
-        pieces: &[Piece],
-        is_last: bool,
-    ) -> Went {
-        let hand = &mut self.processes[at].hand;
-        let program = &self.plan.programs[usize::from(core.at.program)];
-        let args;
-        let entry = match entry {
-            Enters::Start { task } => {
-                let plan = &program.tasks[usize::from(task)];
-                args = hand.take_args(plan);
-                Entry::Start { func: plan.func, args: &args.0[..usize::from(args.1)] }
-            }
-            Enters::Resume { value } => Entry::Resume { value: value.into() },
-        };
-        let segment = &mut self.segment;
-        self.ahead.most = pieces.len() - 1;
-        self.code.run(core.at, &mut core.state, entry, &self.ahead, segment);
-        let passed = self.ahead.passed.get_mut();
-        if passed.len() + 1 != pieces.len() {
-            passed.clear();
-            return Went::Apart;
-        }
-        #[cfg(test)]
-        passed
-            .iter()
-            .for_each(|_| crate::sched::reached::note(crate::sched::reached::Reached::RoundPast));
-        let mut acts = 0;
-        for (passed, piece) in passed.drain(..).zip(pieces) {
-            let Passed { slots, acts: to, start } = passed;
-            let outcome = &mut self.outcomes[piece.outcome as usize];
-            if !outcome.comes_to(&start) || !outcome.took(slots, &segment.acts[acts..to]) {
-                return Went::Apart;
-            }
-            acts = to;
-            let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
-            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
-            let Some(thread) = piece.passes else { return Went::Apart };
-            hand.launch(thread, &mut self.over);
-        }
-        segment.acts.drain(..acts);
-        let outcome = &mut self.outcomes[pieces[pieces.len() - 1].outcome as usize];
-        let slots = Slots { all: segment.cycles, assumed: segment.assumed };
-        let took = outcome.took(slots, &segment.acts);
-        let is = match &segment.stop {
-            Stop::Vector(start) => outcome.comes_to(start),
-            stop => outcome.segment.stop == *stop,
-        };
-        if !took || !is {
-            return Went::Apart;
-        }
-        if is_last {
-            std::mem::swap(&mut core.segment, segment);
-        }
-        let stop = if is_last {
-            core.segment.stop.clone()
-        } else {
-            std::mem::replace(&mut segment.stop, Stop::Return)
-        };
-        if let Stop::Vector(start) = stop {
-            let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
-            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
-        }
-        Went::Through
-    }
-
     /// Does elements of operations that have nothing to do with each other, as far as they have words: those of
     /// the first of some acts and of those beside it. How many acts these are.
     fn all_elements(&mut self, core: &mut Core<C>, at: usize, acts: &[Act]) -> (Went, usize) {
@@ -617,53 +477,5 @@ impl<C: Code> Part<'_, C> {
         }
         self.made = made;
         Some(())
-    }
-
-    /// Keeps how things stand.
-    fn keep(&mut self, regions: &[Region<C>], rounds: u64) {
-        let first = self.first.0;
-        let core = |process: &Process<C>| {
-            regions[(process.at.0 - first) as usize].cores[process.at.1 as usize].as_deref()
-        };
-        let Some(kept) = &mut self.kept else {
-            let cores = self.processes.iter().filter_map(|process| {
-                let core = core(process)?;
-                Some((core.state.clone(), core.segment.clone(), process.hand.clone()))
-            });
-            let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
-            self.kept = Some(Kept { rounds, cores: cores.collect(), words });
-            return;
-        };
-        // In the memory of the one before.
-        kept.rounds = rounds;
-        for (process, (state, segment, hand)) in self.processes.iter().zip(&mut kept.cores) {
-            if let Some(core) = core(process) {
-                state.clone_from(&core.state);
-                (*segment, *hand) = (core.segment.clone(), process.hand.clone());
-            }
-        }
-        for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
-            words.copy(&fifo.words);
-        }
-    }
-
-    /// All is as it was kept; after how many rounds that was.
-    fn restore(&mut self, regions: &mut [Region<C>]) -> u64 {
-        let Some(Kept { rounds, cores, words }) = self.kept.take() else { return 0 };
-        for (process, (state, segment, hand)) in self.processes.iter_mut().zip(cores) {
-            let region = (process.at.0 - self.first.0) as usize;
-            let core = regions[region].cores[process.at.1 as usize].as_deref_mut();
-            if let Some(core) = core {
-                (core.state, core.segment) = (state, segment);
-            }
-            process.hand = hand;
-            process.begin();
-        }
-        for (fifo, words) in self.fifos.iter_mut().zip(words) {
-            (fifo.words, fifo.needed) = (words, 0);
-        }
-        // Words of a round that is as if it had not been.
-        self.out.iter_mut().for_each(Mail::clear);
-        rounds
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Refrain {
     starts: Vec<Start>,
     /// Starts in the shortest repetition that counts.
     least: usize,
-    /// Starts in the longest one that was looked into.
+    /// One with so many starts or fewer has been looked into before.
     tried: usize,
     found: Option<Found>,
 }

@@ -23,7 +23,7 @@ pub(super) const OPERATIONS: usize = COUNT + 1;
 /// The main thread's operation among them.
 pub(super) const OF_MAIN: usize = COUNT;
 
-/// Acts per PE, on average: as much memory as a PE has of its own.
+/// Acts and pieces of code per PE, on average: as much memory as a PE has of its own.
 const MOST: usize = 1 << 12;
 
 /// What a PE does.

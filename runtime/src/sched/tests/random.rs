@@ -230,21 +230,12 @@ fn the_generators_reach_the_shortcuts() {
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
     let turns = [Reached::Turns, Reached::Skipped, Reached::Held];
-    let rounds = [
-        Reached::Rounds,
-        Reached::Round,
-        Reached::Apart,
-        Reached::ByWords,
-        Reached::RoundAbroad,
-        Reached::RoundPast,
-        Reached::RoundForked,
-    ];
     let others = |what: &Reached| {
         let elsewhere = [Reached::GivenUp, Reached::Closed, Reached::Onward, Reached::Before];
         !elsewhere.contains(what)
             && !steady.contains(what)
             && !turns.contains(what)
-            && !rounds.contains(what)
+            && !reached::OF_ROUNDS.contains(what)
             && !reached::OF_FLOW.contains(what)
     };
     let all = reached::ALL.into_iter().filter(others);
