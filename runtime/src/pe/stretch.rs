@@ -10,6 +10,7 @@
 //! than its taker believed is found out when the taker's stretch would end, one that ends sooner
 //! wakes the taker.
 
+mod ends;
 mod loads;
 mod rounds;
 
@@ -526,43 +527,6 @@ impl<C: Code> Region<C> {
             look = look.min(self.next_seen(at, core, t));
         }
         self.wakes.look(at.pe, look.max(t + 1));
-    }
-
-    /// Words that stretches take come later, or sooner, than was known; whether any do.
-    fn look_at_words(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, on: u64) -> bool {
-        let mut changed = false;
-        for id in bits(on) {
-            let Some(op) = core.streamed(id) else { continue };
-            for words in op.stretch.inputs.iter_mut().flatten() {
-                if let Some(late) = self.pipes[words.pipe() as usize].late(words.end) {
-                    let there = late + at.plan.timing.ramp_down;
-                    changed |= std::mem::replace(&mut words.at, there) != there;
-                }
-            }
-        }
-        changed
-    }
-
-    /// Whether a stretch is over: all of its words have had a place.
-    fn is_over(&mut self, at: &Visit<'_, C>, stretch: &mut Stretch) -> bool {
-        if stretch.over() > at.t && stretch.until != WAITS {
-            return false;
-        }
-        let Some(words) = stretch.output else { return true };
-        let pipe = &mut self.pipes[words.pipe() as usize];
-        let until = match pipe.place_from(words.end) {
-            None => {
-                pipe.want(0);
-                WAITS
-            }
-            Some(from) if stretch.until == WAITS => from.max(at.t),
-            Some(from) => from.max(stretch.until),
-        };
-        if until != stretch.until {
-            (stretch.left, stretch.floor) = (0, if until == WAITS { 0 } else { until });
-            self.set_end(at.t, stretch, until);
-        }
-        stretch.until != WAITS && stretch.over() <= at.t
     }
 
     /// Ends an operation whose stretch is over, if it was the last.
