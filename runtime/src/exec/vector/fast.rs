@@ -3,6 +3,7 @@
 //! Taken only where [`Plan::may_chunk`] says that no element written can be read later by another
 //! (and nothing leaves the memory). The loops have fixed lengths, so that they become SIMD code.
 
+use super::dense;
 use super::kernel::Kernel;
 use super::plan::{Dest, Line, Place, Plan};
 use crate::jit::{Wide, wide};
@@ -38,8 +39,9 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Each(plan, memory, _) = self;
-        if plan.length < CHUNK as u32 && plan.is_dense() {
-            return few::<K, FUSED>(plan, memory);
+        if K::WORDS && plan.is_dense() {
+            let from = dense::whole::<K, FUSED>(plan, memory);
+            return few::<K, FUSED>(plan, memory, from);
         }
         let mut lanes = plan.lanes();
         let mut out: Lanes = [[0; 4]; CHUNK];
@@ -58,11 +60,11 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
     }
 }
 
-/// Fewer elements than a chunk, all of words that lie one after the other: a step at a time, where they lie.
+/// Elements from one on, all of words that lie one after the other: a step at a time, where they lie.
 #[inline(always)]
-fn few<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8]) {
-    let (length, mut from) = (plan.length as usize, 0);
-    let mut out = [0; STEP];
+fn few<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8], mut from: usize) {
+    let length = plan.length as usize;
+    let (mut out, mut last) = ([0; STEP], None);
     while from < length {
         let count = (length - from).min(STEP);
         let [first, second, third] = &plan.sources;
@@ -74,10 +76,11 @@ fn few<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8]) {
             out[at] = K::keep(K::raw::<FUSED>(a[at], b[at], k[at]));
         }
         plan.dest.put(memory, &out, from, count);
+        last = Some(out[count - 1]);
         from += STEP;
     }
-    if let Some(last) = length.checked_sub(1) {
-        plan.value = out[last % STEP];
+    if let Some(last) = last {
+        plan.value = last;
     }
 }
 
@@ -178,7 +181,7 @@ fn lay(words: &[u32; CHUNK]) -> Lanes {
 }
 
 #[inline(always)]
-fn word(raw: Raw) -> u32 {
+pub(super) fn word(raw: Raw) -> u32 {
     u32::from_le_bytes(raw)
 }
 

@@ -14,6 +14,8 @@ use super::fast::{self, Runner};
 pub(super) trait Kernel {
     /// Which sources count.
     const USED: [bool; 3];
+    /// Whether all operands are words in memory.
+    const WORDS: bool;
 
     /// The result, but that a NaN need not be the one that counts. With `FUSED` the host has a
     /// multiply-add with one rounding.
@@ -38,11 +40,12 @@ pub(super) fn ways(op: u8) -> Option<Ways> {
 }
 
 macro_rules! kernels {
-    ($($type:ident($arity:literal): $($name:literal)|+ = |$a:ident, $b:ident, $k:ident| $raw:expr, $keep:expr;)*) => {
+    ($($type:ident($arity:literal, $words:ident): $($name:literal)|+ = |$a:ident, $b:ident, $k:ident| $raw:expr, $keep:expr;)*) => {
         $(struct $type;
 
         impl Kernel for $type {
             const USED: [bool; 3] = [true, $arity > 1, $arity > 2];
+            const WORDS: bool = $words;
 
             #[inline(always)]
             fn raw<const FUSED: bool>($a: u32, $b: u32, $k: u32) -> u32 {
@@ -69,32 +72,36 @@ fn of<K: Kernel>() -> Ways {
     Ways { each: fast::each::<K>, fold: fast::fold::<K> }
 }
 
+/// All operands are words, or some are halves.
+const WORDS: bool = true;
+const HALVES: bool = false;
+
 kernels! {
-    Fadds(2): "fadds" = |a, b, k| (single(a) + single(b)).to_bits(), one_nan;
-    Fsubs(2): "fsubs" = |a, b, k| (single(a) - single(b)).to_bits(), one_nan;
-    Fmuls(2): "fmuls" = |a, b, k| (single(a) * single(b)).to_bits(), one_nan;
-    Fmaxs(2): "fmaxs" = |a, b, k| larger(a, b), one_nan;
-    Fmacs(3): "fmacs" = |a, b, k| multiply_add::<FUSED>(a, b, k), one_nan;
-    Fnegs(1): "fnegs" = |a, b, k| a ^ 0x8000_0000, same;
-    Fabss(1): "fabss" = |a, b, k| a & 0x7fff_ffff, same;
-    Words(1): "fmovs" | "mov32" = |a, b, k| a, same;
-    Halves(1): "mov16" | "fmovh" = |a, b, k| a, low;
-    Add16(2): "add16" = |a, b, k| a.wrapping_add(b), low;
-    Sub16(2): "sub16" = |a, b, k| a.wrapping_sub(b), low;
-    And16(2): "and16" = |a, b, k| a & b, low;
-    Or16(2): "or16" = |a, b, k| a | b, low;
-    Xor16(2): "xor16" = |a, b, k| a ^ b, low;
-    Fnegh(1): "fnegh" = |a, b, k| a ^ 0x8000, low;
-    Fabsh(1): "fabsh" = |a, b, k| a & 0x7fff, same;
-    Faddh(2): "faddh" = |a, b, k| to_half(of_half(a) + of_half(b)), same;
-    Fsubh(2): "fsubh" = |a, b, k| to_half(of_half(a) - of_half(b)), same;
-    Fmulh(2): "fmulh" = |a, b, k| to_half(of_half(a) * of_half(b)), same;
-    Fs2h(1): "fs2h" = |a, b, k| to_half(single(a)), same;
-    Fh2s(1): "fh2s" = |a, b, k| of_half(a).to_bits(), one_nan;
-    Faddhs(2): "faddhs" = |a, b, k| (single(a) + of_half(b)).to_bits(), one_nan;
-    Fmachs(3): "fmachs" = |a, b, k| (single(a) + of_half(b) * of_half(k)).to_bits(), one_nan;
-    Xp162fs(1): "xp162fs" = |a, b, k| f32::from(a as i16).to_bits(), same;
-    Xp162fh(1): "xp162fh" = |a, b, k| to_half(f32::from(a as i16)), same;
+    Fadds(2, WORDS): "fadds" = |a, b, k| (single(a) + single(b)).to_bits(), one_nan;
+    Fsubs(2, WORDS): "fsubs" = |a, b, k| (single(a) - single(b)).to_bits(), one_nan;
+    Fmuls(2, WORDS): "fmuls" = |a, b, k| (single(a) * single(b)).to_bits(), one_nan;
+    Fmaxs(2, WORDS): "fmaxs" = |a, b, k| larger(a, b), one_nan;
+    Fmacs(3, WORDS): "fmacs" = |a, b, k| multiply_add::<FUSED>(a, b, k), one_nan;
+    Fnegs(1, WORDS): "fnegs" = |a, b, k| a ^ 0x8000_0000, same;
+    Fabss(1, WORDS): "fabss" = |a, b, k| a & 0x7fff_ffff, same;
+    Words(1, WORDS): "fmovs" | "mov32" = |a, b, k| a, same;
+    Halves(1, HALVES): "mov16" | "fmovh" = |a, b, k| a, low;
+    Add16(2, HALVES): "add16" = |a, b, k| a.wrapping_add(b), low;
+    Sub16(2, HALVES): "sub16" = |a, b, k| a.wrapping_sub(b), low;
+    And16(2, HALVES): "and16" = |a, b, k| a & b, low;
+    Or16(2, HALVES): "or16" = |a, b, k| a | b, low;
+    Xor16(2, HALVES): "xor16" = |a, b, k| a ^ b, low;
+    Fnegh(1, HALVES): "fnegh" = |a, b, k| a ^ 0x8000, low;
+    Fabsh(1, HALVES): "fabsh" = |a, b, k| a & 0x7fff, same;
+    Faddh(2, HALVES): "faddh" = |a, b, k| to_half(of_half(a) + of_half(b)), same;
+    Fsubh(2, HALVES): "fsubh" = |a, b, k| to_half(of_half(a) - of_half(b)), same;
+    Fmulh(2, HALVES): "fmulh" = |a, b, k| to_half(of_half(a) * of_half(b)), same;
+    Fs2h(1, HALVES): "fs2h" = |a, b, k| to_half(single(a)), same;
+    Fh2s(1, HALVES): "fh2s" = |a, b, k| of_half(a).to_bits(), one_nan;
+    Faddhs(2, HALVES): "faddhs" = |a, b, k| (single(a) + of_half(b)).to_bits(), one_nan;
+    Fmachs(3, HALVES): "fmachs" = |a, b, k| (single(a) + of_half(b) * of_half(k)).to_bits(), one_nan;
+    Xp162fs(1, HALVES): "xp162fs" = |a, b, k| f32::from(a as i16).to_bits(), same;
+    Xp162fh(1, HALVES): "xp162fh" = |a, b, k| to_half(f32::from(a as i16)), same;
 }
 
 #[inline(always)]

@@ -6,6 +6,7 @@
 
 mod apart;
 mod block;
+mod dense;
 mod element;
 mod fast;
 mod kernel;

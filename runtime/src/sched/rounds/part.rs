@@ -16,7 +16,7 @@ use self::keep::Kept;
 use super::hand::{Hand, Work};
 use super::meeting::{Mail, Meeting, Wait};
 use super::tape::{Act, OPERATIONS, Script};
-use super::ways::{Fifo, Place};
+use super::ways::{Fifo, LONG, Place};
 use crate::exec::{Ahead, NoRegisters, Segment};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
@@ -60,8 +60,10 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) ahead: Ahead<NoRegisters>,
     /// Operations that are over, in boxes for others.
     pub(super) over: Vec<Box<Work<C::Op>>>,
-    /// A buffer for words; words for other parts, by part.
+    /// A buffer for words, and long ones for others: those that were used last are still in the host's caches.
     pub(super) made: Vec<u32>,
+    pub(super) spare: Vec<Vec<u32>>,
+    /// Words for other parts, by part.
     pub(super) out: Vec<Mail>,
     pub(super) kept: Option<Kept<C>>,
 }
@@ -264,15 +266,15 @@ impl<C: Code> Part<'_, C> {
         for (fifo, count) in into {
             let (new, rest) = words.split_at(count as usize);
             words = rest;
-            self.bring((fifo - self.first.2) as usize, new, None);
+            let own = (fifo - self.first.2) as usize;
+            self.fifos[own].words.extend(new, &mut self.spare);
+            self.wake(own, None);
         }
     }
 
-    /// Words come into a queue; who waits for them goes on, but for the PE that goes on now.
-    fn bring(&mut self, fifo: usize, words: &[u32], now: Option<usize>) {
+    /// Words have come into a queue; who waits for them goes on, but for the PE that goes on now.
+    fn wake(&mut self, fifo: usize, now: Option<usize>) {
         let Queue { words: fifo, process, needed, .. } = &mut self.fifos[fifo];
-        // They are copied though they could be made there: long ones are not fetched first so.
-        fifo.extend(words);
         let process = *process - self.first.1;
         // Who goes on now looks again.
         if *needed == 0 || fifo.len() < *needed as usize || now == Some(process as usize) {
@@ -455,7 +457,9 @@ impl<C: Code> Part<'_, C> {
         }
         let output = op.ends.output;
         for input in inputs.into_iter().filter(|&input| input != NONE) {
-            self.fifos[input as usize].words.take(count as usize);
+            let words = &mut self.fifos[input as usize].words;
+            words.take(count as usize);
+            self.spare.extend(words.give_up());
         }
         if let Some(output) = output {
             self.send(at, output.color)?;
@@ -465,15 +469,23 @@ impl<C: Code> Part<'_, C> {
 
     /// The words that were made go to all queues that words of a color go to.
     fn send(&mut self, at: usize, color: u8) -> Option<()> {
-        let made = std::mem::take(&mut self.made);
-        for end in outputs_of(&self.processes[at].outputs, color)? {
+        let mut made = std::mem::take(&mut self.made);
+        let ends = outputs_of(&self.processes[at].outputs, color)?;
+        let last = ends.end - 1;
+        for end in ends {
             let (_, into) = self.processes[at].outputs[end];
             let own = into.wrapping_sub(self.first.2) as usize;
-            if own < self.fifos.len() {
-                self.bring(own, &made, Some(at));
-            } else {
+            if own >= self.fifos.len() {
                 self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, &made);
+                continue;
             }
+            let long = end == last && made.len() >= LONG;
+            if long && self.fifos[own].words.take_over(&mut made) {
+                made = self.spare.pop().unwrap_or(made);
+            } else {
+                self.fifos[own].words.extend(&made, &mut self.spare);
+            }
+            self.wake(own, Some(at));
         }
         self.made = made;
         Some(())

@@ -18,6 +18,9 @@ pub(super) type Place = (u32, u32);
 /// Routers of a way that are compared one by one; more are looked up.
 const SHORT: usize = 16;
 
+/// Words of a buffer that is handed on as it is rather than copied.
+pub(super) const LONG: usize = 64;
+
 /// "No router."
 const NONE: u32 = u32::MAX;
 
@@ -244,8 +247,26 @@ impl Fifo {
         }
     }
 
-    /// Appends words.
-    pub(super) fn extend(&mut self, words: &[u32]) {
+    /// Appends words; without a buffer it takes one of the spare ones.
+    pub(super) fn extend(&mut self, words: &[u32], spare: &mut Vec<Vec<u32>>) {
+        if self.words.capacity() == 0 {
+            self.words = spare.pop().unwrap_or_default();
+        }
         self.words.extend_from_slice(words);
+    }
+
+    /// Takes over a buffer of words, if it is empty; whether it was.
+    pub(super) fn take_over(&mut self, words: &mut Vec<u32>) -> bool {
+        let empty = self.words.is_empty();
+        if empty {
+            std::mem::swap(&mut self.words, words);
+        }
+        empty
+    }
+
+    /// Its buffer for others, if it is a long one and empty.
+    pub(super) fn give_up(&mut self) -> Option<Vec<u32>> {
+        let free = self.words.is_empty() && self.words.capacity() >= LONG;
+        free.then(|| std::mem::take(&mut self.words))
     }
 }
