@@ -49,6 +49,9 @@ impl VectorState {
         };
         let words = inputs[..used].iter().map(|words| words.len() as u32);
         let count = words.fold(count, u32::min);
+        if let Some(done) = self.moved(state, inputs, count, out) {
+            return Block { done, ..Block::default() };
+        }
         if count < FEW {
             return self.steps(program, state, inputs, count, out);
         }
@@ -90,6 +93,26 @@ impl VectorState {
             }
         }
         block
+    }
+
+    /// All steps, where they move words as they are; how many.
+    #[inline]
+    fn moved(
+        &mut self,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> Option<u32> {
+        let plain = self.plain.as_mut()?;
+        if state.unmasked != 0 || state.memory.is_tracked() {
+            return None;
+        }
+        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
+        let count = count.min(left);
+        let moved = plain.moved(state.memory.bytes_mut(), inputs, count, out);
+        self.done = self.done.wrapping_add(if moved { count } else { 0 });
+        moved.then_some(count)
     }
 
     /// All steps in chunks, where that gives the same; how many.

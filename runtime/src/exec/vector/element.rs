@@ -4,7 +4,9 @@
 //! scalars; a wavelet per element; no accumulator. The result is that of the general step (a
 //! property test holds both together).
 
-use dflow_ir::dsd::op::DsdOp;
+use std::ops::Range;
+
+use dflow_ir::dsd::op::{DsdOp, OpShape};
 
 use crate::exec::state::PeState;
 use crate::exec::{CodeTrapKind, Stream, VectorStart};
@@ -21,6 +23,8 @@ pub(super) struct PlainElement {
     used: u8,
     words: u8,
     sink: Sink,
+    /// It moves words as they are.
+    moves: bool,
     pub(super) carry: u32,
     /// The last result.
     pub(super) value: u32,
@@ -67,6 +71,13 @@ impl Vector {
 
     fn skip(&mut self, count: u16) {
         self.address = self.address.wrapping_add(self.step.wrapping_mul(count));
+    }
+
+    /// The bytes of so many words, if they lie one after the other.
+    #[inline]
+    fn dense(&self, count: usize) -> Option<Range<usize>> {
+        let first = usize::from(self.address);
+        (self.wide && self.step == 4).then_some(first..first + 4 * count)
     }
 
     fn line(&self) -> Line {
@@ -134,7 +145,48 @@ impl PlainElement {
         };
         let last = start.sources.iter().rposition(|source| *source != Stream::None);
         let (used, op) = (last.map_or(0, |last| last as u8 + 1), start.op);
-        (!start.packed).then_some(PlainElement { op, feeds, used, words, sink, carry: 0, value: 0 })
+        let moves = row.shape == OpShape::Move && row.dest.bytes() == 4;
+        let (carry, value) = (0, 0);
+        let plain = PlainElement { op, feeds, used, words, sink, moves, carry, value };
+        (!start.packed).then_some(plain)
+    }
+
+    /// The next `count` elements, if these are words that go as they are between a queue and a vector without
+    /// gaps in these bytes of memory; whether they are.
+    #[inline]
+    pub(super) fn moved(
+        &mut self,
+        memory: &mut [u8],
+        inputs: [&[u32]; 2],
+        count: u32,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        if !self.moves {
+            return false;
+        }
+        let count = count as usize;
+        let last = match (&mut self.feeds[0], &mut self.sink) {
+            (Feed::Vector(from), Sink::Word { .. }) => {
+                let Some(range) = from.dense(count) else { return false };
+                let Some(elements) = memory.get(range) else { return false };
+                out.extend(elements.as_chunks().0.iter().map(|raw| u32::from_le_bytes(*raw)));
+                from.skip(count as u16);
+                if count == 0 { None } else { out.last() }
+            }
+            (Feed::Word { at, .. }, Sink::Vector(into)) => {
+                let words = &inputs[usize::from(*at)][..count];
+                let Some(range) = into.dense(count) else { return false };
+                let Some(elements) = memory.get_mut(range) else { return false };
+                for (raw, word) in elements.as_chunks_mut().0.iter_mut().zip(words) {
+                    *raw = word.to_le_bytes();
+                }
+                into.skip(count as u16);
+                words.last()
+            }
+            (Feed::Scalar(_) | Feed::Word { .. } | Feed::Vector(_), _) => return false,
+        };
+        self.value = last.copied().unwrap_or(self.value);
+        true
     }
 
     /// `count` elements on, which something else has done.
