@@ -169,9 +169,15 @@ impl PlainElement {
             (Feed::Vector(from), Sink::Word { .. }) => {
                 let Some(range) = from.dense(count) else { return false };
                 let Some(elements) = memory.get(range) else { return false };
-                out.extend(elements.as_chunks().0.iter().map(|raw| u32::from_le_bytes(*raw)));
+                // Appended one by one they would take several times as long.
+                let before = out.len();
+                out.resize(before + count, 0);
+                let words = &mut out[before..];
+                for (word, raw) in words.iter_mut().zip(elements.as_chunks().0) {
+                    *word = u32::from_le_bytes(*raw);
+                }
                 from.skip(count as u16);
-                if count == 0 { None } else { out.last() }
+                words.last().copied()
             }
             (Feed::Word { at, .. }, Sink::Vector(into)) => {
                 let words = &inputs[usize::from(*at)][..count];
@@ -181,11 +187,11 @@ impl PlainElement {
                     *raw = word.to_le_bytes();
                 }
                 into.skip(count as u16);
-                words.last()
+                words.last().copied()
             }
             (Feed::Scalar(_) | Feed::Word { .. } | Feed::Vector(_), _) => return false,
         };
-        self.value = last.copied().unwrap_or(self.value);
+        self.value = last.unwrap_or(self.value);
         true
     }
 
