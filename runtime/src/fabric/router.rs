@@ -5,7 +5,7 @@
 
 mod arrive;
 mod enter;
-mod fetch;
+pub(crate) mod fetch;
 mod grant;
 mod lanes;
 mod leaps;

@@ -9,11 +9,9 @@ use super::core::{Core, bits};
 use super::op::Op;
 use crate::fabric::channel::Outlet;
 use crate::fabric::pipe::Pipe;
+use crate::fabric::router::fetch::LARGE;
 use crate::jit::prefetch;
 use crate::sched::region::Region;
-
-/// Bytes of state from which on a region is not in the host's nearer caches.
-const LARGE: u64 = 1 << 22;
 
 impl<C: Code> Core<C> {
     /// Fetches what it keeps elsewhere.

@@ -66,6 +66,8 @@ pub(crate) enum Reached {
     ByWords,
     RoundAbroad,
     RoundPast,
+    /// Long words went into a queue with their buffer.
+    HandedOn,
     RoundForked,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
@@ -85,7 +87,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 44] = [
+pub(crate) const ALL: [Reached; 45] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -120,6 +122,7 @@ pub(crate) const ALL: [Reached; 44] = [
     Reached::ByWords,
     Reached::RoundAbroad,
     Reached::RoundPast,
+    Reached::HandedOn,
     Reached::RoundForked,
     Reached::Onward,
     Reached::Before,

@@ -49,7 +49,7 @@ impl VectorState {
         };
         let words = inputs[..used].iter().map(|words| words.len() as u32);
         let count = words.fold(count, u32::min);
-        if let Some(done) = self.moved(state, inputs, count, out) {
+        if let Some(done) = self.move_words(state, inputs, count, out) {
             return Block { done, ..Block::default() };
         }
         if count < FEW {
@@ -97,22 +97,29 @@ impl VectorState {
 
     /// All steps, where they move words as they are; how many.
     #[inline]
-    fn moved(
+    fn move_words(
         &mut self,
         state: &mut PeState,
         inputs: [&[u32]; 2],
         count: u32,
         out: &mut Vec<u32>,
     ) -> Option<u32> {
-        let plain = self.plain.as_mut()?;
         if state.unmasked != 0 || state.memory.is_tracked() {
             return None;
         }
-        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
-        let count = count.min(left);
-        let moved = plain.moved(state.memory.bytes_mut(), inputs, count, out);
-        self.done = self.done.wrapping_add(if moved { count } else { 0 });
-        moved.then_some(count)
+        let count = count.min(self.left());
+        // What is plain stays in its variables.
+        let plain = self.plain.as_mut()?;
+        if !plain.move_words(state.memory.bytes_mut(), inputs, count, out) {
+            return None;
+        }
+        self.done = self.done.wrapping_add(count);
+        Some(count)
+    }
+
+    /// Elements that are not done.
+    fn left(&self) -> u32 {
+        self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done))
     }
 
     /// All steps in chunks, where that gives the same; how many.
@@ -127,7 +134,7 @@ impl VectorState {
         if odd || count < FEW {
             return None;
         }
-        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
+        let left = self.left();
         if self.start.packed {
             let count = count.min(1 << 16);
             return self.in_pairs(state, inputs, left.min(2 * count), out);

@@ -3,17 +3,19 @@
 //! What kinds of operands there are is decided once, so that the loop over elements has none but their loads,
 //! the kernel and a store.
 
+use dflow_ir::dsd::op::OpRow;
+
 use super::fast::word;
 use super::kernel::Kernel;
 use super::plan::{Dest, Place, Plan};
 
 /// Elements of a turn of the loop: four registers of eight each.
-pub(super) const STEP: usize = 32;
+const TURN: usize = 32;
 
 /// Where elements of a source are.
 trait Source: Copy {
     /// Those of a turn, of which the first is element `from`.
-    fn step(self, memory: &[u8], from: usize) -> [u32; STEP];
+    fn step(self, memory: &[u8], from: usize) -> [u32; TURN];
 }
 
 /// From a byte address on.
@@ -22,10 +24,10 @@ struct InMemory(usize);
 
 impl Source for InMemory {
     #[inline(always)]
-    fn step(self, memory: &[u8], from: usize) -> [u32; STEP] {
+    fn step(self, memory: &[u8], from: usize) -> [u32; TURN] {
         let at = self.0 + 4 * from;
-        let mut step = [0; STEP];
-        for (to, raw) in step.iter_mut().zip(memory[at..at + 4 * STEP].as_chunks().0) {
+        let mut step = [0; TURN];
+        for (to, raw) in step.iter_mut().zip(memory[at..at + 4 * TURN].as_chunks().0) {
             *to = word(*raw);
         }
         step
@@ -35,9 +37,9 @@ impl Source for InMemory {
 /// Words of a queue.
 impl Source for &[u32] {
     #[inline(always)]
-    fn step(self, _: &[u8], from: usize) -> [u32; STEP] {
-        let mut step = [0; STEP];
-        step.copy_from_slice(&self[from..from + STEP]);
+    fn step(self, _: &[u8], from: usize) -> [u32; TURN] {
+        let mut step = [0; TURN];
+        step.copy_from_slice(&self[from..from + TURN]);
         step
     }
 }
@@ -45,19 +47,26 @@ impl Source for &[u32] {
 /// The same value each time.
 impl Source for u32 {
     #[inline(always)]
-    fn step(self, _: &[u8], _: usize) -> [u32; STEP] {
-        [self; STEP]
+    fn step(self, _: &[u8], _: usize) -> [u32; TURN] {
+        [self; TURN]
     }
 }
 
 /// Does as many of a plan's elements as whole turns of the loop do; how many.
 #[inline(always)]
 pub(super) fn whole<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8]) -> usize {
-    let whole = plan.length as usize / STEP * STEP;
+    debug_assert!(has_words(plan.row, K::USED));
+    let whole = plan.length as usize / TURN * TURN;
     if whole != 0 {
         first::<K, FUSED>(plan, memory, whole);
     }
     whole
+}
+
+/// Whether all operands of a row are words.
+fn has_words(row: &OpRow, used: [bool; 3]) -> bool {
+    let sources = row.sources.iter().zip(used).filter(|(_, used)| *used);
+    row.dest.bytes() == 4 && sources.map(|(ty, _)| ty.bytes()).all(|bytes| bytes == 4)
 }
 
 #[inline(always)]
@@ -123,16 +132,16 @@ fn results<K: Kernel, const FUSED: bool>(
     memory: &[u8],
     (a, b, k): (impl Source, impl Source, impl Source),
     from: usize,
-) -> [u32; STEP] {
+) -> [u32; TURN] {
     let (a, b, k) = (a.step(memory, from), b.step(memory, from), k.step(memory, from));
-    let mut out = [0; STEP];
-    for at in 0..STEP {
+    let mut out = [0; TURN];
+    for at in 0..TURN {
         out[at] = K::keep(K::raw::<FUSED>(a[at], b[at], k[at]));
     }
     out
 }
 
-/// Does so many elements, a multiple of [`STEP`].
+/// Does so many elements, a multiple of [`TURN`].
 #[inline(always)]
 fn each<K: Kernel, const FUSED: bool>(
     plan: &mut Plan<'_>,
@@ -140,35 +149,32 @@ fn each<K: Kernel, const FUSED: bool>(
     sources: (impl Source, impl Source, impl Source),
     count: usize,
 ) {
-    let steps = (0..count).step_by(STEP);
-    let mut last = plan.value;
+    let steps = (0..count).step_by(TURN);
+    let (mut last, all) = (plan.value, plan.length as usize);
     match &mut plan.dest {
         Dest::None => {
             for from in steps {
-                last = results::<K, FUSED>(memory, sources, from)[STEP - 1];
+                last = results::<K, FUSED>(memory, sources, from)[TURN - 1];
             }
         }
         Dest::Memory(line) => {
             let at = line.at as usize;
             for from in steps {
                 let out = results::<K, FUSED>(memory, sources, from);
-                let to = &mut memory[at + 4 * from..at + 4 * (from + STEP)];
+                let to = &mut memory[at + 4 * from..at + 4 * (from + TURN)];
                 for (to, word) in to.as_chunks_mut().0.iter_mut().zip(out) {
                     *to = word.to_le_bytes();
                 }
-                last = out[STEP - 1];
+                last = out[TURN - 1];
             }
         }
-        Dest::Words { words, upper } => {
-            let upper = *upper;
-            words.reserve(count);
+        // Nothing is joined to whole words.
+        Dest::Words { words, .. } => {
+            words.reserve(all);
             for from in steps {
-                let mut out = results::<K, FUSED>(memory, sources, from);
-                last = out[STEP - 1];
-                for word in &mut out {
-                    *word |= upper;
-                }
+                let out = results::<K, FUSED>(memory, sources, from);
                 words.extend_from_slice(&out);
+                last = out[TURN - 1];
             }
         }
     }

@@ -154,7 +154,7 @@ impl PlainElement {
     /// The next `count` elements, if these are words that go as they are between a queue and a vector without
     /// gaps in these bytes of memory; whether they are.
     #[inline]
-    pub(super) fn moved(
+    pub(super) fn move_words(
         &mut self,
         memory: &mut [u8],
         inputs: [&[u32]; 2],

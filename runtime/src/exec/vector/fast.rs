@@ -41,7 +41,7 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
         let Each(plan, memory, _) = self;
         if K::WORDS && plan.is_dense() {
             let from = dense::whole::<K, FUSED>(plan, memory);
-            return few::<K, FUSED>(plan, memory, from);
+            return rest::<K, FUSED>(plan, memory, from);
         }
         let mut lanes = plan.lanes();
         let mut out: Lanes = [[0; 4]; CHUNK];
@@ -60,9 +60,9 @@ impl<K: Kernel> Wide for Each<'_, '_, K> {
     }
 }
 
-/// Elements from one on, all of words that lie one after the other: a step at a time, where they lie.
+/// The elements from number `from` on, all of words that lie one after the other: a step at a time, where they lie.
 #[inline(always)]
-fn few<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8], mut from: usize) {
+fn rest<K: Kernel, const FUSED: bool>(plan: &mut Plan<'_>, memory: &mut [u8], mut from: usize) {
     let length = plan.length as usize;
     let (mut out, mut last) = ([0; STEP], None);
     while from < length {
@@ -267,10 +267,8 @@ impl Dest<'_> {
                     None => to.copy_from_slice(&raw.as_flattened()[..4 * count]),
                 }
             }
-            Dest::Words { words, upper: 0 } => words.extend_from_slice(&out[..count]),
-            Dest::Words { words, upper } => {
-                words.extend(out[..count].iter().map(|word| word | *upper));
-            }
+            // Nothing is joined to whole words.
+            Dest::Words { words, .. } => words.extend_from_slice(&out[..count]),
         }
     }
 }

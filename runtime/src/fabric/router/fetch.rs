@@ -8,7 +8,7 @@ use crate::pe::core::bits;
 use crate::sched::region::Region;
 
 /// Bytes of state from which on a region is not in the host's nearer caches.
-const LARGE: u64 = 4 << 20;
+pub(crate) const LARGE: u64 = 4 << 20;
 
 impl Router {
     /// Lanes that hold words which may go: the first ones of them, which are nearly always all.

@@ -170,9 +170,7 @@ impl<'a, C: Code> Whole<'a, C> {
                     *input = self.fifos.len() as u32;
                     self.processes[at].outputs.push((color, self.fifos.len() as u32));
                     let mut words = Fifo::default();
-                    path.each_word(regions, end, &mut |word| {
-                        words.extend(&[*word], &mut Vec::new())
-                    })?;
+                    path.each_word(regions, end, &mut |word| words.push(*word))?;
                     let path = self.paths.len() as u32;
                     let end = end as u32;
                     self.fifos.push(Queue { words, needed: 0, process, path, end });

@@ -459,7 +459,9 @@ impl<C: Code> Part<'_, C> {
         for input in inputs.into_iter().filter(|&input| input != NONE) {
             let words = &mut self.fifos[input as usize].words;
             words.take(count as usize);
-            self.spare.extend(words.give_up());
+            let buffer = words.give_up(count as usize);
+            // As many as there are queues serve all of them.
+            self.spare.extend(buffer.filter(|_| self.spare.len() < self.fifos.len()));
         }
         if let Some(output) = output {
             self.send(at, output.color)?;
@@ -481,6 +483,8 @@ impl<C: Code> Part<'_, C> {
             }
             let long = end == last && made.len() >= LONG;
             if long && self.fifos[own].words.take_over(&mut made) {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
                 made = self.spare.pop().unwrap_or(made);
             } else {
                 self.fifos[own].words.extend(&made, &mut self.spare);

@@ -19,7 +19,10 @@ pub(super) type Place = (u32, u32);
 const SHORT: usize = 16;
 
 /// Words of a buffer that is handed on as it is rather than copied.
-pub(super) const LONG: usize = 64;
+pub(super) const LONG: usize = if cfg!(test) { 4 } else { 64 };
+
+/// So many times as much room as it needs has a buffer at most that is kept for others.
+const ROOM: usize = 4;
 
 /// "No router."
 const NONE: u32 = u32::MAX;
@@ -214,6 +217,8 @@ fn pipe_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Option<(
 }
 
 /// Words of a queue that have not been taken.
+///
+/// Invariant: without words none have been taken of the buffer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fifo {
     words: Vec<u32>,
@@ -247,10 +252,17 @@ impl Fifo {
         }
     }
 
-    /// Appends words; without a buffer it takes one of the spare ones.
+    /// Appends a word.
+    pub(super) fn push(&mut self, word: u32) {
+        self.words.push(word);
+    }
+
+    /// Appends words; without a buffer it takes the spare one that was used last, if that is not much too large.
     pub(super) fn extend(&mut self, words: &[u32], spare: &mut Vec<Vec<u32>>) {
-        if self.words.capacity() == 0 {
-            self.words = spare.pop().unwrap_or_default();
+        if self.words.capacity() == 0
+            && let Some(buffer) = spare.pop_if(|buffer| fits(buffer, words.len()))
+        {
+            self.words = buffer;
         }
         self.words.extend_from_slice(words);
     }
@@ -259,14 +271,24 @@ impl Fifo {
     pub(super) fn take_over(&mut self, words: &mut Vec<u32>) -> bool {
         let empty = self.words.is_empty();
         if empty {
+            debug_assert_eq!(self.taken, 0);
             std::mem::swap(&mut self.words, words);
         }
         empty
     }
 
-    /// Its buffer for others, if it is a long one and empty.
-    pub(super) fn give_up(&mut self) -> Option<Vec<u32>> {
-        let free = self.words.is_empty() && self.words.capacity() >= LONG;
-        free.then(|| std::mem::take(&mut self.words))
+    /// Its buffer for others, if it is a long one and empty, after so many words were taken at once; one that
+    /// is much too large for these goes.
+    pub(super) fn give_up(&mut self, count: usize) -> Option<Vec<u32>> {
+        if !self.words.is_empty() || self.words.capacity() < LONG {
+            return None;
+        }
+        debug_assert_eq!(self.taken, 0);
+        Some(std::mem::take(&mut self.words)).filter(|buffer| fits(buffer, count))
     }
+}
+
+/// Whether a buffer is not much too large for so many words.
+fn fits(buffer: &Vec<u32>, words: usize) -> bool {
+    buffer.capacity() <= ROOM * words.max(LONG)
 }
