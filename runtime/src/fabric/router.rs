@@ -5,7 +5,7 @@
 
 mod arrive;
 mod enter;
-pub(crate) mod fetch;
+mod fetch;
 mod grant;
 mod lanes;
 mod leaps;
@@ -13,6 +13,8 @@ mod outputs;
 mod rounds;
 mod usual;
 mod visit;
+
+pub(crate) use fetch::LARGE;
 
 use std::collections::VecDeque;
 

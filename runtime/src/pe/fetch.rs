@@ -9,7 +9,7 @@ use super::core::{Core, bits};
 use super::op::Op;
 use crate::fabric::channel::Outlet;
 use crate::fabric::pipe::Pipe;
-use crate::fabric::router::fetch::LARGE;
+use crate::fabric::router::LARGE;
 use crate::jit::prefetch;
 use crate::sched::region::Region;
 

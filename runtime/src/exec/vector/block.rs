@@ -49,12 +49,6 @@ impl VectorState {
         };
         let words = inputs[..used].iter().map(|words| words.len() as u32);
         let count = words.fold(count, u32::min);
-        if let Some(done) = self.move_words(state, inputs, count, out) {
-            return Block { done, ..Block::default() };
-        }
-        if count < FEW {
-            return self.steps(program, state, inputs, count, out);
-        }
         match self.at_once(state, inputs, count, out) {
             Some(done) => Block { done, ..Block::default() },
             None => self.steps(program, state, inputs, count, out),
@@ -95,34 +89,7 @@ impl VectorState {
         block
     }
 
-    /// All steps, where they move words as they are; how many.
-    #[inline]
-    fn move_words(
-        &mut self,
-        state: &mut PeState,
-        inputs: [&[u32]; 2],
-        count: u32,
-        out: &mut Vec<u32>,
-    ) -> Option<u32> {
-        if state.unmasked != 0 || state.memory.is_tracked() {
-            return None;
-        }
-        let count = count.min(self.left());
-        // What is plain stays in its variables.
-        let plain = self.plain.as_mut()?;
-        if !plain.move_words(state.memory.bytes_mut(), inputs, count, out) {
-            return None;
-        }
-        self.done = self.done.wrapping_add(count);
-        Some(count)
-    }
-
-    /// Elements that are not done.
-    fn left(&self) -> u32 {
-        self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done))
-    }
-
-    /// All steps in chunks, where that gives the same; how many.
+    /// All steps as a copy or in chunks, where that gives the same; how many.
     fn at_once(
         &mut self,
         state: &mut PeState,
@@ -131,10 +98,20 @@ impl VectorState {
         out: &mut Vec<u32>,
     ) -> Option<u32> {
         let odd = self.may_leave || state.unmasked != 0 || state.memory.is_tracked();
-        if odd || count < FEW {
+        if odd {
             return None;
         }
-        let left = self.left();
+        let left = self.start.length.map_or(u32::MAX, |length| length.saturating_sub(self.done));
+        if let Some(plain) = &mut self.plain
+            && plain.move_words(state.memory.bytes_mut(), inputs, count.min(left), out)
+        {
+            let count = count.min(left);
+            self.done = self.done.wrapping_add(count);
+            return Some(count);
+        }
+        if count < FEW {
+            return None;
+        }
         if self.start.packed {
             let count = count.min(1 << 16);
             return self.in_pairs(state, inputs, left.min(2 * count), out);

@@ -16,7 +16,7 @@ use self::keep::Kept;
 use super::hand::{Hand, Work};
 use super::meeting::{Mail, Meeting, Wait};
 use super::tape::{Act, OPERATIONS, Script};
-use super::ways::{Fifo, LONG, Place};
+use super::ways::{Fifo, Place};
 use crate::exec::{Ahead, NoRegisters, Segment};
 use crate::jit::prefetch;
 use crate::pe::code::Code;
@@ -481,8 +481,7 @@ impl<C: Code> Part<'_, C> {
                 self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, &made);
                 continue;
             }
-            let long = end == last && made.len() >= LONG;
-            if long && self.fifos[own].words.take_over(&mut made) {
+            if end == last && self.fifos[own].words.take_over(&mut made) {
                 #[cfg(test)]
                 crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
                 made = self.spare.pop().unwrap_or(made);

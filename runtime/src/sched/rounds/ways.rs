@@ -19,7 +19,7 @@ pub(super) type Place = (u32, u32);
 const SHORT: usize = 16;
 
 /// Words of a buffer that is handed on as it is rather than copied.
-pub(super) const LONG: usize = if cfg!(test) { 4 } else { 64 };
+const LONG: usize = if cfg!(test) { 4 } else { 64 };
 
 /// So many times as much room as it needs has a buffer at most that is kept for others.
 const ROOM: usize = 4;
@@ -267,14 +267,14 @@ impl Fifo {
         self.words.extend_from_slice(words);
     }
 
-    /// Takes over a buffer of words, if it is empty; whether it was.
+    /// Takes a buffer of words over, if they are many and it is empty; whether it did.
     pub(super) fn take_over(&mut self, words: &mut Vec<u32>) -> bool {
-        let empty = self.words.is_empty();
-        if empty {
+        let takes = self.words.is_empty() && words.len() >= LONG;
+        if takes {
             debug_assert_eq!(self.taken, 0);
             std::mem::swap(&mut self.words, words);
         }
-        empty
+        takes
     }
 
     /// Its buffer for others, if it is a long one and empty, after so many words were taken at once; one that
