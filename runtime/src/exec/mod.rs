@@ -7,6 +7,7 @@
 //! Invariants: a segment's result depends on the PE's own state only; both engines give the
 //! same segment bit for bit (cycles, flags, stop, memory, frames).
 
+use dflow_ir::cost::Slots;
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::func::Local;
 use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
@@ -48,6 +49,23 @@ pub trait CodeEngine: Send + Sync {
         out: &mut Segment,
     );
 
+    /// Runs a function from its start with these arguments, one after the other, as long as each run comes to
+    /// what stands in `out`, which the run before came to: its end, in as many slots, without an act. How many
+    /// were run; what the last of them came to stands in `out` then.
+    fn run_each(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        slots: &[u64],
+        each: Each<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    ) -> usize {
+        each_like(each, out, |entry, out| {
+            self.run_with(program, state, slots, entry, registers, out);
+        })
+    }
+
     /// Functions that were compiled to native code for it.
     fn compiled(&self) -> usize {
         0
@@ -64,6 +82,40 @@ pub trait CodeEngine: Send + Sync {
     ) {
         self.run_with(program, state, slots, entry, &NoRegisters, out);
     }
+}
+
+/// Runs of one function, with raw argument values: as many of each as it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Each<'a> {
+    /// The function.
+    pub func: FuncId,
+    /// Arguments of each run.
+    pub args: &'a [[u64; 2]],
+    /// Number of arguments.
+    pub count: usize,
+}
+
+impl<'a> Each<'a> {
+    /// The arguments of each run.
+    pub(crate) fn runs(self) -> impl Iterator<Item = &'a [u64]> {
+        self.args.iter().map(move |args| &args[..self.count])
+    }
+}
+
+/// [`CodeEngine::run_each`], one run at a time.
+pub(crate) fn each_like(
+    each: Each<'_>,
+    out: &mut Segment,
+    mut run: impl FnMut(Entry<'_>, &mut Segment),
+) -> usize {
+    let slots = out.slots();
+    for (count, args) in (1..).zip(each.runs()) {
+        run(Entry::Start { func: each.func, args }, out);
+        if !out.is_plain(slots) {
+            return count;
+        }
+    }
+    each.args.len()
 }
 
 /// Where a run of code begins.
@@ -135,6 +187,16 @@ impl Default for Segment {
 }
 
 impl Segment {
+    /// Its issue slots.
+    pub(crate) fn slots(&self) -> Slots {
+        Slots { all: self.cycles, assumed: self.assumed }
+    }
+
+    /// Whether it is a function's end after so many slots, without an act.
+    pub(crate) fn is_plain(&self, slots: Slots) -> bool {
+        matches!(self.stop, Stop::Return) && self.acts.is_empty() && self.slots() == slots
+    }
+
     /// It ends with a return, as most do that are emptied: then there is nothing to drop.
     #[inline]
     pub(crate) fn returns(&mut self) {

@@ -209,6 +209,20 @@ impl<const N: usize> Ring<N> {
         word
     }
 
+    /// A word goes through it that finds it empty and leaves it in a cycle up to which it could be seen for the first
+    /// time; its place may be filled from cycle `free` on. What its stamp was, if it can be seen from cycle `from` on
+    /// and has a place.
+    #[inline]
+    pub(crate) fn go_through(&mut self, from: u64, free: u64) -> u64 {
+        debug_assert!(self.len == 0 && self.is_open());
+        let stamp = from.max(self.free + 1);
+        let head = usize::from(self.head);
+        self.slot_mut(head).stamp = free;
+        self.head = if self.head + 1 == self.places { 0 } else { self.head + 1 };
+        self.free = self.slot(usize::from(self.head)).stamp;
+        stamp
+    }
+
     /// Whether its words are stamped one cycle apart, the last with `word`, and its places too, the
     /// last with `place`; there are some places, and no control wavelets.
     pub(crate) fn is_even(&self, word: u64, place: u64) -> bool {

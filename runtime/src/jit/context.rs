@@ -111,6 +111,25 @@ impl PeContext {
         context
     }
 
+    /// Another run begins, with these arguments.
+    pub(super) fn start(&mut self, sp: u64, args: &[u64]) {
+        // SAFETY: `args` points to `args_len` words that outlive the context, by the assertion in `new`; no other
+        // reference to them is alive: `Parts` never leave the call that made them.
+        let buffer = unsafe {
+            let program = &*self.program;
+            std::slice::from_raw_parts_mut(self.args, program.args_len())
+        };
+        for (word, &arg) in buffer.iter_mut().zip(args) {
+            *word = arg;
+        }
+        (self.sp, self.cycles) = (sp, 0);
+    }
+
+    /// Whether the run that returned took so many slots and left no acts.
+    pub(super) fn is_plain(&mut self, slots: Slots) -> bool {
+        self.cycles == slots.packed() && self.parts().out.acts.is_empty()
+    }
+
     /// Renews the pointers into the state.
     pub(super) fn sync(&mut self) {
         // SAFETY: `state` was made from a `&mut PeState` that outlives the context (`new`), and

@@ -21,7 +21,7 @@ use self::helpers::Helper;
 pub(crate) use self::helpers::{Wide, prefetch, wide};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{CodeEngine, Entry, Registers, Segment};
+use crate::exec::{CodeEngine, Each, Entry, Registers, Segment};
 
 /// Why a program has no native code.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,36 @@ impl CodeEngine for Jit {
             let ended = self.code.enter(func.as_u32() as usize, &mut context);
             context.finish(ended == Ended::Returned);
         });
+    }
+
+    fn run_each(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        slots: &[u64],
+        each: Each<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    ) -> usize {
+        assert_eq!(program.id(), self.program, "code of another program");
+        let (like, mut count) = (out.slots(), 0);
+        out.clear();
+        state.prepare(program, slots);
+        with_args(program.args_len(), |buffer| {
+            let around = Around { slots, codes: self.code.table(), registers };
+            let mut context = PeContext::new(program, state, around, buffer, out);
+            for args in each.runs() {
+                context.start(program.stack().0, args);
+                let ended = self.code.enter(each.func.as_u32() as usize, &mut context);
+                count += 1;
+                let returned = ended == Ended::Returned;
+                if !returned || !context.is_plain(like) {
+                    return context.finish(returned);
+                }
+            }
+            context.finish(true);
+        });
+        count
     }
 }
 

@@ -27,8 +27,8 @@ use super::Jit;
 use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::{
-    ActKind, CodeEngine, CodeTrapKind, ConfigRead, Entry, FifoCheck, PeState, Registers, Segment,
-    Stop, VectorStart, VectorState, finish_host_call,
+    ActKind, CodeEngine, CodeTrapKind, ConfigRead, Each, Entry, FifoCheck, PeState, Registers,
+    Segment, Stop, VectorStart, VectorState, finish_host_call,
 };
 
 /// Registers that hold something of their own.

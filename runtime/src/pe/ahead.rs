@@ -24,7 +24,7 @@ use crate::sched::region::Region;
 use crate::sched::rounds::Noter;
 
 /// Cycles by which the main thread may run ahead.
-const AHEAD: u64 = 1 << 12;
+pub(super) const AHEAD: u64 = 1 << 12;
 
 /// An act of the main thread that is to be applied in a later cycle, and the task that did it.
 #[derive(Clone, Copy, Debug)]
@@ -66,10 +66,42 @@ impl TasksAhead {
         [since, last].into_iter().for_each(|&cycle| noter.cycle(cycle));
     }
 
+    /// Slots of all.
+    #[inline]
+    pub(super) fn slots(&self) -> u64 {
+        self.slots
+    }
+
+    /// It has gone over `count` others that have had so many slots each, the first from a cycle on and those
+    /// after it a period later each.
+    pub(super) fn begin_alike(&mut self, (from, period): (u64, u64), slots: u32, count: u64) {
+        let others = count.saturating_sub(1);
+        self.last = from + others * period;
+        self.before = self.slots + others * u64::from(slots);
+        self.slots += count * u64::from(slots);
+    }
+
+    /// It goes on to another one, which has slots from cycle `from` on.
+    #[inline]
+    pub(super) fn begin(&mut self, from: u64) {
+        (self.last, self.before) = (from, self.slots);
+    }
+
     /// It has them so many cycles later.
     pub(super) fn put_off(&mut self, by: u64) {
         (self.since, self.last) = (self.since + by, self.last + by);
     }
+}
+
+/// How far the main thread came by a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// Its task goes on.
+    On,
+    /// To the end of its task.
+    Through,
+    /// What ends the segment is left to the visit by slots.
+    Rests,
 }
 
 /// Whether a flag says no more than which task may come next.
@@ -120,9 +152,10 @@ impl<C: Code> Core<C> {
         }
     }
 
-    /// Whether the tasks that the main thread has run ahead over leave a quarter of the slots to others.
-    pub(super) fn tasks_leave_slots(&self) -> bool {
-        4 * self.tasks_ahead.slots <= 3 * self.main_from.saturating_sub(self.tasks_ahead.since)
+    /// Whether tasks since the main thread has run ahead, which have had so many slots by a cycle, leave a quarter
+    /// of all to others.
+    pub(super) fn tasks_leave_slots(&self, slots: u64, by: u64) -> bool {
+        4 * slots <= 3 * by.saturating_sub(self.tasks_ahead.since)
     }
 
     /// Before which cycle the last of `count` elements from cycle `t` on, which come after the main
@@ -163,8 +196,8 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Region<C> {
-    /// Visits a core that [`Core::streams`].
-    pub(super) fn stream(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+    /// Visits a core that [`Core::streams`]; when its main thread begins the next task, if that is known.
+    pub(super) fn stream(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<u64, Fault> {
         self.end_stretches(at, core)?;
         if !core.due.is_empty() {
             core.complete(at.program, at.t, &mut self.spare)?;
@@ -174,7 +207,8 @@ impl<C: Code> Region<C> {
         }
         // Before the next task has slots, and after what it has started.
         self.begin_stretches(at, core)?;
-        if self.run_tasks(at, core)? {
+        let (ran, next) = self.run_tasks(at, core)?;
+        if ran {
             self.begin_stretches(at, core)?;
         }
         if core.acted.acted {
@@ -193,12 +227,12 @@ impl<C: Code> Region<C> {
             let owned = core.owned_in >> queue & 1 != 0;
             self.wakes.core(at.pe, if owned { first } else { first.max(core.main_from) });
         }
-        Ok(())
+        Ok(next)
     }
 
     /// Runs tasks: one after the other while nothing but they can say what the next one is; whether
-    /// any.
-    fn run_tasks(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+    /// any, and when the next one begins if it is known.
+    fn run_tasks(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(bool, u64), Fault> {
         let mut ran = false;
         // One that is ahead lets the others come up first: many tasks in one visit, not one in each.
         let is_ahead = core.main_from > at.t;
@@ -208,25 +242,26 @@ impl<C: Code> Region<C> {
         loop {
             ran |= matches!(core.main, Main::Ready { .. });
             self.run_ahead(at, core)?;
+            if at.program.pulls != 0 && !is_ahead && matches!(core.main, Main::Idle) {
+                ran |= self.hear(at, core)?;
+            }
             if !matches!(core.main, Main::Idle) {
-                return Ok(ran);
+                return Ok((ran, NEVER));
             }
             let t = self.next_task(at, core);
             if t == NEVER {
-                return Ok(ran);
+                return Ok((ran, NEVER));
             }
-            if t > at.t && (is_ahead || !self.may_go_on(at, core, t, AHEAD)) {
-                self.wakes.core(at.pe, t);
-                return Ok(ran);
+            if t > at.t && (is_ahead || !self.may_go_on(at, core, t)) {
+                return Ok((ran, t));
             }
             let then = Visit { t, ..*at };
             if at.program.hears {
                 self.draw_heard(&then, core);
                 core.look(t);
             }
-            let Some(from) = self.pick(&then, core) else { return Ok(ran) };
-            core.tasks_ahead.last = from;
-            core.tasks_ahead.before = core.tasks_ahead.slots;
+            let Some(from) = self.pick(&then, core) else { return Ok((ran, NEVER)) };
+            core.tasks_ahead.begin(from);
         }
     }
 
@@ -244,43 +279,64 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// Runs the main thread as far as it goes.
-    fn run_ahead(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<(), Fault> {
+    /// Runs the main thread as far as it goes; whether that was to the end of its task, in one segment that
+    /// others see nothing of.
+    pub(super) fn run_ahead(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<bool, Fault> {
+        let mut unseen = true;
         while let Main::Ready { from, next } = core.main {
             let now = from.max(at.t);
             if now > at.t + AHEAD {
                 self.wakes.core(at.pe, now);
-                return Ok(());
+                return Ok(false);
             }
-            core.acted.acted = true;
             let total = self.segment(&Visit { t: now, ..*at }, core, next);
-            core.tasks_ahead.slots += u64::from(total);
-            let last =
-                now + u64::from(total) - 1 + core.slots_before_main(u64::MAX, now, total.into());
-            self.active_until = self.active_until.max(last + 1);
-            self.act_ahead(at, core, (now, last));
-            core.main_from = last + 1;
-            if let Stop::Return = core.segment.stop {
-                core.end_task();
-                self.count(core, MAIN, now, total.into());
-                return Ok(());
+            match self.came_ahead(at, core, (now, total))? {
+                Came::On => unseen = false,
+                Came::Through => return Ok(unseen && core.segment.acts.is_empty()),
+                Came::Rests => return Ok(false),
             }
-            if let Stop::Yield | Stop::Clock(_) = core.segment.stop {
-                self.stop(&Visit { t: last, ..*at }, core)?;
-                self.count(core, MAIN, now, total.into());
-                continue;
-            }
-            let rest = match std::mem::replace(&mut core.segment.stop, Stop::Return) {
-                Stop::Vector(start) => self.begin_ahead(at, last, core, start)?.map(Stop::Vector),
-                stop => Some(stop),
-            };
-            if let Some(stop) = rest {
-                self.leave_rest(at, core, (now, last), stop);
-                return self.rest_now(at, core);
-            }
-            self.count(core, MAIN, now, total.into());
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// What comes of a segment that has begun in cycle `now` and takes so many slots.
+    pub(super) fn came_ahead(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        (now, total): (u64, u32),
+    ) -> Result<Came, Fault> {
+        core.acted.acted = true;
+        core.tasks_ahead.slots += u64::from(total);
+        let last = now + u64::from(total) - 1 + core.slots_before_main(u64::MAX, now, total.into());
+        self.active_until = self.active_until.max(last + 1);
+        self.act_ahead(at, core, (now, last));
+        core.main_from = last + 1;
+        if let Stop::Return = core.segment.stop {
+            core.end_task();
+            self.count(core, MAIN, now, total.into());
+            return Ok(Came::Through);
+        }
+        if let Stop::Yield | Stop::Clock(_) = core.segment.stop {
+            self.stop(&Visit { t: last, ..*at }, core)?;
+            self.count(core, MAIN, now, total.into());
+            return Ok(Came::On);
+        }
+        let rest = match std::mem::replace(&mut core.segment.stop, Stop::Return) {
+            Stop::Vector(start) => self.begin_ahead(at, last, core, start)?.map(Stop::Vector),
+            stop => Some(stop),
+        };
+        if let Some(stop) = rest {
+            self.leave_rest(at, core, (now, last), stop);
+            self.rest_now(at, core)?;
+            return Ok(Came::Rests);
+        }
+        self.count(core, MAIN, now, total.into());
+        Ok(Came::On)
     }
 
     /// The acts of a segment in cycles `now` to `last`: activations commute with whatever may come

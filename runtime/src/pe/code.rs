@@ -3,7 +3,7 @@
 use dflow_ir::loc::Loc;
 
 use crate::exec::odd::Odd;
-use crate::exec::{Block, CodeTrapKind, Entry, Registers, Segment, SharedStart};
+use crate::exec::{Block, CodeTrapKind, Each, Entry, Registers, Segment, SharedStart, each_like};
 
 /// Names a PE to the code engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,23 @@ pub(crate) trait Code: Sync {
         registers: &dyn Registers,
         out: &mut Segment,
     );
+
+    /// Runs a function from its start with these arguments, one after the other, as long as each run comes to
+    /// what stands in `out`, which the run before came to: its end, in as many slots, without an act. How many
+    /// were run; what the last of them came to stands in `out` then.
+    fn run_each(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        each: Each<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    ) -> usize {
+        each_like(each, out, |entry, out| {
+            out.clear();
+            self.run(pe, state, entry, registers, out);
+        })
+    }
 
     /// Begins a vector operation. It leaves the PE's state as it is: code may have gone on before.
     fn begin(&self, pe: Pe, state: &mut Self::State, start: SharedStart) -> Self::Op;

@@ -84,7 +84,7 @@ pub(crate) struct Core<C: Code> {
     pub(super) delayed: bool,
     /// What operations that go element by element use of the slots.
     pub(super) steps: Steps,
-    /// When one that waits may begin a stretch.
+    /// When one that waits may begin a stretch, or the main thread a task.
     pub(super) begins: u64,
     /// Microthread that issued last.
     pub(crate) last_thread: u8,
@@ -471,6 +471,18 @@ impl<C: Code> Core<C> {
         input.last = Some(word.stamp);
         input.ring.push(word);
         self.arrived |= 1 << queue;
+    }
+
+    /// A word that can be seen from cycle `from` on goes through an input queue that is empty; its place is free
+    /// again from cycle `free` on.
+    #[inline]
+    pub(super) fn pass_input(&mut self, queue: usize, (from, free): (u64, u64)) {
+        let input = &mut self.inputs[queue];
+        if !input.ring.is_open() {
+            input.ring.open();
+        }
+        input.taken = input.taken.wrapping_add(1);
+        input.last = Some(input.ring.go_through(from, free));
     }
 
     #[cold]

@@ -7,8 +7,8 @@ use dflow_ir::loc::Loc;
 use super::code::{Code, Element, Fifo, Pe};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    Block, CodeEngine, CodeTrapKind, Entry, FifoCheck, LoadedProgram, PeState, Registers, Segment,
-    SharedStart, VectorState,
+    Block, CodeEngine, CodeTrapKind, Each, Entry, FifoCheck, LoadedProgram, PeState, Registers,
+    Segment, SharedStart, VectorState,
 };
 use crate::profile::{During, Phases, Work};
 
@@ -71,6 +71,19 @@ impl Code for Programs {
         let _tasks = During::new(self.phases.as_deref(), Work::Tasks);
         let (program, engine) = &self.loaded[usize::from(pe.program)];
         engine.run_with(program, state, self.slots(pe), entry, registers, out);
+    }
+
+    fn run_each(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        each: Each<'_>,
+        registers: &dyn Registers,
+        out: &mut Segment,
+    ) -> usize {
+        let _tasks = During::new(self.phases.as_deref(), Work::Tasks);
+        let (program, engine) = &self.loaded[usize::from(pe.program)];
+        engine.run_each(program, state, self.slots(pe), each, registers, out)
     }
 
     fn begin(&self, pe: Pe, _: &mut PeState, start: SharedStart) -> VectorState {

@@ -8,6 +8,9 @@
 //!
 //! Invariant: when a task is picked the first word of each queue stands there, if it can be seen.
 
+mod ears;
+
+use super::ahead::AHEAD;
 use super::code::Code;
 use super::core::{Core, bits};
 use super::op::Op;
@@ -19,6 +22,19 @@ use crate::sched::region::Region;
 /// Cycles by which tasks go on beside operations, which have the slots in between, if these are many and
 /// all words that start tasks are known.
 const BESIDE: u64 = 64;
+
+impl<C: Code> Core<C> {
+    /// Cycles by which tasks go on if all words that start some are known, when those before have had so many slots
+    /// by a cycle.
+    #[inline]
+    fn far_ahead(&self, slots: u64, by: u64) -> u64 {
+        match self.threads.any() {
+            false => AHEAD,
+            true if self.tasks_leave_slots(slots, by) => BESIDE,
+            true => SOON,
+        }
+    }
+}
 
 impl<C: Code> Region<C> {
     /// The first word of each queue that starts data tasks comes down if it would stand there by the
@@ -112,7 +128,7 @@ impl<C: Code> Region<C> {
 
     /// Whether the main thread may begin a task in a cycle to come, at most `ahead` from now: nothing
     /// else can say what the next one is.
-    pub(super) fn may_go_on(&self, at: &Visit<'_, C>, core: &Core<C>, t: u64, ahead: u64) -> bool {
+    pub(super) fn may_go_on(&self, at: &Visit<'_, C>, core: &Core<C>, t: u64) -> bool {
         let known = |queue: usize| {
             let pipe = self.pipe_of(at.pe, queue as u8);
             core.arrived >> queue & 1 != 0
@@ -121,15 +137,11 @@ impl<C: Code> Region<C> {
         let program = at.program;
         let still = self.still_until(at, core);
         let far = if core.knows_next(program, t) {
-            ahead
+            AHEAD
         } else if program.pulls == 0 || still <= at.t {
             0
         } else if program.hears_data_only && bits(program.pulls).all(known) {
-            match core.threads.any() {
-                false => ahead,
-                true if core.tasks_leave_slots() => BESIDE,
-                true => SOON,
-            }
+            core.far_ahead(core.tasks_ahead.slots(), core.main_from)
         } else {
             SOON
         };

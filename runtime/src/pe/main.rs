@@ -11,7 +11,9 @@ use super::op::{Op, OpPlan};
 use super::plan::{NO_TASK, TaskPlan};
 use super::registers::{View, view};
 use super::visit::Visit;
-use crate::exec::{ActKind, CodeTrap, CodeTrapKind, ConfigRead, Entry, SharedStart, SlotAct, Stop};
+use crate::exec::{
+    ActKind, CodeTrap, CodeTrapKind, ConfigRead, Each, Entry, SharedStart, SlotAct, Stop,
+};
 use crate::fabric::channel::Outlet;
 use crate::fabric::router::Router;
 use crate::sched::plan::Plan;
@@ -58,20 +60,29 @@ pub(crate) enum Next {
     Resume { value: u64 },
 }
 
+impl TaskPlan {
+    /// The arguments that a word becomes, and how many.
+    #[inline]
+    pub(super) fn args(&self, payload: u32) -> ([u64; 2], u8) {
+        let mut args = [0; 2];
+        if self.params.is_empty() {
+            return (args, 0);
+        }
+        let halves = [u64::from(payload), u64::from(payload >> 16)];
+        let both = self.params.len() == 2;
+        for ((arg, &ty), &half) in args.iter_mut().zip(&self.params).zip(&halves) {
+            *arg = if both { Ty::I16.mask(half) } else { ty.mask(half) };
+        }
+        (args, self.params.len().min(2) as u8)
+    }
+}
+
 impl<O> Main<O> {
     /// A task that was picked; its word becomes its arguments.
     #[inline]
     pub(crate) fn start(task: &TaskPlan, payload: u32, from: u64) -> Main<O> {
-        let mut args = [0; 2];
-        if task.params.is_empty() {
-            return Main::Ready { from, next: Next::Start { args, count: 0 } };
-        }
-        let halves = [u64::from(payload), u64::from(payload >> 16)];
-        let both = task.params.len() == 2;
-        for ((arg, &ty), &half) in args.iter_mut().zip(&task.params).zip(&halves) {
-            *arg = if both { Ty::I16.mask(half) } else { ty.mask(half) };
-        }
-        Main::Ready { from, next: Next::Start { args, count: task.params.len().min(2) as u8 } }
+        let (args, count) = task.args(payload);
+        Main::Ready { from, next: Next::Start { args, count } }
     }
 
     /// Becomes another one. There is nothing to drop where no operation was, as nearly always.
@@ -166,11 +177,17 @@ impl<C: Code> Region<C> {
         if let Some(tape) = &mut self.tape {
             tape.segment(at.pe, (core.at, at.program), core.task, next, &core.segment);
         }
+        self.takes_slots(core, at.t, total);
+        total
+    }
+
+    /// The core's segment takes so many slots from cycle `t` on.
+    #[inline]
+    pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, total: u32) {
         if self.flow && core.stretches() != 0 {
-            self.delay(core, at.t, total.into());
+            self.delay(core, t, total.into());
         }
         self.stats.assumed += u64::from(core.segment.assumed);
-        total
     }
 
     /// One counted slot.
@@ -494,6 +511,22 @@ impl<C: Code> Core<C> {
         }
         Ok(())
     }
+}
+
+/// Runs the core's task from its start with each of these arguments, as long as each run comes to what the one
+/// before came to ([`Code::run_each`]).
+pub(super) fn run_each<C: Code>(
+    visit: &Visit<'_, C>,
+    core: &mut Core<C>,
+    router: Option<&Router>,
+    (args, count): (&[[u64; 2]], usize),
+) -> usize {
+    let Core { at, state, segment, task, registers, clock, bound, .. } = core;
+    let (plan, program, number) = (visit.plan, visit.program, at.number as usize);
+    let clock = (*clock, visit.t);
+    let view = View { plan, number, router, core: registers, clock, program, bound };
+    let each = Each { func: program.tasks[usize::from(*task)].func, args, count };
+    visit.code.run_each(*at, state, each, &view, segment)
 }
 
 /// Runs code up to its next act; the result stands in the core's segment.

@@ -138,7 +138,12 @@ impl<C: Code> Region<C> {
 
     /// The core's task has been picked, with a word; from which cycle on it may have slots.
     #[inline]
-    fn begin_task(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, payload: u32) -> u64 {
+    pub(super) fn begin_task(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        payload: u32,
+    ) -> u64 {
         let from = at.t + at.plan.timing.task_start;
         core.main.set(Main::start(&at.program.tasks[usize::from(core.task)], payload, from));
         core.acted.acted = true;

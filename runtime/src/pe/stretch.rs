@@ -524,7 +524,8 @@ impl<C: Code> Region<C> {
             look = look.min(t + WINDOW);
         }
         if at.program.pulls != 0 && matches!(core.main, Main::Idle) {
-            look = look.min(self.next_seen(at, core, t));
+            // Those that come before are found when the main thread is through.
+            look = look.min(self.next_seen(at, core, t.max(core.main_from)));
         }
         self.wakes.look(at.pe, look.max(t + 1));
     }

@@ -95,8 +95,9 @@ impl<C: Code> Region<C> {
             return false;
         }
         core.acted = Acted::default();
-        if let Err(fault) = self.stream(at, core) {
-            self.fault(at, core, fault);
+        match self.stream(at, core) {
+            Ok(next) => core.begins = core.begins.min(next),
+            Err(fault) => self.fault(at, core, fault),
         }
         self.arrange_look(at, core, at.t);
         true

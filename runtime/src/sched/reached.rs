@@ -73,6 +73,10 @@ pub(crate) enum Reached {
     /// stood before them.
     Onward,
     Before,
+    /// Words started tasks one after the other; some together; one of these came to something else.
+    Heard,
+    HeardAlike,
+    HeardOther,
     /// `flow`: words went into another region by a pipe, their times changed, or the pace of them, and
     /// the sender was told what was taken.
     Abroad,
@@ -87,7 +91,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 45] = [
+pub(crate) const ALL: [Reached; 48] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -126,6 +130,9 @@ pub(crate) const ALL: [Reached; 45] = [
     Reached::RoundForked,
     Reached::Onward,
     Reached::Before,
+    Reached::Heard,
+    Reached::HeardAlike,
+    Reached::HeardOther,
     Reached::Abroad,
     Reached::Retimed,
     Reached::Bent,

@@ -137,6 +137,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) spare: Vec<Box<Op<C::Op>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
+    /// For tests: words start tasks one by one.
+    #[cfg(test)]
+    pub(crate) hears_singly: bool,
     /// Whether a PE does the same again and again, and what all do (`sched::rounds`).
     pub(crate) refrain: Option<Box<Refrain>>,
     pub(crate) tape: Option<Box<Tape>>,
@@ -281,6 +284,8 @@ impl<C: Code> Region<C> {
             spare: Vec::new(),
             candidates: Vec::new(),
             visits: Vec::new(),
+            #[cfg(test)]
+            hears_singly: false,
             refrain: None,
             tape: None,
         }
@@ -437,9 +442,14 @@ impl<C: Code> Region<C> {
 
     /// A word that the host sent by a color has come to rest on a PE, or gone back to the host.
     pub(crate) fn rests(&mut self, plan: &Plan, pe: u32, color: u8) {
+        self.all_rest(plan, pe, color, 1);
+    }
+
+    /// So many words have.
+    pub(crate) fn all_rest(&mut self, plan: &Plan, pe: u32, color: u8, count: u64) {
         if self.watch.to_mesh >> color & 1 != 0 {
             let row = plan.coord(self.number(plan, pe)).y;
-            *self.watch.rested.entry((row, color)).or_insert(0) += 1;
+            *self.watch.rested.entry((row, color)).or_insert(0) += count;
         }
     }
 

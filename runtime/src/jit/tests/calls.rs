@@ -116,3 +116,65 @@ fn recursion_that_doubles_ends_in_a_trap_before_it_takes_minutes() {
     let Stop::Trap(trap) = out.stop else { panic!("no trap") };
     assert_eq!(trap.kind, crate::exec::CodeTrapKind::SegmentTooLong);
 }
+
+/// A task that adds its argument to what stands in memory, and does something else for one of them.
+fn adds_but(other: InstData, at: u64) -> Func {
+    let mut b = function(&[Ty::I32], None);
+    let (sum, address) = (b.local(Ty::I32), b.constant(Ty::I16, 64));
+    b.inst(InstData::Load { dst: sum, addr: address, offset: 0 });
+    b.inst(InstData::Binary { dst: sum, op: BinaryOp::Add, lhs: sum, rhs: b.param(0) });
+    b.inst(InstData::Store { addr: address, offset: 0, src: sum });
+    let (rest, end) = (b.block(), b.block());
+    let (is, key) = (b.local(Ty::I8), b.constant(Ty::I32, at));
+    b.inst(InstData::Binary { dst: key, op: BinaryOp::Xor, lhs: key, rhs: b.param(0) });
+    b.inst(InstData::Convert { dst: is, kind: Convert::Bool, src: key });
+    b.terminate(Terminator::Branch { cond: is, then: end, otherwise: rest });
+    b.switch_to(rest);
+    b.inst(other);
+    b.terminate(Terminator::Jump(end));
+    b.switch_to(end);
+    b.terminate(Terminator::Return(None));
+    b.finish()
+}
+
+#[test]
+fn runs_in_a_row_end_with_the_first_that_comes_to_something_else() {
+    let activate = InstData::Flag { op: FlagOp::Activate, id: Local::from_u32(2) };
+    let clock = InstData::Clock { op: ClockOp::Enable, dst: None };
+    let idle = InstData::Binary {
+        dst: Local::from_u32(1),
+        op: BinaryOp::Add,
+        lhs: Local::from_u32(1),
+        rhs: Local::from_u32(1),
+    };
+    let args: Vec<[u64; 2]> = (10..30).map(|value| [value, 0]).collect();
+    for other in [activate, clock, idle] {
+        for at in [10, 11, 17, 29, 99] {
+            let mut singly = Pair::of(vec![adds_but(other.clone(), at)]);
+            let first = singly.start(0, &[5]);
+            let mut last = first.clone();
+            let mut count = 0;
+            for args in &args {
+                last = singly.start(0, &args[..1]);
+                count += 1;
+                if last != first {
+                    break;
+                }
+            }
+            assert_eq!(count, if at == 99 { 20 } else { at as usize - 9 });
+            let mut pair = Pair::of(vec![adds_but(other.clone(), at)]);
+            pair.start(0, &[5]);
+            let each = Each { func: FuncId::from_u32(0), args: &args, count: 1 };
+            let (mut plain, mut native) = (first.clone(), first);
+            let (program, slots) = (&pair.program, &pair.slots);
+            let state = &mut pair.plain;
+            let done = Interpreter.run_each(program, state, slots, each, &Addresses, &mut plain);
+            assert_eq!((done, &plain), (count, &last));
+            let state = &mut pair.native;
+            let done = pair.jit.run_each(program, state, slots, each, &Addresses, &mut native);
+            assert_eq!((done, &native), (count, &last));
+            pair.compare(&last.stop);
+            assert!(pair.native.memory == singly.native.memory, "memory differs");
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod broken;
 mod chain;
 mod exchange;
 mod generate;
+mod hears;
 mod ir;
 mod leaps;
 mod lines;

@@ -215,7 +215,8 @@ fn the_generators_move_words() {
 
 /// They reach every shortcut of the engine, and every way out of one but that of a channel that
 /// gives its links up and that of words whose task is blocked, which `timing` has, and those of steady
-/// cores, of those that take turns and of rounds: `steady` and `exchange` have them.
+/// cores, of those that take turns and of rounds: `steady` and `exchange` have them, and `hears` those of words that
+/// start tasks.
 #[test]
 fn the_generators_reach_the_shortcuts() {
     for seed in 0..100 {
@@ -230,9 +231,11 @@ fn the_generators_reach_the_shortcuts() {
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
     let turns = [Reached::Turns, Reached::Skipped, Reached::Held];
+    let heard = [Reached::Heard, Reached::HeardAlike, Reached::HeardOther];
     let others = |what: &Reached| {
         let elsewhere = [Reached::GivenUp, Reached::Closed, Reached::Onward, Reached::Before];
         !elsewhere.contains(what)
+            && !heard.contains(what)
             && !steady.contains(what)
             && !turns.contains(what)
             && !reached::OF_ROUNDS.contains(what)

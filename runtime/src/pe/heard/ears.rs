@@ -1,0 +1,344 @@
+//! Tasks that words start one after the other, in the `flow` engine: the next one is found among queues
+//! that were looked up once, and runs of the same task are done together.
+//!
+//! Invariant: as long as each task runs to its end in one segment and does nothing that others could see,
+//! the same words start the same tasks in the same cycles as if each were picked by itself. But words that do not
+//! start one yet stay in their pipes, where that would have them come down, and their times may still change.
+
+use super::super::ahead::{AHEAD, Came};
+use super::super::code::Code;
+use super::super::core::{Core, Fault, bits};
+use super::super::main::{Main, run_each};
+use super::super::plan::NO_TASK;
+use super::super::visit::Visit;
+use crate::fabric::ring::NEVER;
+use crate::sched::region::Region;
+
+/// Most queues that are looked up.
+const MOST: usize = 8;
+
+/// Most tasks that are run together.
+const TOGETHER: usize = 32;
+
+/// A queue whose words start tasks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ear {
+    queue: u8,
+    channel: u8,
+    raised: bool,
+    /// The pipe that its words stand in.
+    pipe: u32,
+    /// Its first word stands in the queue and not in the pipe.
+    is_down: bool,
+    /// When that can be seen, if there is one.
+    next: u64,
+}
+
+/// The queues of a core.
+#[derive(Debug)]
+struct Ears {
+    all: [Ear; MOST],
+    count: usize,
+    /// They are all that can start a task; before this cycle nothing else can say which is next.
+    are_all: bool,
+    still: u64,
+}
+
+impl Ears {
+    /// When the next word can be seen.
+    #[inline]
+    fn next(&self) -> u64 {
+        self.all[..self.count].iter().fold(NEVER, |next, ear| next.min(ear.next))
+    }
+
+    /// When the next word of another one can be seen.
+    fn next_but(&self, number: usize) -> u64 {
+        let others = self.all[..self.count].iter().enumerate().filter(|(at, _)| *at != number);
+        others.fold(NEVER, |next, (_, ear)| next.min(ear.next))
+    }
+
+    /// Of those with a word in cycle `t`, the one whose turn it is; ids count from the one before that picked
+    /// last, downwards and around.
+    #[inline]
+    fn pick(&self, last: u8, t: u64) -> Option<usize> {
+        let all = self.all[..self.count].iter().enumerate();
+        let turn = |ear: &Ear| (ear.raised, ear.channel.wrapping_sub(last) % 64, ear.queue);
+        let first = all.filter(|(_, ear)| ear.next <= t).max_by_key(|(_, ear)| turn(ear));
+        first.map(|(number, _)| number)
+    }
+
+    /// Before which cycle a task may begin if those before it have had so many slots by a cycle, in a visit that is
+    /// not over: see [`Region::may_go_on`].
+    #[inline]
+    fn until<C: Code>(&self, at: &Visit<'_, C>, core: &Core<C>, slots: u64, by: u64) -> u64 {
+        if self.still <= at.t {
+            return at.t;
+        }
+        let hears = self.are_all && self.all[..self.count].iter().all(|ear| ear.next != NEVER);
+        let far = if hears { core.far_ahead(slots, by) } else { super::SOON };
+        self.still.min(at.t + far)
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Has words start tasks, one after the other, where nothing but these words can say which is next, as long as
+    /// that is so; whether any did. The main thread is idle.
+    pub(in crate::pe) fn hear(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+    ) -> Result<bool, Fault> {
+        let Some(mut ears) = self.ears(at, core) else { return Ok(false) };
+        let mut any = false;
+        loop {
+            let next = ears.next();
+            let t = next.max(core.main_from).max(at.t);
+            let until = ears.until(at, core, core.tasks_ahead.slots(), core.main_from);
+            if next == NEVER || t > at.t && t >= until {
+                return Ok(any);
+            }
+            let Some(number) = ears.pick(core.picked, t) else { return Ok(any) };
+            let ear = &mut ears.all[number];
+            let payload = self.take_heard(&Visit { t, ..*at }, core, ear);
+            if let Some(tape) = &mut self.tape {
+                tape.word(at.pe, ear.queue.into());
+            }
+            self.begin_heard(at, core, ear, (t, payload));
+            any = true;
+            if !self.run_ahead(at, core)?
+                || !ears.all[number].is_down && !self.hear_more(at, core, &mut ears, number)?
+            {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// A task has been picked in cycle `t` for a word of a queue.
+    #[inline]
+    fn begin_heard(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ear: &Ear,
+        (t, payload): (u64, u32),
+    ) {
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Heard);
+        core.picked = ear.channel;
+        let input = at.program.inputs[usize::from(ear.queue)];
+        core.task = core.next_in_turn(at.program, &input);
+        let from = self.begin_task(&Visit { t, ..*at }, core, payload);
+        core.tasks_ahead.begin(from);
+    }
+
+    /// Has words of one of the queues start tasks together that the words before them have started one of, as far
+    /// as all of them are there and each of these comes to the same; whether all did.
+    fn hear_more(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ears: &mut Ears,
+        number: usize,
+    ) -> Result<bool, Fault> {
+        let ear = ears.all[number];
+        let input = &at.program.inputs[usize::from(ear.queue)];
+        let task = &at.program.tasks[usize::from(input.task)];
+        let total = core.segment.cycles.max(1);
+        let waits = core.slots_before_main(u64::MAX, core.main_from, total.into()) != 0;
+        // What is taped, or recorded, is so one by one.
+        let singly = self.tape.is_some() || self.events.is_some();
+        if singly || waits || task.looks || input.rotation.is_some() {
+            return Ok(true);
+        }
+        let from = core.main_from;
+        let seen = from.saturating_sub(at.plan.timing.ramp_down);
+        let most = self.pipes.get(ear.pipe as usize).map_or(0, |pipe| pipe.there(seen).len());
+        let count = ears.together(at, core, (number, total), most.min(TOGETHER));
+        if count < 2 {
+            return Ok(true);
+        }
+        let mut args = [[0; 2]; TOGETHER];
+        let words = &self.pipes[ear.pipe as usize].there(seen)[..count];
+        for (args, &word) in args.iter_mut().zip(words) {
+            *args = task.args(word).0;
+        }
+        let (args, params) = (&args[..count], task.params.len().min(2));
+        let slots = core.segment.slots();
+        core.task = input.task;
+        let router = self.routers[at.pe as usize].as_deref();
+        let done = run_each(&Visit { t: from, ..*at }, core, router, (args, params));
+        let same = core.segment.is_plain(slots);
+        let plain = done - usize::from(!same);
+        self.heard_alike(at, core, &ear, (total, plain));
+        ears.all[number].next = self.in_view(at, ear.pipe);
+        if same {
+            core.end_task();
+            return Ok(true);
+        }
+        // The last one came to something else.
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::HeardOther);
+        let t = core.main_from;
+        let payload = self.take_heard(&Visit { t, ..*at }, core, &mut ears.all[number]);
+        self.begin_heard(at, core, &ear, (t, payload));
+        let Main::Ready { from: now, .. } = core.main else { return Ok(false) };
+        let total = core.segment.cycles.max(1);
+        self.takes_slots(core, now, total);
+        let alone = match self.came_ahead(at, core, (now, total))? {
+            Came::On => self.run_ahead(at, core).map(|_| false)?,
+            Came::Through => core.segment.acts.is_empty(),
+            Came::Rests => false,
+        };
+        Ok(alone)
+    }
+
+    /// So many words of a queue have each started a task that took so many slots and did nothing that others see.
+    fn heard_alike(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ear: &Ear,
+        (total, count): (u32, usize),
+    ) {
+        if count == 0 {
+            return;
+        }
+        let (start, credit) = (at.plan.timing.task_start, at.plan.timing.credit);
+        let (period, last) = (start + u64::from(total), count as u64 - 1);
+        // Since when it could be seen is remembered of the last word.
+        let seen =
+            self.pipes[ear.pipe as usize].arrival_of(last as usize) + at.plan.timing.ramp_down;
+        for word in 0..=last {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
+            let t = core.main_from + word * period;
+            let seen = if word == last { seen } else { 0 };
+            core.pass_input(ear.queue.into(), (seen, t + credit));
+            if let Some(refrain) = &mut self.refrain {
+                refrain.note(at.pe, t, core.task);
+            }
+            self.takes_slots(core, t + start, total);
+        }
+        let pipe = &mut self.pipes[ear.pipe as usize];
+        let route = pipe.route();
+        let (told, buffer) = pipe.pass(count as u32, (core.main_from, period), self.now);
+        self.keep_buffer(buffer);
+        self.wake_sender(ear.pipe, told);
+        self.all_rest(at.plan, at.pe, route.color, count as u64);
+        core.tasks_ahead.begin_alike((core.main_from + start, period), total, count as u64);
+        core.main_from += count as u64 * period;
+        self.stats.hops += count as u64 * u64::from(route.hops);
+        self.stats.delivered += count as u64;
+        self.stats.tasks += count as u64;
+        self.stats.slots += count as u64 * u64::from(total);
+        self.active_until = self.active_until.max(core.main_from);
+        core.picked = ear.channel;
+        core.acted.acted = true;
+    }
+
+    /// The queues whose words start tasks, where they are all that can.
+    fn ears(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<Ears> {
+        #[cfg(test)]
+        if self.hears_singly {
+            return None;
+        }
+        let pulled = self.pulled(at, core);
+        let heads = core.arrived & !core.owned_in;
+        let others = core.activated & !core.task_blocked | heads & !pulled | core.sight.controls;
+        // Of two places that one word is taken from per task one is free before it is needed.
+        if pulled == 0 || others != 0 || at.plan.timing.credit > 1 {
+            return None;
+        }
+        let (mut all, mut count) = ([Ear::default(); MOST], 0);
+        for queue in bits(pulled) {
+            let input = &at.program.inputs[queue];
+            let blocked = core.channel_blocked >> input.channel & 1 != 0;
+            let places = core.inputs[queue].ring.places();
+            if blocked || input.task == NO_TASK || places < 2 || count == MOST {
+                return None;
+            }
+            let ear = &mut all[count];
+            count += 1;
+            (ear.queue, ear.channel) = (queue as u8, input.channel);
+            ear.raised = core.raised_channels >> input.channel & 1 != 0;
+            ear.pipe = self.pipe_of(at.pe, queue as u8).unwrap_or(u32::MAX);
+            ear.is_down = heads >> queue & 1 != 0;
+            ear.next = if ear.is_down {
+                core.inputs[queue].ring.first()
+            } else {
+                self.in_view(at, ear.pipe)
+            };
+        }
+        let are_all = at.program.hears_data_only && pulled == at.program.pulls;
+        Some(Ears { all, count, are_all, still: self.still_until(at, core) })
+    }
+
+    /// When the first word of a pipe can be seen by the core at its end.
+    #[inline]
+    fn in_view(&self, at: &Visit<'_, C>, pipe: u32) -> u64 {
+        let pipe = self.pipes.get(pipe as usize);
+        let arrival = pipe.and_then(|pipe| pipe.arrival());
+        arrival.map_or(NEVER, |arrival| arrival + at.plan.timing.ramp_down)
+    }
+
+    /// Takes the first word of a queue, in the visit's cycle.
+    #[inline]
+    fn take_heard(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, ear: &mut Ear) -> u32 {
+        let queue = usize::from(ear.queue);
+        let (payload, color) = if ear.is_down {
+            let word = self.take_input(at, core, queue);
+            ear.is_down = core.arrived >> queue & 1 != 0;
+            (word.payload, word.color)
+        } else {
+            self.pass_down(at, core, (queue, ear.pipe), ear.next)
+        };
+        ear.next =
+            if ear.is_down { core.inputs[queue].ring.first() } else { self.in_view(at, ear.pipe) };
+        self.rests(at.plan, at.pe, color);
+        payload
+    }
+
+    /// The first word of a pipe, which can be seen from a cycle on, goes through the queue behind it, which is
+    /// empty; it and its color.
+    #[inline]
+    fn pass_down(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        (queue, id): (usize, u32),
+        from: u64,
+    ) -> (u32, u8) {
+        let pipe = &mut self.pipes[id as usize];
+        let route = pipe.route();
+        let (payload, buffer) = pipe.pass_one(at.t, self.now);
+        self.keep_buffer(buffer);
+        self.stats.hops += u64::from(route.hops);
+        self.stats.delivered += 1;
+        core.pass_input(queue, (from, at.t + at.plan.timing.credit));
+        self.wake_sender(id, at.t);
+        (payload, route.color)
+    }
+}
+
+impl Ears {
+    /// How many tasks of a queue, of `most`, begin one after the other if each takes so many slots and all words
+    /// are there.
+    fn together<C: Code>(
+        &self,
+        at: &Visit<'_, C>,
+        core: &Core<C>,
+        (number, total): (usize, u32),
+        most: usize,
+    ) -> usize {
+        let (others, start) = (self.next_but(number), at.plan.timing.task_start);
+        let (mut slots, mut t) = (core.tasks_ahead.slots(), core.main_from);
+        for count in 0..most {
+            let over = t >= others || t + start > at.t + AHEAD;
+            if over || t >= self.until(at, core, slots, t) {
+                return count;
+            }
+            (slots, t) = (slots + u64::from(total), t + start + u64::from(total));
+        }
+        most
+    }
+}
