@@ -544,17 +544,12 @@ impl Pipe {
         self.open = self.open.saturating_sub(1);
     }
 
-    /// Words of the first packet, if all of them are at the last router by cycle `t`.
-    #[inline]
-    pub(crate) fn there(&self, t: u64) -> &[u32] {
-        let Some(packet) = self.packets.front() else { return &[] };
-        let words = &packet.words[packet.taken..];
-        // What was believed of the last one when they were sent may be behind a bend.
-        if packet.span.last <= t && self.arrival_of(words.len().saturating_sub(1)) <= t {
-            words
-        } else {
-            &[]
-        }
+    /// When all words of the first packet are at the last router: what was believed of the last one when they were
+    /// sent may be behind a bend.
+    pub(crate) fn all_arrived(&self) -> u64 {
+        let Some(packet) = self.packets.front() else { return NEVER };
+        let left = packet.words.len().saturating_sub(packet.taken + 1);
+        packet.span.last.max(self.arrival_of(left))
     }
 
     /// The first word goes through the input queue in cycle `t`, at a visit in cycle `now`; it, and the buffer if

@@ -177,17 +177,18 @@ impl<C: Code> Region<C> {
         if let Some(tape) = &mut self.tape {
             tape.segment(at.pe, (core.at, at.program), core.task, next, &core.segment);
         }
-        self.takes_slots(core, at.t, total);
+        let assumed = core.segment.assumed;
+        self.takes_slots(core, at.t, (total, assumed));
         total
     }
 
-    /// The core's segment takes so many slots from cycle `t` on.
+    /// A segment takes so many slots from cycle `t` on, and so many of them are assumed.
     #[inline]
-    pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, total: u32) {
+    pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, (total, assumed): (u32, u32)) {
         if self.flow && core.stretches() != 0 {
             self.delay(core, t, total.into());
         }
-        self.stats.assumed += u64::from(core.segment.assumed);
+        self.stats.assumed += u64::from(assumed);
     }
 
     /// One counted slot.

@@ -169,15 +169,9 @@ impl PlainElement {
             (Feed::Vector(from), Sink::Word { .. }) => {
                 let Some(range) = from.dense(count) else { return false };
                 let Some(elements) = memory.get(range) else { return false };
-                // Appended one by one they would take several times as long.
-                let before = out.len();
-                out.resize(before + count, 0);
-                let words = &mut out[before..];
-                for (word, raw) in words.iter_mut().zip(elements.as_chunks().0) {
-                    *word = u32::from_le_bytes(*raw);
-                }
+                out.extend(elements.as_chunks().0.iter().map(|raw| u32::from_le_bytes(*raw)));
                 from.skip(count as u16);
-                words.last().copied()
+                out.last().copied()
             }
             (Feed::Word { at, .. }, Sink::Vector(into)) => {
                 let words = &inputs[usize::from(*at)][..count];

@@ -5,11 +5,13 @@
 //! the same words start the same tasks in the same cycles as if each were picked by itself. But words that do not
 //! start one yet stay in their pipes, where that would have them come down, and their times may still change.
 
+use dflow_ir::cost::Slots;
+
 use super::super::ahead::{AHEAD, Came};
 use super::super::code::Code;
 use super::super::core::{Core, Fault, bits};
 use super::super::main::{Main, run_each};
-use super::super::plan::NO_TASK;
+use super::super::plan::{NO_TASK, TaskPlan};
 use super::super::visit::Visit;
 use crate::fabric::ring::NEVER;
 use crate::sched::region::Region;
@@ -18,7 +20,7 @@ use crate::sched::region::Region;
 const MOST: usize = 8;
 
 /// Most tasks that are run together.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 16;
 
 /// A queue whose words start tasks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,8 +36,45 @@ struct Ear {
     next: u64,
 }
 
-/// The queues of a core.
+/// A word of a queue, by number, starts a task in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Start {
+    ear: usize,
+    t: u64,
+}
+
+impl Start {
+    /// Another word of the same queue does, so many cycles later.
+    fn later(self, by: u64) -> Start {
+        Start { t: self.t + by, ..self }
+    }
+}
+
+/// Words that start tasks, and the arguments that they become.
 #[derive(Debug)]
+struct Row {
+    starts: [Start; TOGETHER],
+    args: [[u64; 2]; TOGETHER],
+    count: usize,
+    /// Arguments of each, and one of the tasks.
+    params: usize,
+    task: u16,
+}
+
+impl Row {
+    fn new(task: u16, params: usize) -> Row {
+        let (starts, args) = ([Start::default(); TOGETHER], [[0; 2]; TOGETHER]);
+        Row { starts, args, count: 0, params, task }
+    }
+
+    fn push(&mut self, start: Start, args: [u64; 2]) {
+        (self.starts[self.count], self.args[self.count]) = (start, args);
+        self.count += 1;
+    }
+}
+
+/// The queues of a core.
+#[derive(Clone, Debug)]
 struct Ears {
     all: [Ear; MOST],
     count: usize,
@@ -49,12 +88,6 @@ impl Ears {
     #[inline]
     fn next(&self) -> u64 {
         self.all[..self.count].iter().fold(NEVER, |next, ear| next.min(ear.next))
-    }
-
-    /// When the next word of another one can be seen.
-    fn next_but(&self, number: usize) -> u64 {
-        let others = self.all[..self.count].iter().enumerate().filter(|(at, _)| *at != number);
-        others.fold(NEVER, |next, (_, ear)| next.min(ear.next))
     }
 
     /// Of those with a word in cycle `t`, the one whose turn it is; ids count from the one before that picked
@@ -105,9 +138,7 @@ impl<C: Code> Region<C> {
             }
             self.begin_heard(at, core, ear, (t, payload));
             any = true;
-            if !self.run_ahead(at, core)?
-                || !ears.all[number].is_down && !self.hear_more(at, core, &mut ears, number)?
-            {
+            if !self.run_ahead(at, core)? || !self.hear_more(at, core, &mut ears, number)? {
                 return Ok(true);
             }
         }
@@ -131,8 +162,8 @@ impl<C: Code> Region<C> {
         core.tasks_ahead.begin(from);
     }
 
-    /// Has words of one of the queues start tasks together that the words before them have started one of, as far
-    /// as all of them are there and each of these comes to the same; whether all did.
+    /// Has words start tasks together that come to what the one before them came to, as far as words that are known
+    /// say which they are; whether nothing else came of any.
     fn hear_more(
         &mut self,
         at: &Visit<'_, C>,
@@ -140,37 +171,20 @@ impl<C: Code> Region<C> {
         ears: &mut Ears,
         number: usize,
     ) -> Result<bool, Fault> {
-        let ear = ears.all[number];
-        let input = &at.program.inputs[usize::from(ear.queue)];
-        let task = &at.program.tasks[usize::from(input.task)];
         let total = core.segment.cycles.max(1);
         let waits = core.slots_before_main(u64::MAX, core.main_from, total.into()) != 0;
         // What is taped, or recorded, is so one by one.
-        let singly = self.tape.is_some() || self.events.is_some();
-        if singly || waits || task.looks || input.rotation.is_some() {
+        if waits || self.tape.is_some() || self.events.is_some() {
             return Ok(true);
         }
-        let from = core.main_from;
-        let seen = from.saturating_sub(at.plan.timing.ramp_down);
-        let most = self.pipes.get(ear.pipe as usize).map_or(0, |pipe| pipe.there(seen).len());
-        let count = ears.together(at, core, (number, total), most.min(TOGETHER));
-        if count < 2 {
-            return Ok(true);
-        }
-        let mut args = [[0; 2]; TOGETHER];
-        let words = &self.pipes[ear.pipe as usize].there(seen)[..count];
-        for (args, &word) in args.iter_mut().zip(words) {
-            *args = task.args(word).0;
-        }
-        let (args, params) = (&args[..count], task.params.len().min(2));
+        let Some(row) = self.row(at, core, ears, (number, total)) else { return Ok(true) };
         let slots = core.segment.slots();
-        core.task = input.task;
         let router = self.routers[at.pe as usize].as_deref();
-        let done = run_each(&Visit { t: from, ..*at }, core, router, (args, params));
+        core.task = row.task;
+        let done = run_each(at, core, router, (&row.args[..row.count], row.params));
         let same = core.segment.is_plain(slots);
         let plain = done - usize::from(!same);
-        self.heard_alike(at, core, &ear, (total, plain));
-        ears.all[number].next = self.in_view(at, ear.pipe);
+        self.heard_alike(at, core, ears, (slots, &row.starts[..plain]));
         if same {
             core.end_task();
             return Ok(true);
@@ -178,62 +192,132 @@ impl<C: Code> Region<C> {
         // The last one came to something else.
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::HeardOther);
-        let t = core.main_from;
-        let payload = self.take_heard(&Visit { t, ..*at }, core, &mut ears.all[number]);
-        self.begin_heard(at, core, &ear, (t, payload));
+        let Start { ear, t } = row.starts[plain];
+        let ear = &mut ears.all[ear];
+        let payload = self.take_heard(&Visit { t, ..*at }, core, ear);
+        self.begin_heard(at, core, ear, (t, payload));
         let Main::Ready { from: now, .. } = core.main else { return Ok(false) };
-        let total = core.segment.cycles.max(1);
-        self.takes_slots(core, now, total);
-        let alone = match self.came_ahead(at, core, (now, total))? {
+        let (total, assumed) = (core.segment.cycles.max(1), core.segment.assumed);
+        self.takes_slots(core, now, (total, assumed));
+        Ok(match self.came_ahead(at, core, (now, total))? {
             Came::On => self.run_ahead(at, core).map(|_| false)?,
             Came::Through => core.segment.acts.is_empty(),
             Came::Rests => false,
-        };
-        Ok(alone)
+        })
     }
 
-    /// So many words of a queue have each started a task that took so many slots and did nothing that others see.
+    /// Words that start tasks one after the other, of the function that the last word of a queue has started, if each
+    /// of these takes so many slots; none if there are fewer than two. Of each queue no more than the first packet
+    /// in its pipe.
+    fn row(
+        &self,
+        at: &Visit<'_, C>,
+        core: &Core<C>,
+        ears: &Ears,
+        (number, total): (usize, u32),
+    ) -> Option<Row> {
+        let (plan, start) = (at.program, at.plan.timing.task_start);
+        let task = plan.inputs[usize::from(ears.all[number].queue)].task;
+        let TaskPlan { func, looks, ref params, .. } = plan.tasks[usize::from(task)];
+        if looks {
+            return None;
+        }
+        let mut row = Row::new(task, params.len().min(2));
+        let (mut ears, mut last, mut taken) = (ears.clone(), core.picked, [0; MOST]);
+        // When all words of each can be seen.
+        let mut seen = [None; MOST];
+        let (mut slots, mut by) = (core.tasks_ahead.slots(), core.main_from);
+        while row.count < TOGETHER {
+            let (next, until) = (ears.next(), ears.until(at, core, slots, by));
+            let t = next.max(by);
+            if next == NEVER || t >= until || t + start > at.t + AHEAD {
+                break;
+            }
+            let number = ears.pick(last, t)?;
+            let ear = &mut ears.all[number];
+            let input = &plan.inputs[usize::from(ear.queue)];
+            let task = &plan.tasks[usize::from(input.task)];
+            if ear.is_down || task.func != func || input.rotation.is_some() {
+                break;
+            }
+            let pipe = &self.pipes[ear.pipe as usize];
+            let words = pipe.front(TOGETHER);
+            row.push(Start { ear: number, t }, task.args(words[taken[number]]).0);
+            taken[number] += 1;
+            if taken[number] == words.len() {
+                break;
+            }
+            (last, slots, by) =
+                (ear.channel, slots + u64::from(total), t + start + u64::from(total));
+            let down = at.plan.timing.ramp_down;
+            let all = seen[number].get_or_insert_with(|| pipe.all_arrived() + down);
+            ear.next = if *all <= by { by } else { pipe.arrival_of(taken[number]) + down };
+        }
+        (row.count > 1).then_some(row)
+    }
+
+    /// Words have each started a task that took so many slots and did nothing that others see.
     fn heard_alike(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        ear: &Ear,
-        (total, count): (u32, usize),
+        ears: &mut Ears,
+        (slots, mut starts): (Slots, &[Start]),
     ) {
-        if count == 0 {
-            return;
+        let (start, total) = (at.plan.timing.task_start, slots.all.max(1));
+        let period = start + u64::from(total);
+        self.stats.tasks += starts.len() as u64;
+        self.stats.delivered += starts.len() as u64;
+        self.stats.slots += starts.len() as u64 * u64::from(total);
+        while let Some(&first @ Start { ear: number, .. }) = starts.first() {
+            // Those of one queue, without a pause.
+            let follows = |(after, start): &(u64, &Start)| **start == first.later(after * period);
+            let count = (0..).zip(starts).take_while(follows).count();
+            starts = &starts[count..];
+            self.heard_evenly(at, core, &ears.all[number], (first.t, count as u64), slots);
         }
+        for ear in ears.all[..ears.count].iter_mut().filter(|ear| !ear.is_down) {
+            ear.next = self.in_view(at, ear.pipe);
+        }
+        self.active_until = self.active_until.max(core.main_from);
+        core.acted.acted = true;
+    }
+
+    /// So many words of one queue have, the first from a cycle on and the others as soon as they could.
+    fn heard_evenly(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ear: &Ear,
+        (t, count): (u64, u64),
+        slots: Slots,
+    ) {
         let (start, credit) = (at.plan.timing.task_start, at.plan.timing.credit);
-        let (period, last) = (start + u64::from(total), count as u64 - 1);
-        // Since when it could be seen is remembered of the last word.
-        let seen =
-            self.pipes[ear.pipe as usize].arrival_of(last as usize) + at.plan.timing.ramp_down;
-        for word in 0..=last {
-            #[cfg(test)]
-            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
-            let t = core.main_from + word * period;
-            let seen = if word == last { seen } else { 0 };
-            core.pass_input(ear.queue.into(), (seen, t + credit));
-            if let Some(refrain) = &mut self.refrain {
-                refrain.note(at.pe, t, core.task);
-            }
-            self.takes_slots(core, t + start, total);
-        }
+        let (total, queue) = (slots.all.max(1), usize::from(ear.queue));
+        let (period, task) = (start + u64::from(total), at.program.inputs[queue].task);
         let pipe = &mut self.pipes[ear.pipe as usize];
         let route = pipe.route();
-        let (told, buffer) = pipe.pass(count as u32, (core.main_from, period), self.now);
+        // Since when it could be seen is remembered of the last word.
+        let seen = pipe.arrival_of(count as usize - 1) + at.plan.timing.ramp_down;
+        let (told, buffer) = pipe.pass(count as u32, (t, period), self.now);
         self.keep_buffer(buffer);
         self.wake_sender(ear.pipe, told);
-        self.all_rest(at.plan, at.pe, route.color, count as u64);
-        core.tasks_ahead.begin_alike((core.main_from + start, period), total, count as u64);
-        core.main_from += count as u64 * period;
-        self.stats.hops += count as u64 * u64::from(route.hops);
-        self.stats.delivered += count as u64;
-        self.stats.tasks += count as u64;
-        self.stats.slots += count as u64 * u64::from(total);
-        self.active_until = self.active_until.max(core.main_from);
+        self.all_rest(at.plan, at.pe, route.color, count);
+        self.stats.hops += count * u64::from(route.hops);
+        for word in 0..count {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
+            let t = t + word * period;
+            let seen = if word + 1 == count { seen } else { 0 };
+            core.pass_input(queue, (seen, t + credit));
+            if let Some(refrain) = &mut self.refrain {
+                refrain.note(at.pe, t, task);
+            }
+            self.takes_slots(core, t + start, (total, slots.assumed));
+        }
+        core.tasks_ahead.begin_alike((t + start, period), total, count);
+        core.main_from = t + count * period;
         core.picked = ear.channel;
-        core.acted.acted = true;
     }
 
     /// The queues whose words start tasks, where they are all that can.
@@ -317,28 +401,5 @@ impl<C: Code> Region<C> {
         core.pass_input(queue, (from, at.t + at.plan.timing.credit));
         self.wake_sender(id, at.t);
         (payload, route.color)
-    }
-}
-
-impl Ears {
-    /// How many tasks of a queue, of `most`, begin one after the other if each takes so many slots and all words
-    /// are there.
-    fn together<C: Code>(
-        &self,
-        at: &Visit<'_, C>,
-        core: &Core<C>,
-        (number, total): (usize, u32),
-        most: usize,
-    ) -> usize {
-        let (others, start) = (self.next_but(number), at.plan.timing.task_start);
-        let (mut slots, mut t) = (core.tasks_ahead.slots(), core.main_from);
-        for count in 0..most {
-            let over = t >= others || t + start > at.t + AHEAD;
-            if over || t >= self.until(at, core, slots, t) {
-                return count;
-            }
-            (slots, t) = (slots + u64::from(total), t + start + u64::from(total));
-        }
-        most
     }
 }
