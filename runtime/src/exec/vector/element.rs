@@ -171,7 +171,7 @@ impl PlainElement {
                 let Some(elements) = memory.get(range) else { return false };
                 out.extend(elements.as_chunks().0.iter().map(|raw| u32::from_le_bytes(*raw)));
                 from.skip(count as u16);
-                out.last().copied()
+                out.last().copied().filter(|_| count != 0)
             }
             (Feed::Word { at, .. }, Sink::Vector(into)) => {
                 let words = &inputs[usize::from(*at)][..count];

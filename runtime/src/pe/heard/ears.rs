@@ -173,8 +173,8 @@ impl<C: Code> Region<C> {
     ) -> Result<bool, Fault> {
         let total = core.segment.cycles.max(1);
         let waits = core.slots_before_main(u64::MAX, core.main_from, total.into()) != 0;
-        // What is taped, or recorded, is so one by one.
-        if waits || self.tape.is_some() || self.events.is_some() {
+        // What is taped is so one by one.
+        if waits || self.tape.is_some() {
             return Ok(true);
         }
         let Some(row) = self.row(at, core, ears, (number, total)) else { return Ok(true) };
@@ -330,7 +330,7 @@ impl<C: Code> Region<C> {
         let heads = core.arrived & !core.owned_in;
         let others = core.activated & !core.task_blocked | heads & !pulled | core.sight.controls;
         // Of two places that one word is taken from per task one is free before it is needed.
-        if pulled == 0 || others != 0 || at.plan.timing.credit > 1 {
+        if pulled == 0 || others != 0 || at.plan.timing.credit > 1 || self.events.is_some() {
             return None;
         }
         let (mut all, mut count) = ([Ear::default(); MOST], 0);
@@ -338,7 +338,9 @@ impl<C: Code> Region<C> {
             let input = &at.program.inputs[queue];
             let blocked = core.channel_blocked >> input.channel & 1 != 0;
             let places = core.inputs[queue].ring.places();
-            if blocked || input.task == NO_TASK || places < 2 || count == MOST {
+            // A control wavelet may start another task.
+            let marked = core.inputs[queue].ring.is_marked();
+            if blocked || marked || input.task == NO_TASK || places < 2 || count == MOST {
                 return None;
             }
             let ear = &mut all[count];
@@ -346,6 +348,12 @@ impl<C: Code> Region<C> {
             (ear.queue, ear.channel) = (queue as u8, input.channel);
             ear.raised = core.raised_channels >> input.channel & 1 != 0;
             ear.pipe = self.pipe_of(at.pe, queue as u8).unwrap_or(u32::MAX);
+            let pipe = self.pipes.get(ear.pipe as usize);
+            // What a core sends to itself may change its times while tasks run.
+            if pipe.is_some_and(|pipe| pipe.comes_from().is_none() && pipe.route().source == at.pe)
+            {
+                return None;
+            }
             ear.is_down = heads >> queue & 1 != 0;
             ear.next = if ear.is_down {
                 core.inputs[queue].ring.first()

@@ -36,7 +36,7 @@ use crate::profile::Work;
 use crate::stats::Stats;
 use crate::ways::Ways;
 
-/// Fewest cycles that a run must have left for rounds to be looked for.
+/// Rounds that a run must have left for them to be looked for: one to compare, one to tape, one to do.
 const LEAST: u64 = 3;
 
 /// Cycles of a round in which it is tried to begin one.
