@@ -36,8 +36,8 @@ use crate::profile::Work;
 use crate::stats::Stats;
 use crate::ways::Ways;
 
-/// Fewest cycles that a run must have left for rounds to be looked for.
-const LEAST: u64 = 2;
+/// Rounds that a run must have left for them to be looked for: one to compare, one to tape, one to do.
+const LEAST: u64 = 3;
 
 /// Cycles of a round in which it is tried to begin one.
 const LOOKS: u64 = 1 << 8;
@@ -99,7 +99,11 @@ pub(crate) fn repeat<C: Code>(
     let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
     let fits = bytes <= run.limits.memory / PARTS;
     let fits = fits && run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
-    let done = if fits { rounds(run, regions, (begin, end), threads, advance) } else { 0 };
+    let mut span = fits.then_some((begin, end));
+    if refrains.iter().any(Refrain::doubts) {
+        span = span.and_then(|span| repeats(run, regions, span, advance));
+    }
+    let done = span.map_or(0, |span| rounds(run, regions, span, threads, advance));
     for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
         if done == 0 {
             refrain.was_in_vain(found);
@@ -124,6 +128,24 @@ fn time_to_begin<C: Code>(
         }
     }
     Some(begin)
+}
+
+/// Runs on by a round, from a cycle to another; the next round, if the state is what it was then. Taping takes
+/// longer than that, and is not done over and over for machines of which one PE repeats but not all.
+fn repeats<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut [Region<C>],
+    (begin, end): (u64, u64),
+    advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
+) -> Option<(u64, u64)> {
+    regions.iter_mut().for_each(|region| region.count_until(begin));
+    let (before, _) = Image::of(run.code, regions, begin)?;
+    if !advance(regions, end) {
+        return None;
+    }
+    regions.iter_mut().for_each(|region| region.count_until(end));
+    let (image, _) = Image::of(run.code, regions, end)?;
+    image.is_like(&before, end - begin).then_some((end, end + (end - begin)))
 }
 
 fn rounds<C: Code>(

@@ -16,6 +16,8 @@ pub(crate) struct Refrain {
     /// Number of PEs.
     count: u64,
     starts: Vec<Start>,
+    /// Where those begin that are like the last one without others between.
+    began: usize,
     /// Starts in the shortest repetition that counts.
     least: usize,
     /// One with so many starts or fewer has been looked into before.
@@ -51,6 +53,7 @@ impl Refrain {
     }
 
     /// A task of a PE starts in a cycle.
+    #[inline]
     pub(crate) fn note(&mut self, pe: u32, cycle: u64, task: u16) {
         if pe != self.pe {
             self.others += 1;
@@ -62,29 +65,44 @@ impl Refrain {
         }
         self.others = 0;
         let after = self.starts.last().map_or(0, |last| cycle - last.cycle);
-        self.starts.push(Start { task, after, cycle });
+        let start = Start { task, after, cycle };
+        if self.starts.last().is_none_or(|last| !last.is_like(start)) {
+            self.began = self.starts.len();
+        }
+        self.starts.push(start);
         if self.found.is_none() {
             self.found = self.repetition();
         }
         if self.starts.len() == MEMORY {
             self.starts.drain(..MEMORY / 2);
+            self.began = self.began.saturating_sub(MEMORY / 2);
         }
     }
 
     /// The shortest repetition that ends with the last start.
     fn repetition(&self) -> Option<Found> {
-        let (last, before) = self.starts.split_last()?;
-        let same = before.iter().rposition(|start| start.is_like(*last));
-        let mut at = same?;
+        let (last, least) = (*self.starts.last()?, self.least.max(1));
+        // In a row of starts that are alike, repetitions are told apart by where it begins.
+        if self.starts.len() - self.began > 1 {
+            let long = self.starts.len() - self.began == 2 * least + 1;
+            return if long { self.found_in(least) } else { None };
+        }
+        let mut before = &self.starts[..(self.began + 1).checked_sub(least)?];
         for _ in 0..TRIES {
-            let starts = before.len() - at;
-            if starts >= self.least && self.repeats(starts) {
-                let cycles = last.cycle - self.starts[at].cycle;
-                return Some(Found { cycles, starts });
+            let at = before.iter().rposition(|start| start.is_like(last))?;
+            if let Some(found) = self.found_in(self.began - at) {
+                return Some(found);
             }
-            at = before[..at].iter().rposition(|start| start.is_like(*last))?;
+            before = &before[..at];
         }
         None
+    }
+
+    /// A repetition of so many starts, if it is one.
+    fn found_in(&self, starts: usize) -> Option<Found> {
+        let first = self.starts.len().checked_sub(starts + 1)?;
+        let cycles = self.starts.last()?.cycle - self.starts[first].cycle;
+        self.repeats(starts).then_some(Found { cycles, starts })
     }
 
     /// Whether the last starts are like as many before them.
@@ -100,10 +118,15 @@ impl Refrain {
         self.found
     }
 
+    /// Whether something was looked into in vain before.
+    pub(super) fn doubts(&self) -> bool {
+        self.tried != 0
+    }
+
     /// What was heard so far says nothing any more.
     pub(super) fn forget(&mut self) {
         self.starts.clear();
-        self.found = None;
+        (self.began, self.found) = (0, None);
     }
 
     /// What was found has been looked into, in vain. When it was the second time only longer ones count; one PE
