@@ -11,6 +11,7 @@
 //! from 0; a pipe holds no more words than the output queue, the way and the input queue have
 //! places for, and those that the operation at its end is bound to take.
 
+mod pass;
 mod rounds;
 
 use std::cell::Cell;
@@ -326,14 +327,6 @@ impl Pipe {
         Some(self.first.get())
     }
 
-    /// When a word of the first packet is at the last router, by how many stand before it.
-    pub(crate) fn arrival_of(&self, before: usize) -> u64 {
-        let time = |packet: &Packet| {
-            packet.span.bent(&self.bends, packet.span.base + (packet.taken + before) as u64)
-        };
-        self.packets.front().map_or(0, time)
-    }
-
     /// When the last word of the first packet is at the last router.
     pub(crate) fn last_arrival(&self) -> Option<u64> {
         self.packets.front().map(|packet| packet.span.last)
@@ -542,53 +535,6 @@ impl Pipe {
         }
         self.queued = self.queued.saturating_sub(1);
         self.open = self.open.saturating_sub(1);
-    }
-
-    /// When all words of the first packet are at the last router: what was believed of the last one when they were
-    /// sent may be behind a bend.
-    pub(crate) fn all_arrived(&self) -> u64 {
-        let Some(packet) = self.packets.front() else { return NEVER };
-        let left = packet.words.len().saturating_sub(packet.taken + 1);
-        packet.span.last.max(self.arrival_of(left))
-    }
-
-    /// The first word goes through the input queue in cycle `t`, at a visit in cycle `now`; it, and the buffer if
-    /// nothing is left in it.
-    #[inline]
-    pub(crate) fn pass_one(&mut self, t: u64, now: u64) -> (u32, Option<Vec<u32>>) {
-        let word = self.front(1).first().copied().unwrap_or_default();
-        let buffer = self.leave(1);
-        self.queued += 1;
-        self.leave_queue(t, now);
-        (word, buffer)
-    }
-
-    /// Likewise the first `count` words, which are of one packet: the first in cycle `t`, each of the others
-    /// `period` cycles later. The cycle in which the source is to be told, and the buffer.
-    pub(crate) fn pass(
-        &mut self,
-        count: u32,
-        (t, period): (u64, u64),
-        now: u64,
-    ) -> (u64, Option<Vec<u32>>) {
-        let room = |left: u32| {
-            let places = self.places + self.open.saturating_sub(left);
-            places.saturating_sub((self.held + self.queued).saturating_sub(left))
-        };
-        // Another region is told of the first.
-        let told = match self.wanted.filter(|_| self.end.is_none()) {
-            Some(wanted) => (1..count).find(|&left| room(left) >= wanted).unwrap_or(count),
-            None => 1,
-        };
-        let (buffer, others) = (self.leave(count as usize), count - 1);
-        self.queued += count;
-        self.leave_queue(t, now);
-        self.queued -= others;
-        self.open = self.open.saturating_sub(others);
-        let last = t + u64::from(others) * period;
-        self.taken.count += u64::from(others);
-        self.taken.last = self.taken.last.max(last);
-        (t + u64::from(told - 1) * period, buffer)
     }
 
     /// An operation is bound to take so many words, from cycle `t` on.

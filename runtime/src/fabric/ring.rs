@@ -209,9 +209,8 @@ impl<const N: usize> Ring<N> {
         word
     }
 
-    /// A word goes through it that finds it empty and leaves it in a cycle up to which it could be seen for the first
-    /// time; its place may be filled from cycle `free` on. What its stamp was, if it can be seen from cycle `from` on
-    /// and has a place.
+    /// The same as a push and a pop while it is empty: a word that can be seen from cycle `from` on, or as soon as it
+    /// has a place, and is gone before another one comes. Its place may be filled from cycle `free` on. Its stamp.
     #[inline]
     pub(crate) fn go_through(&mut self, from: u64, free: u64) -> u64 {
         debug_assert!(self.len == 0 && self.is_open());

@@ -3,7 +3,7 @@
 //! Invariants: the layout is C's and every offset used by generated code comes from
 //! [`std::mem::offset_of`]; the pointers are those of the state behind the context and are
 //! renewed ([`PeContext::sync`]) after anything that may move what they point at; a context
-//! lives for one run of one segment.
+//! lives for one call of the engine, which runs one segment or several, one after the other.
 
 #![expect(unsafe_code, reason = "the context's pointers are followed here")]
 
@@ -72,7 +72,7 @@ pub(super) struct Around<'a> {
 }
 
 impl PeContext {
-    /// A context for one run. `args` holds at least `program.args_len()` words.
+    /// A context for one call of the engine. `args` holds at least `program.args_len()` words.
     pub(super) fn new(
         program: &LoadedProgram,
         state: &mut PeState,
@@ -99,7 +99,7 @@ impl PeContext {
             program,
             out,
             // SAFETY: only the lifetime changes, between pointers of one layout; the context lives
-            // for one run, and what it was made from outlives that.
+            // for one call, and what it was made from outlives that.
             registers: unsafe {
                 std::mem::transmute::<*const (dyn Registers + '_), *const (dyn Registers + 'static)>(
                     registers,
@@ -113,8 +113,9 @@ impl PeContext {
 
     /// Another run begins, with these arguments.
     pub(super) fn start(&mut self, sp: u64, args: &[u64]) {
-        // SAFETY: `args` points to `args_len` words that outlive the context, by the assertion in `new`; no other
-        // reference to them is alive: `Parts` never leave the call that made them.
+        // SAFETY: `args` points to `args_len` words (the assertion in `new`) of a buffer that the caller of `new` holds
+        // for as long as the context lives; no other reference to them is alive: `Parts` never leave the call that
+        // made them.
         let buffer = unsafe {
             let program = &*self.program;
             std::slice::from_raw_parts_mut(self.args, program.args_len())

@@ -47,9 +47,7 @@ pub(crate) trait Code: Sync {
         out: &mut Segment,
     );
 
-    /// Runs a function from its start with these arguments, one after the other, as long as each run comes to
-    /// what stands in `out`, which the run before came to: its end, in as many slots, without an act. How many
-    /// were run; what the last of them came to stands in `out` then.
+    /// [`CodeEngine::run_each`](crate::exec::CodeEngine::run_each) on a PE's state.
     fn run_each(
         &self,
         pe: Pe,

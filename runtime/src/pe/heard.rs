@@ -24,14 +24,14 @@ use crate::sched::region::Region;
 const BESIDE: u64 = 64;
 
 impl<C: Code> Core<C> {
-    /// Cycles by which tasks go on if all words that start some are known, when those before have had so many slots
-    /// by a cycle.
+    /// Cycles by which tasks go on, when those since the visit began have had so many slots by a cycle; `known`: there
+    /// is a word in each queue that could start one.
     #[inline]
-    fn far_ahead(&self, slots: u64, by: u64) -> u64 {
-        match self.threads.any() {
-            false => AHEAD,
-            true if self.tasks_leave_slots(slots, by) => BESIDE,
-            true => SOON,
+    fn far_ahead(&self, known: bool, (slots, by): (u64, u64)) -> u64 {
+        match (known, self.threads.any()) {
+            (true, false) => AHEAD,
+            (true, true) if self.tasks_leave_slots(slots, by) => BESIDE,
+            (true | false, _) => SOON,
         }
     }
 }
@@ -106,14 +106,20 @@ impl<C: Code> Region<C> {
         first.unwrap_or(NEVER).min(self.next_heard(at, core)).max(from)
     }
 
+    /// When the first word of a pipe can be seen by the core at its end.
+    #[inline]
+    fn in_view(&self, at: &Visit<'_, C>, pipe: u32) -> u64 {
+        let pipe = self.pipes.get(pipe as usize);
+        let arrival = pipe.and_then(|pipe| pipe.arrival());
+        arrival.map_or(NEVER, |arrival| arrival + at.plan.timing.ramp_down)
+    }
+
     /// When the next word that starts a data task can be seen, of those that stand in their pipes.
     fn next_heard(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
         let mut next = NEVER;
         for queue in bits(self.pulled(at, core) & !core.arrived) {
             let Some(id) = self.pipe_of(at.pe, queue as u8) else { continue };
-            if let Some(arrival) = self.pipes[id as usize].arrival() {
-                next = next.min(arrival + at.plan.timing.ramp_down);
-            }
+            next = next.min(self.in_view(at, id));
         }
         next
     }
@@ -126,8 +132,7 @@ impl<C: Code> Region<C> {
         next.min().unwrap_or(NEVER)
     }
 
-    /// Whether the main thread may begin a task in a cycle to come, at most `ahead` from now: nothing
-    /// else can say what the next one is.
+    /// Whether the main thread may begin a task in a cycle to come: nothing else can say what the next one is.
     pub(super) fn may_go_on(&self, at: &Visit<'_, C>, core: &Core<C>, t: u64) -> bool {
         let known = |queue: usize| {
             let pipe = self.pipe_of(at.pe, queue as u8);
@@ -140,10 +145,9 @@ impl<C: Code> Region<C> {
             AHEAD
         } else if program.pulls == 0 || still <= at.t {
             0
-        } else if program.hears_data_only && bits(program.pulls).all(known) {
-            core.far_ahead(core.tasks_ahead.slots(), core.main_from)
         } else {
-            SOON
+            let known = program.hears_data_only && bits(program.pulls).all(known);
+            core.far_ahead(known, (core.tasks_ahead.slots(), core.main_from))
         };
         t < (at.t + far).min(still)
     }

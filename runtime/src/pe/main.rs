@@ -516,7 +516,7 @@ impl<C: Code> Core<C> {
 
 /// Runs the core's task from its start with each of these arguments, as long as each run comes to what the one
 /// before came to ([`Code::run_each`]).
-pub(super) fn run_each<C: Code>(
+pub(super) fn run_alike<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,

@@ -69,6 +69,9 @@ pub(crate) enum Reached {
     /// Long words went into a queue with their buffer.
     HandedOn,
     RoundForked,
+    /// A machine was compared before it was taped: it did again what it had done, or not.
+    Compared,
+    Unlike,
     /// `flow`, which random machines do not reach: words of an operation leapt to the host as a packet; some
     /// stood before them.
     Onward,
@@ -91,7 +94,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 48] = [
+pub(crate) const ALL: [Reached; 50] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -128,6 +131,8 @@ pub(crate) const ALL: [Reached; 48] = [
     Reached::RoundPast,
     Reached::HandedOn,
     Reached::RoundForked,
+    Reached::Compared,
+    Reached::Unlike,
     Reached::Onward,
     Reached::Before,
     Reached::Heard,

@@ -7,13 +7,13 @@
 
 use dflow_ir::cost::Slots;
 
-use super::super::ahead::{AHEAD, Came};
-use super::super::code::Code;
-use super::super::core::{Core, Fault, bits};
-use super::super::main::{Main, run_each};
-use super::super::plan::{NO_TASK, TaskPlan};
-use super::super::visit::Visit;
 use crate::fabric::ring::NEVER;
+use crate::pe::ahead::{AHEAD, Came};
+use crate::pe::code::Code;
+use crate::pe::core::{Core, Fault, bits};
+use crate::pe::main::{Main, run_alike};
+use crate::pe::plan::{NO_TASK, TaskPlan};
+use crate::pe::visit::Visit;
 use crate::sched::region::Region;
 
 /// Most queues that are looked up.
@@ -38,22 +38,22 @@ struct Ear {
 
 /// A word of a queue, by number, starts a task in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Start {
+struct Heard {
     ear: usize,
     t: u64,
 }
 
-impl Start {
+impl Heard {
     /// Another word of the same queue does, so many cycles later.
-    fn later(self, by: u64) -> Start {
-        Start { t: self.t + by, ..self }
+    fn later(self, by: u64) -> Heard {
+        Heard { t: self.t + by, ..self }
     }
 }
 
 /// Words that start tasks, and the arguments that they become.
 #[derive(Debug)]
 struct Row {
-    starts: [Start; TOGETHER],
+    starts: [Heard; TOGETHER],
     args: [[u64; 2]; TOGETHER],
     count: usize,
     /// Arguments of each, and one of the tasks.
@@ -63,11 +63,11 @@ struct Row {
 
 impl Row {
     fn new(task: u16, params: usize) -> Row {
-        let (starts, args) = ([Start::default(); TOGETHER], [[0; 2]; TOGETHER]);
+        let (starts, args) = ([Heard::default(); TOGETHER], [[0; 2]; TOGETHER]);
         Row { starts, args, count: 0, params, task }
     }
 
-    fn push(&mut self, start: Start, args: [u64; 2]) {
+    fn push(&mut self, start: Heard, args: [u64; 2]) {
         (self.starts[self.count], self.args[self.count]) = (start, args);
         self.count += 1;
     }
@@ -103,13 +103,12 @@ impl Ears {
     /// Before which cycle a task may begin if those before it have had so many slots by a cycle, in a visit that is
     /// not over: see [`Region::may_go_on`].
     #[inline]
-    fn until<C: Code>(&self, at: &Visit<'_, C>, core: &Core<C>, slots: u64, by: u64) -> u64 {
+    fn until<C: Code>(&self, at: &Visit<'_, C>, core: &Core<C>, so_far: (u64, u64)) -> u64 {
         if self.still <= at.t {
             return at.t;
         }
-        let hears = self.are_all && self.all[..self.count].iter().all(|ear| ear.next != NEVER);
-        let far = if hears { core.far_ahead(slots, by) } else { super::SOON };
-        self.still.min(at.t + far)
+        let known = self.are_all && self.all[..self.count].iter().all(|ear| ear.next != NEVER);
+        self.still.min(at.t + core.far_ahead(known, so_far))
     }
 }
 
@@ -126,7 +125,7 @@ impl<C: Code> Region<C> {
         loop {
             let next = ears.next();
             let t = next.max(core.main_from).max(at.t);
-            let until = ears.until(at, core, core.tasks_ahead.slots(), core.main_from);
+            let until = ears.until(at, core, (core.tasks_ahead.slots(), core.main_from));
             if next == NEVER || t > at.t && t >= until {
                 return Ok(any);
             }
@@ -181,7 +180,7 @@ impl<C: Code> Region<C> {
         let slots = core.segment.slots();
         let router = self.routers[at.pe as usize].as_deref();
         core.task = row.task;
-        let done = run_each(at, core, router, (&row.args[..row.count], row.params));
+        let done = run_alike(at, core, router, (&row.args[..row.count], row.params));
         let same = core.segment.is_plain(slots);
         let plain = done - usize::from(!same);
         self.heard_alike(at, core, ears, (slots, &row.starts[..plain]));
@@ -192,7 +191,7 @@ impl<C: Code> Region<C> {
         // The last one came to something else.
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::HeardOther);
-        let Start { ear, t } = row.starts[plain];
+        let Heard { ear, t } = row.starts[plain];
         let ear = &mut ears.all[ear];
         let payload = self.take_heard(&Visit { t, ..*at }, core, ear);
         self.begin_heard(at, core, ear, (t, payload));
@@ -228,7 +227,7 @@ impl<C: Code> Region<C> {
         let mut seen = [None; MOST];
         let (mut slots, mut by) = (core.tasks_ahead.slots(), core.main_from);
         while row.count < TOGETHER {
-            let (next, until) = (ears.next(), ears.until(at, core, slots, by));
+            let (next, until) = (ears.next(), ears.until(at, core, (slots, by)));
             let t = next.max(by);
             if next == NEVER || t >= until || t + start > at.t + AHEAD {
                 break;
@@ -242,7 +241,7 @@ impl<C: Code> Region<C> {
             }
             let pipe = &self.pipes[ear.pipe as usize];
             let words = pipe.front(TOGETHER);
-            row.push(Start { ear: number, t }, task.args(words[taken[number]]).0);
+            row.push(Heard { ear: number, t }, task.args(words[taken[number]]).0);
             taken[number] += 1;
             if taken[number] == words.len() {
                 break;
@@ -262,16 +261,16 @@ impl<C: Code> Region<C> {
         at: &Visit<'_, C>,
         core: &mut Core<C>,
         ears: &mut Ears,
-        (slots, mut starts): (Slots, &[Start]),
+        (slots, mut starts): (Slots, &[Heard]),
     ) {
         let (start, total) = (at.plan.timing.task_start, slots.all.max(1));
         let period = start + u64::from(total);
         self.stats.tasks += starts.len() as u64;
         self.stats.delivered += starts.len() as u64;
         self.stats.slots += starts.len() as u64 * u64::from(total);
-        while let Some(&first @ Start { ear: number, .. }) = starts.first() {
+        while let Some(&first @ Heard { ear: number, .. }) = starts.first() {
             // Those of one queue, without a pause.
-            let follows = |(after, start): &(u64, &Start)| **start == first.later(after * period);
+            let follows = |(after, start): &(u64, &Heard)| **start == first.later(after * period);
             let count = (0..).zip(starts).take_while(follows).count();
             starts = &starts[count..];
             self.heard_evenly(at, core, &ears.all[number], (first.t, count as u64), slots);
@@ -329,7 +328,7 @@ impl<C: Code> Region<C> {
         let pulled = self.pulled(at, core);
         let heads = core.arrived & !core.owned_in;
         let others = core.activated & !core.task_blocked | heads & !pulled | core.sight.controls;
-        // Of two places that one word is taken from per task one is free before it is needed.
+        // With credits of one cycle and two places, that of a word is free before the next but one needs it.
         if pulled == 0 || others != 0 || at.plan.timing.credit > 1 || self.events.is_some() {
             return None;
         }
@@ -363,14 +362,6 @@ impl<C: Code> Region<C> {
         }
         let are_all = at.program.hears_data_only && pulled == at.program.pulls;
         Some(Ears { all, count, are_all, still: self.still_until(at, core) })
-    }
-
-    /// When the first word of a pipe can be seen by the core at its end.
-    #[inline]
-    fn in_view(&self, at: &Visit<'_, C>, pipe: u32) -> u64 {
-        let pipe = self.pipes.get(pipe as usize);
-        let arrival = pipe.and_then(|pipe| pipe.arrival());
-        arrival.map_or(NEVER, |arrival| arrival + at.plan.timing.ramp_down)
     }
 
     /// Takes the first word of a queue, in the visit's cycle.

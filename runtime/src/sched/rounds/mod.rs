@@ -145,7 +145,13 @@ fn repeats<C: Code>(
     }
     regions.iter_mut().for_each(|region| region.count_until(end));
     let (image, _) = Image::of(run.code, regions, end)?;
-    image.is_like(&before, end - begin).then_some((end, end + (end - begin)))
+    let alike = image.is_like(&before, end - begin);
+    #[cfg(test)]
+    super::reached::note(match alike {
+        true => super::reached::Reached::Compared,
+        false => super::reached::Reached::Unlike,
+    });
+    alike.then_some((end, end + (end - begin)))
 }
 
 fn rounds<C: Code>(

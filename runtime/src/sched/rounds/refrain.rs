@@ -139,3 +139,40 @@ impl Refrain {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MEMORY, Refrain};
+
+    /// The starts of a repetition that is found in these tasks of one PE, which come again and again, a cycle apart
+    /// but for the last one of each turn.
+    fn found(least: usize, turn: &[u16], turns: usize) -> Option<usize> {
+        let mut refrain = Refrain { least, ..Refrain::new(1) };
+        let mut cycle = 0;
+        for &task in std::iter::repeat_n(turn, turns).flatten() {
+            cycle += if Some(&task) == turn.last() { 7 } else { 1 };
+            refrain.note(0, cycle, task);
+        }
+        refrain.found().map(|found| found.starts)
+    }
+
+    #[test]
+    fn the_shortest_repetition_that_counts_is_found() {
+        assert_eq!(found(0, &[1, 2, 3], 4), Some(3));
+        assert_eq!(found(4, &[1, 2, 3], 8), Some(6));
+        // What is alike repeats itself, until that does not count.
+        assert_eq!(found(0, &[1, 1, 1, 1, 1, 2], 2), Some(1));
+        assert_eq!(found(5, &[1, 1, 1, 1, 1, 2], 2), None);
+        assert_eq!(found(5, &[1, 1, 1, 1, 1, 2], 4), Some(6));
+    }
+
+    #[test]
+    fn rows_of_starts_that_are_alike_are_no_obstacle() {
+        let mut turn = vec![1; 256];
+        turn.push(2);
+        assert_eq!(found(129, &turn, 4), Some(257));
+        assert_eq!(found(300, &turn, 6), Some(514));
+        assert_eq!(found(1, &[1], 2 * MEMORY), Some(1));
+        assert_eq!(found(200, &[1], 2 * MEMORY), Some(200));
+    }
+}

@@ -18,10 +18,10 @@ use crate::sched::reached::{self, Reached};
 use crate::stats::Stats;
 
 /// A color leads from a PE so many to the east, where its words start tasks.
-fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -> Option<Act> {
+fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -> Vec<Act> {
     let to = from + hops;
     if to >= usize::from(spec.width) {
-        return None;
+        return Vec::new();
     }
     let id = Color::new(color).unwrap();
     for pe in from..=to {
@@ -56,8 +56,17 @@ fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -
         loc: Loc::default(),
     });
     let mut send = vector(output(queue, color), Stream::Scalar(7), rng.below(90) as u32 + 1);
-    (send.asynchronous, send.microthread) = (true, queue);
-    Some(Act::Vector(Box::new(send)))
+    if rng.below(4) != 0 {
+        (send.asynchronous, send.microthread) = (true, queue);
+        return vec![Act::Vector(Box::new(send))];
+    }
+    // Control wavelets between words, which stand in one queue.
+    let mut mark = vector(output(queue, color), Stream::Scalar(7), 1);
+    if let Stream::Output { control, .. } = &mut mark.dest {
+        *control = true;
+    }
+    let all = [&send, &mark, &send, &mark, &send];
+    all.map(|start| Act::Vector(Box::new(start.clone()))).to_vec()
 }
 
 /// A row of PEs that send words to those behind them; each hears one queue, or two.
