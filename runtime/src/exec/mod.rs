@@ -50,8 +50,8 @@ pub trait CodeEngine: Send + Sync {
     );
 
     /// Runs a function from its start with these arguments, one after the other, as long as each run comes to
-    /// what stands in `out`, which the run before came to: its end, in as many slots, without an act. How many
-    /// were run; what the last of them came to stands in `out` then.
+    /// its end in as many slots as are expected, without an act. How many were run; what the last of them came
+    /// to stands in `out` then.
     fn run_each(
         &self,
         program: &LoadedProgram,
@@ -93,6 +93,8 @@ pub struct Each<'a> {
     pub args: &'a [[u64; 2]],
     /// Number of arguments.
     pub count: usize,
+    /// Slots that each is expected to take.
+    pub like: Slots,
 }
 
 impl<'a> Each<'a> {
@@ -108,10 +110,9 @@ pub(crate) fn each_like(
     out: &mut Segment,
     mut run: impl FnMut(Entry<'_>, &mut Segment),
 ) -> usize {
-    let slots = out.slots();
     for (count, args) in (1..).zip(each.runs()) {
         run(Entry::Start { func: each.func, args }, out);
-        if !out.is_plain(slots) {
+        if !out.is_plain(each.like) {
             return count;
         }
     }

@@ -111,7 +111,7 @@ impl CodeEngine for Jit {
         out: &mut Segment,
     ) -> usize {
         assert_eq!(program.id(), self.program, "code of another program");
-        let (like, mut count) = (out.slots(), 0);
+        let mut count = 0;
         out.clear();
         state.prepare(program, slots);
         with_args(program.args_len(), |buffer| {
@@ -122,7 +122,7 @@ impl CodeEngine for Jit {
                 let ended = self.code.enter(each.func.as_u32() as usize, &mut context);
                 count += 1;
                 let returned = ended == Ended::Returned;
-                if !returned || !context.is_plain(like) {
+                if !returned || !context.is_plain(each.like) {
                     return context.finish(returned);
                 }
             }

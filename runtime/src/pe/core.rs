@@ -473,18 +473,6 @@ impl<C: Code> Core<C> {
         self.arrived |= 1 << queue;
     }
 
-    /// A word that can be seen from cycle `from` on goes through an input queue that is empty; its place is free
-    /// again from cycle `free` on.
-    #[inline]
-    pub(super) fn pass_input(&mut self, queue: usize, (from, free): (u64, u64)) {
-        let input = &mut self.inputs[queue];
-        if !input.ring.is_open() {
-            input.ring.open();
-        }
-        input.taken = input.taken.wrapping_add(1);
-        input.last = Some(input.ring.go_through(from, free));
-    }
-
     #[cold]
     #[inline(never)]
     fn take_in_first(&mut self, queue: usize, word: Slot) {

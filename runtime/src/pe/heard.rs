@@ -10,6 +10,8 @@
 
 mod ears;
 
+pub(crate) use ears::Outcomes;
+
 use super::ahead::AHEAD;
 use super::code::Code;
 use super::core::{Core, bits};
@@ -24,6 +26,21 @@ use crate::sched::region::Region;
 const BESIDE: u64 = 64;
 
 impl<C: Code> Core<C> {
+    /// Words go through an input queue that is empty, one after the other: the last one can be seen from a cycle on,
+    /// the place of the first is free again from cycle `free` on, and those of the others `period` cycles later each.
+    #[inline]
+    fn pass_inputs(&mut self, queue: usize, (from, count): (u64, u64), (free, period): (u64, u64)) {
+        let input = &mut self.inputs[queue];
+        if !input.ring.is_open() {
+            input.ring.open();
+        }
+        input.taken = input.taken.wrapping_add(count as u32);
+        for word in 0..count {
+            let from = if word + 1 == count { from } else { 0 };
+            input.last = Some(input.ring.go_through(from, free + word * period));
+        }
+    }
+
     /// Cycles by which tasks go on, when those since the visit began have had so many slots by a cycle; `known`: there
     /// is a word in each queue that could start one.
     #[inline]

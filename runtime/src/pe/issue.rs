@@ -279,7 +279,7 @@ impl<C: Code> Region<C> {
             return Ok(());
         }
         if self.flow {
-            self.delay(core, at.t, 1);
+            self.delay(core, (at.t, 0), 1, 1);
         }
         if self.element(at, core, &mut op, ready)? {
             self.end_main(at.plan, at.code, core, at.pe, at.t, op, End::WHOLE)

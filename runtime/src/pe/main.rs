@@ -1,5 +1,6 @@
 //! The main thread: section 4 of spec/time.md.
 
+use dflow_ir::cost::Slots;
 use dflow_ir::inst::ClockOp;
 use dflow_ir::mesh::Color;
 use dflow_ir::ty::Ty;
@@ -184,11 +185,23 @@ impl<C: Code> Region<C> {
 
     /// A segment takes so many slots from cycle `t` on, and so many of them are assumed.
     #[inline]
-    pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, (total, assumed): (u32, u32)) {
+    pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, slots: (u32, u32)) {
+        self.take_slots(core, (t, 0), 1, slots);
+    }
+
+    /// `count` segments do, the first from cycle `t` on and the others `period` cycles later each.
+    #[inline]
+    pub(super) fn take_slots(
+        &mut self,
+        core: &mut Core<C>,
+        (t, period): (u64, u64),
+        count: u64,
+        (total, assumed): (u32, u32),
+    ) {
         if self.flow && core.stretches() != 0 {
-            self.delay(core, t, total.into());
+            self.delay(core, (t, period), count, total.into());
         }
-        self.stats.assumed += u64::from(assumed);
+        self.stats.assumed += count * u64::from(assumed);
     }
 
     /// One counted slot.
@@ -514,19 +527,20 @@ impl<C: Code> Core<C> {
     }
 }
 
-/// Runs the core's task from its start with each of these arguments, as long as each run comes to what the one
-/// before came to ([`Code::run_each`]).
+/// Runs the core's task from its start with each of these arguments, as long as each run comes to no more than so
+/// many slots ([`Code::run_each`]).
 pub(super) fn run_alike<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,
     (args, count): (&[[u64; 2]], usize),
+    like: Slots,
 ) -> usize {
     let Core { at, state, segment, task, registers, clock, bound, .. } = core;
     let (plan, program, number) = (visit.plan, visit.program, at.number as usize);
     let clock = (*clock, visit.t);
     let view = View { plan, number, router, core: registers, clock, program, bound };
-    let each = Each { func: program.tasks[usize::from(*task)].func, args, count };
+    let each = Each { func: program.tasks[usize::from(*task)].func, args, count, like };
     visit.code.run_each(*at, state, each, &view, segment)
 }
 

@@ -200,8 +200,15 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The main thread uses all slots of some cycles from `t` on.
-    pub(super) fn delay(&mut self, core: &mut Core<C>, t: u64, cycles: u64) {
+    /// The main thread uses all slots of some cycles from `t` on, and `count` times in all, `period` cycles
+    /// later each.
+    pub(super) fn delay(
+        &mut self,
+        core: &mut Core<C>,
+        (t, period): (u64, u64),
+        count: u64,
+        cycles: u64,
+    ) {
         let on = core.stretches();
         if on == 0 {
             return;
@@ -209,22 +216,28 @@ impl<C: Code> Region<C> {
         if core.unshared {
             self.share(core, t);
         }
-        let mut used = 0;
-        for id in bits(on) {
-            used += core.streamed(id).map_or(0, |op| op.stretch.used());
-        }
-        let spare = WHOLE.saturating_sub(used);
         let first = core.before_main();
-        let mut delayed = false;
-        for id in bits(on) {
-            let Some(op) = core.streamed(id) else { continue };
-            if op.stretch.left != 0 && !first.contains(&op.priority) {
-                op.stretch.delay(t, cycles, spare);
-                self.bend(&op.stretch, t.saturating_sub(1));
-                delayed = true;
+        for t in (0..count).map(|time| t + time * period) {
+            let mut used = 0;
+            for id in bits(on) {
+                used += core.streamed(id).map_or(0, |op| op.stretch.used());
             }
+            let spare = WHOLE.saturating_sub(used);
+            let mut delayed = false;
+            for id in bits(on) {
+                let Some(op) = core.streamed(id) else { continue };
+                if op.stretch.left != 0 && !first.contains(&op.priority) {
+                    op.stretch.delay(t, cycles, spare);
+                    self.bend(&op.stretch, t.saturating_sub(1));
+                    delayed = true;
+                }
+            }
+            if !delayed {
+                // Nor are they from now on.
+                return;
+            }
+            core.delayed |= used != 0;
         }
-        core.delayed |= delayed && used != 0;
     }
 }
 

@@ -76,7 +76,7 @@ impl<C: Code> Region<C> {
         }
         self.cycles(&mut at, &mut core);
         if self.flow {
-            self.arrange_look(&at, &mut core, now);
+            self.arrange_look(&at, &mut core, (now, false));
         }
         core.calm_visits = core.calm_visits.saturating_add(1);
         core.busy_visits = if core.acted.acted { core.busy_visits.saturating_add(1) } else { 0 };
@@ -89,17 +89,17 @@ impl<C: Code> Region<C> {
     /// The visit to a core whose operations flow, if they do.
     fn visit_streaming(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
         (core.sight.words, core.sight.controls) = (0, 0);
-        self.draw_heard(at, core);
         core.look(at.t);
         if !core.streams() {
             return false;
         }
         core.acted = Acted::default();
-        match self.stream(at, core) {
-            Ok(next) => core.begins = core.begins.min(next),
-            Err(fault) => self.fault(at, core, fault),
-        }
-        self.arrange_look(at, core, at.t);
+        let next = self.stream(at, core).unwrap_or_else(|fault| {
+            self.fault(at, core, fault);
+            NEVER
+        });
+        core.begins = core.begins.min(next);
+        self.arrange_look(at, core, (at.t, next != NEVER));
         true
     }
 

@@ -28,6 +28,7 @@ use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
+use crate::pe::heard::Outcomes;
 use crate::pe::op::Op;
 use crate::pe::stretch::Load;
 use crate::pe::turns;
@@ -137,6 +138,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) spare: Vec<Box<Op<C::Op>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
+    /// What tasks that words start come to, in the `flow` engine.
+    pub(crate) outcomes: Outcomes,
     /// For tests: words start tasks one by one.
     #[cfg(test)]
     pub(crate) hears_singly: bool,
@@ -284,6 +287,7 @@ impl<C: Code> Region<C> {
             spare: Vec::new(),
             candidates: Vec::new(),
             visits: Vec::new(),
+            outcomes: Outcomes::default(),
             #[cfg(test)]
             hears_singly: false,
             refrain: None,

@@ -164,7 +164,8 @@ fn runs_in_a_row_end_with_the_first_that_comes_to_something_else() {
             assert_eq!(count, if at == 99 { 20 } else { at as usize - 9 });
             let mut pair = Pair::of(vec![adds_but(other.clone(), at)]);
             pair.start(0, &[5]);
-            let each = Each { func: FuncId::from_u32(0), args: &args, count: 1 };
+            let like = first.slots();
+            let each = Each { func: FuncId::from_u32(0), args: &args, count: 1, like };
             let (mut plain, mut native) = (first.clone(), first);
             let (program, slots) = (&pair.program, &pair.slots);
             let state = &mut pair.plain;

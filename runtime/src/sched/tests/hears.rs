@@ -107,10 +107,11 @@ fn seen(spec: &Spec, threads: usize, region: u16, singly: bool) -> Seen {
 }
 
 /// Where words of one queue alone start tasks, all is the same. Where there are two, which goes first may differ
-/// where it depends on when a word comes, and how long tasks take depends on that here.
+/// where it depends on when a word comes, and how long tasks take depends on that here; so does what control
+/// wavelets say, and one that ends a color's use stops the words behind it.
 #[test]
 fn many_at_once_come_to_what_one_by_one_does() {
-    let mut sums = [0; 2];
+    let (mut sums, mut compared) = ([0; 2], 0);
     for seed in first()..first() + 2 * seeds() {
         for region in [0, 2] {
             let spec = row(seed, false);
@@ -124,10 +125,14 @@ fn many_at_once_come_to_what_one_by_one_does() {
                 let Stats { delivered, hops, tasks, sent, .. } = *stats;
                 (delivered, hops, tasks, sent)
             };
-            assert_eq!(counts(&many), counts(&singly), "seed {seed}, region {region}");
+            if many.1.hidden == 0 && singly.1.hidden == 0 {
+                compared += 1;
+                assert_eq!(counts(&many), counts(&singly), "seed {seed}, region {region}");
+            }
             sums.iter_mut().zip([many.0, singly.0]).for_each(|(sum, cycles)| *sum += cycles);
         }
     }
+    assert!(compared > seeds(), "{compared} of {} compared", 4 * seeds());
     let [many, singly] = sums;
     assert!(many.abs_diff(singly) * 500 < singly, "{many} cycles, {singly} one by one");
     for what in [Reached::Heard, Reached::HeardAlike, Reached::HeardOther] {

@@ -1,0 +1,293 @@
+//! Rows of words that start tasks of one function: as long as each takes as many slots as the last one that ran,
+//! it is known in which cycle the next one begins, so all are run together.
+//!
+//! Invariant: how many slots they take is a guess until they have run; where it is wrong, the row ends with the
+//! task that came to something else, which began in its cycle all the same.
+
+use dflow_ir::cost::Slots;
+
+use super::{Ear, Ears, MOST};
+use crate::fabric::ring::NEVER;
+use crate::pe::ahead::{AHEAD, Came};
+use crate::pe::code::Code;
+use crate::pe::core::{Core, Fault};
+use crate::pe::main::{Main, run_alike};
+use crate::pe::plan::TaskPlan;
+use crate::pe::visit::Visit;
+use crate::sched::region::Region;
+
+/// Most tasks that are run together.
+const TOGETHER: usize = 16;
+
+/// A word of a queue, by number, starts a task in a cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Heard {
+    ear: usize,
+    t: u64,
+}
+
+/// Words that start tasks, and the arguments that they become.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    starts: [Heard; TOGETHER],
+    args: [[u64; 2]; TOGETHER],
+    count: usize,
+    /// Arguments of each, and the task of the first.
+    params: usize,
+    task: u16,
+    /// Slots of each.
+    slots: Slots,
+}
+
+impl Row {
+    /// Nothing is in it, and tasks like this one may be.
+    fn begin(&mut self, task: u16, params: usize, slots: Slots) {
+        (self.count, self.task, self.params, self.slots) = (0, task, params, slots);
+    }
+
+    fn push(&mut self, start: Heard, args: [u64; 2]) {
+        (self.starts[self.count], self.args[self.count]) = (start, args);
+        self.count += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.count == TOGETHER
+    }
+}
+
+/// What is foreseen while words are put in a row: which queue has picked last, and how many slots the tasks have had by
+/// which cycle.
+struct Foreseen {
+    last: u8,
+    /// Of each queue, how many words are in the row, and when all words of the first packet can be seen.
+    taken: [usize; MOST],
+    seen: [Option<u64>; MOST],
+    slots: u64,
+    by: u64,
+}
+
+impl Ears {
+    /// Whether the next task may begin in cycle `t` by what is foreseen, if there is a word for one.
+    #[inline]
+    fn let_begin<C: Code>(
+        &self,
+        at: &Visit<'_, C>,
+        core: &Core<C>,
+        foreseen: &Foreseen,
+        t: u64,
+    ) -> bool {
+        let until = self.until(at, core, (foreseen.slots, foreseen.by));
+        t != NEVER && t < until && t + at.plan.timing.task_start <= at.t + AHEAD
+    }
+}
+
+impl<C: Code> Region<C> {
+    /// Puts words in a row that start tasks one after the other, the first one of a queue in cycle `t`, if each of
+    /// these tasks takes as many slots as the last one of its kind; whether there are any: not if that is not known, or
+    /// somebody else may have slots before the main thread. Of each queue no more than the first packet in its
+    /// pipe. When words can be seen is foreseen in `ears` until the row has been heard.
+    pub(super) fn row(
+        &self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ears: &mut Ears,
+        (mut number, mut t): (usize, u64),
+        row: &mut Row,
+    ) -> bool {
+        let (plan, first) = (at.program, &ears.all[number]);
+        let task = plan.inputs[usize::from(first.queue)].task;
+        let TaskPlan { func, looks, ref params, .. } = plan.tasks[usize::from(task)];
+        // What is taped is so one by one.
+        if first.is_down || looks || self.tape.is_some() {
+            return false;
+        }
+        let Some(slots) = self.outcomes.of(core.at.program, task) else { return false };
+        if core.slots_before_main(u64::MAX, t, slots.all.max(1).into()) != 0 {
+            return false;
+        }
+        row.begin(task, params.len().min(2), slots);
+        let (slots, by) = (core.tasks_ahead.slots(), core.main_from);
+        let (taken, seen) = ([0; MOST], [None; MOST]);
+        let mut foreseen = Foreseen { last: core.picked, taken, seen, slots, by };
+        while !row.is_full() && ears.let_begin(at, core, &foreseen, t) {
+            let ear = &ears.all[number];
+            let input = &plan.inputs[usize::from(ear.queue)];
+            let alike = plan.tasks[usize::from(input.task)].func == func;
+            let known = !ear.is_down && alike && input.rotation.is_none();
+            if !known || !self.row_of(at, core, (ears, &mut foreseen), (number, t), row) {
+                break;
+            }
+            t = ears.next().max(foreseen.by);
+            let Some(next) = ears.pick(foreseen.last, t) else { break };
+            number = next;
+        }
+        row.count != 0
+    }
+
+    /// Words of one queue go into a row, the first of which starts a task in cycle `t`, as long as there is none in
+    /// another queue before; whether more of it are known.
+    fn row_of(
+        &self,
+        at: &Visit<'_, C>,
+        core: &Core<C>,
+        (ears, foreseen): (&mut Ears, &mut Foreseen),
+        (number, mut t): (usize, u64),
+        row: &mut Row,
+    ) -> bool {
+        let Ear { queue, channel, pipe, .. } = ears.all[number];
+        let others = ears.next_but(number);
+        let task = &at.program.tasks[usize::from(at.program.inputs[usize::from(queue)].task)];
+        let (pipe, down) = (&self.pipes[pipe as usize], at.plan.timing.ramp_down);
+        let words = pipe.front(TOGETHER);
+        let all = *foreseen.seen[number].get_or_insert_with(|| pipe.all_arrived() + down);
+        let slots = u64::from(row.slots.all.max(1));
+        foreseen.last = channel;
+        loop {
+            let taken = &mut foreseen.taken[number];
+            row.push(Heard { ear: number, t }, task.args(words[*taken]).0);
+            *taken += 1;
+            if *taken == words.len() {
+                return false;
+            }
+            foreseen.slots += slots;
+            foreseen.by = t + at.plan.timing.task_start + slots;
+            let by = foreseen.by;
+            let next = if all <= by { by } else { pipe.arrival_of(*taken) + down };
+            ears.all[number].next = next;
+            t = next.max(by);
+            if row.is_full() || others <= t || !ears.let_begin(at, core, foreseen, t) {
+                return true;
+            }
+        }
+    }
+
+    /// Has words start tasks together, as far as each comes to what is expected, and the first one that does not;
+    /// whether others see nothing of them.
+    pub(super) fn hear_row(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ears: &mut Ears,
+        row: &Row,
+    ) -> Result<bool, Fault> {
+        let router = self.routers[at.pe as usize].as_deref();
+        core.task = row.task;
+        let done = run_alike(at, core, router, (&row.args[..row.count], row.params), row.slots);
+        let same = core.segment.is_plain(row.slots);
+        let plain = done - usize::from(!same);
+        self.heard_alike(at, core, ears, (row.slots, &row.starts[..plain]));
+        if same {
+            core.end_task();
+            return Ok(true);
+        }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::HeardOther);
+        let Heard { ear, t } = row.starts[plain];
+        let ear = &mut ears.all[ear];
+        let payload = self.take_heard(&Visit { t, ..*at }, core, ear);
+        self.begin_heard(at, core, ear, (t, payload));
+        self.heard_other(at, core)
+    }
+
+    /// A task that a word started has run its first segment, whose slots it is yet to take; whether others see
+    /// nothing of it.
+    fn heard_other(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+        let Main::Ready { from: now, .. } = core.main else { return Ok(false) };
+        let (key, slots) = ((core.at.program, core.task), core.segment.slots());
+        let total = slots.all.max(1);
+        self.takes_slots(core, now, (total, slots.assumed));
+        let unseen = match self.came_ahead(at, core, (now, total))? {
+            Came::On => self.run_ahead(at, core).map(|_| false)?,
+            Came::Through => core.segment.acts.is_empty(),
+            Came::Rests => false,
+        };
+        self.outcomes.note(key, unseen.then_some(slots));
+        Ok(unseen)
+    }
+
+    /// Words have each started a task that took so many slots and did nothing that others see.
+    fn heard_alike(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ears: &mut Ears,
+        (slots, starts): (Slots, &[Heard]),
+    ) {
+        let (start, total) = (at.plan.timing.task_start, u64::from(slots.all.max(1)));
+        for number in 0..ears.count {
+            let of_it = starts.iter().filter(|start| start.ear == number).map(|start| start.t);
+            evenly(of_it, |t, period, count| {
+                self.heard_evenly(at, core, &ears.all[number], (t, period), count);
+            });
+            let ear = &mut ears.all[number];
+            if !ear.is_down {
+                ear.next = self.in_view(at, ear.pipe);
+            }
+        }
+        evenly(starts.iter().map(|start| start.t), |t, period, count| {
+            self.take_slots(core, (t + start, period), count, (slots.all.max(1), slots.assumed));
+            core.tasks_ahead.begin_alike((t + start, period), slots.all.max(1), count);
+        });
+        if let Some(refrain) = &mut self.refrain {
+            let task = |ear: usize| at.program.inputs[usize::from(ears.all[ear].queue)].task;
+            refrain.note_all(at.pe, starts.iter().map(|start| (start.t, task(start.ear))));
+        }
+        let Some(last) = starts.last() else { return };
+        let count = starts.len() as u64;
+        self.stats.tasks += count;
+        self.stats.delivered += count;
+        self.stats.slots += count * total;
+        core.main_from = last.t + start + total;
+        core.picked = ears.all[last.ear].channel;
+        self.active_until = self.active_until.max(core.main_from);
+        core.acted.acted = true;
+    }
+
+    /// So many words of one queue have, the first in cycle `t` and the others `period` cycles later each.
+    fn heard_evenly(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        ear: &Ear,
+        (t, period): (u64, u64),
+        count: u64,
+    ) {
+        let queue = usize::from(ear.queue);
+        let pipe = &mut self.pipes[ear.pipe as usize];
+        let route = pipe.route();
+        // Since when it could be seen is remembered of the last word.
+        let seen = pipe.arrival_of(count as usize - 1) + at.plan.timing.ramp_down;
+        let (told, buffer) = pipe.pass(count as u32, (t, period), self.now);
+        self.keep_buffer(buffer);
+        self.wake_sender(ear.pipe, told);
+        self.all_rest(at.plan, at.pe, route.color, count);
+        self.stats.hops += count * u64::from(route.hops);
+        #[cfg(test)]
+        (0..count).for_each(|_| {
+            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
+        });
+        core.pass_inputs(queue, (seen, count), (t + at.plan.timing.credit, period));
+    }
+}
+
+/// Has what follows from cycles told for as many of them at once as are the same number of cycles apart: the first, how
+/// far apart, and how many.
+fn evenly(cycles: impl Iterator<Item = u64>, mut of: impl FnMut(u64, u64, u64)) {
+    let mut now = None;
+    for cycle in cycles {
+        now = match now {
+            Some((first, _, 1)) => Some((first, cycle - first, 2)),
+            Some((first, period, count)) if first + period * count == cycle => {
+                Some((first, period, count + 1))
+            }
+            Some((first, period, count)) => {
+                of(first, period, count);
+                Some((cycle, 0, 1))
+            }
+            None => Some((cycle, 0, 1)),
+        };
+    }
+    if let Some((first, period, count)) = now {
+        of(first, period, count);
+    }
+}
