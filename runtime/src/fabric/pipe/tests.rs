@@ -73,3 +73,34 @@ fn what_leaves_later_or_is_long_or_for_the_host_is_a_packet_of_its_own() {
     host.push((1, 1), vec![2]);
     assert_eq!(host.front(99), [1]);
 }
+
+#[test]
+fn words_that_pass_at_once_leave_what_they_leave_one_by_one() {
+    for (count, period, wanted) in
+        [(1, 0, None), (5, 6, None), (9, 1, Some(4)), (10, 12, Some(7)), (10, 5, Some(99))]
+    {
+        for before in 0..3 {
+            let made = || {
+                let (mut pipe, _) = pipe(None);
+                pipe.push((0, 20), vec![7; 12]);
+                pipe.open(before, 30);
+                // Those that were taken before, and when.
+                (0..before).for_each(|word| drop(pipe.pass_one(40 + 3 * u64::from(word), 40)));
+                wanted.into_iter().for_each(|wanted| pipe.want(wanted));
+                pipe
+            };
+            let (mut singly, mut at_once) = (made(), made());
+            let mut told = None;
+            for word in 0..count {
+                let t = 60 + word * period;
+                singly.pass_one(t, 50);
+                let free = wanted.is_none_or(|wanted| singly.room() >= wanted);
+                told = told.or(free.then_some(t));
+            }
+            let last = 60 + (count - 1) * period;
+            let (when, _) = at_once.pass(count as u32, (60, period), 50);
+            assert_eq!(when, told.unwrap_or(last), "{count} words, {before} before");
+            assert_eq!(format!("{at_once:?}"), format!("{singly:?}"));
+        }
+    }
+}
