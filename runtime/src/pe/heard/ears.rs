@@ -51,17 +51,13 @@ impl Ears {
         self.all[..self.count].iter().fold(NEVER, |next, ear| next.min(ear.next))
     }
 
-    /// When the next word of another queue than this one can be.
-    #[inline]
-    fn next_but(&self, number: usize) -> u64 {
-        let [before, others] = [&self.all[..number], &self.all[number + 1..self.count]];
-        before.iter().chain(others).fold(NEVER, |next, ear| next.min(ear.next))
-    }
-
     /// Of those with a word in cycle `t`, the one whose turn it is; ids count from the one before that picked
     /// last, downwards and around.
     #[inline]
     fn pick(&self, last: u8, t: u64) -> Option<usize> {
+        if self.count == 1 {
+            return (self.all[0].next <= t).then_some(0);
+        }
         let all = self.all[..self.count].iter().enumerate().filter(|(_, ear)| ear.next <= t);
         let first = all.max_by_key(|(_, ear)| {
             let around = u32::from(ear.channel.wrapping_sub(last) % 64);

@@ -5,9 +5,10 @@
 //! task that came to something else, which began in its cycle all the same.
 
 use dflow_ir::cost::Slots;
+use dflow_ir::program::FuncId;
 
 use super::{Ear, Ears, MOST};
-use crate::fabric::ring::NEVER;
+use crate::fabric::pipe::Pipe;
 use crate::pe::ahead::{AHEAD, Came};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Fault};
@@ -55,30 +56,14 @@ impl Row {
     }
 }
 
-/// What is foreseen while words are put in a row: which queue has picked last, and how many slots the tasks have had by
-/// which cycle.
-struct Foreseen {
-    last: u8,
-    /// Of each queue, how many words are in the row, and when all words of the first packet can be seen.
-    taken: [usize; MOST],
-    seen: [Option<u64>; MOST],
-    slots: u64,
-    by: u64,
-}
-
-impl Ears {
-    /// Whether the next task may begin in cycle `t` by what is foreseen, if there is a word for one.
-    #[inline]
-    fn let_begin<C: Code>(
-        &self,
-        at: &Visit<'_, C>,
-        core: &Core<C>,
-        foreseen: &Foreseen,
-        t: u64,
-    ) -> bool {
-        let until = self.until(at, core, (foreseen.slots, foreseen.by));
-        t != NEVER && t < until && t + at.plan.timing.task_start <= at.t + AHEAD
-    }
+/// The words of a queue that may be in a row: those of the first packet in its pipe.
+struct Line<'a> {
+    pipe: &'a Pipe,
+    words: &'a [u32],
+    /// How many of them are in the row, and when all of the packet can be seen.
+    taken: usize,
+    all: u64,
+    task: &'a TaskPlan,
 }
 
 impl<C: Code> Region<C> {
@@ -94,71 +79,54 @@ impl<C: Code> Region<C> {
         (mut number, mut t): (usize, u64),
         row: &mut Row,
     ) -> bool {
-        let (plan, first) = (at.program, &ears.all[number]);
-        let task = plan.inputs[usize::from(first.queue)].task;
-        let TaskPlan { func, looks, ref params, .. } = plan.tasks[usize::from(task)];
+        let (timing, first) = (&at.plan.timing, &ears.all[number]);
+        let task = at.program.inputs[usize::from(first.queue)].task;
+        let TaskPlan { func, looks, ref params, .. } = at.program.tasks[usize::from(task)];
         // What is taped is so one by one.
         if first.is_down || looks || self.tape.is_some() {
             return false;
         }
         let Some(slots) = self.outcomes.of(core.at.program, task) else { return false };
-        if core.slots_before_main(u64::MAX, t, slots.all.max(1).into()) != 0 {
+        let total = u64::from(slots.all.max(1));
+        if core.slots_before_main(u64::MAX, t, total) != 0 {
             return false;
         }
         row.begin(task, params.len().min(2), slots);
-        let (slots, by) = (core.tasks_ahead.slots(), core.main_from);
-        let (taken, seen) = ([0; MOST], [None; MOST]);
-        let mut foreseen = Foreseen { last: core.picked, taken, seen, slots, by };
-        while !row.is_full() && ears.let_begin(at, core, &foreseen, t) {
-            let ear = &ears.all[number];
-            let input = &plan.inputs[usize::from(ear.queue)];
-            let alike = plan.tasks[usize::from(input.task)].func == func;
-            let known = !ear.is_down && alike && input.rotation.is_none();
-            if !known || !self.row_of(at, core, (ears, &mut foreseen), (number, t), row) {
+        let (mut all, mut by) = (core.tasks_ahead.slots(), core.main_from);
+        let mut lines: [Option<Line<'_>>; MOST] = [const { None }; MOST];
+        while !row.is_full() && t < ears.until(at, core, (all, by)) {
+            if t + timing.task_start > at.t + AHEAD {
                 break;
             }
-            t = ears.next().max(foreseen.by);
-            let Some(next) = ears.pick(foreseen.last, t) else { break };
+            let (line, ear) = (&mut lines[number], &mut ears.all[number]);
+            if line.is_none() {
+                *line = self.line(at, ear, func);
+            }
+            let Some(line) = line else { break };
+            row.push(Heard { ear: number, t }, line.task.args(line.words[line.taken]).0);
+            line.taken += 1;
+            if line.taken == line.words.len() {
+                break;
+            }
+            (all, by) = (all + total, t + timing.task_start + total);
+            let seen = || line.pipe.arrival_of(line.taken) + timing.ramp_down;
+            ear.next = if line.all <= by { by } else { seen() };
+            let last = ear.channel;
+            t = ears.next().max(by);
+            let Some(next) = ears.pick(last, t) else { break };
             number = next;
         }
         row.count != 0
     }
 
-    /// Words of one queue go into a row, the first of which starts a task in cycle `t`, as long as there is none in
-    /// another queue before; whether more of it are known.
-    fn row_of(
-        &self,
-        at: &Visit<'_, C>,
-        core: &Core<C>,
-        (ears, foreseen): (&mut Ears, &mut Foreseen),
-        (number, mut t): (usize, u64),
-        row: &mut Row,
-    ) -> bool {
-        let Ear { queue, channel, pipe, .. } = ears.all[number];
-        let others = ears.next_but(number);
-        let task = &at.program.tasks[usize::from(at.program.inputs[usize::from(queue)].task)];
-        let (pipe, down) = (&self.pipes[pipe as usize], at.plan.timing.ramp_down);
-        let words = pipe.front(TOGETHER);
-        let all = *foreseen.seen[number].get_or_insert_with(|| pipe.all_arrived() + down);
-        let slots = u64::from(row.slots.all.max(1));
-        foreseen.last = channel;
-        loop {
-            let taken = &mut foreseen.taken[number];
-            row.push(Heard { ear: number, t }, task.args(words[*taken]).0);
-            *taken += 1;
-            if *taken == words.len() {
-                return false;
-            }
-            foreseen.slots += slots;
-            foreseen.by = t + at.plan.timing.task_start + slots;
-            let by = foreseen.by;
-            let next = if all <= by { by } else { pipe.arrival_of(*taken) + down };
-            ears.all[number].next = next;
-            t = next.max(by);
-            if row.is_full() || others <= t || !ears.let_begin(at, core, foreseen, t) {
-                return true;
-            }
-        }
+    /// The words of a queue that may be in a row, if they start tasks of a function.
+    fn line<'a>(&'a self, at: &Visit<'a, C>, ear: &Ear, func: FuncId) -> Option<Line<'a>> {
+        let input = &at.program.inputs[usize::from(ear.queue)];
+        let task = &at.program.tasks[usize::from(input.task)];
+        let alike = !ear.is_down && task.func == func && input.rotation.is_none();
+        let pipe = alike.then(|| &self.pipes[ear.pipe as usize])?;
+        let all = pipe.all_arrived() + at.plan.timing.ramp_down;
+        Some(Line { pipe, words: pipe.front(TOGETHER), taken: 0, all, task })
     }
 
     /// Has words start tasks together, as far as each comes to what is expected, and the first one that does not;
