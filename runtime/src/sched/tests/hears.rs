@@ -91,8 +91,8 @@ fn row(seed: u64, both: bool) -> Spec {
     spec.records = false;
     for pe in 0..width {
         let mut acts = vec![Act::Work(rng.below(40) as u32 + 1)];
-        let channels = spec.programs[pe].tasks.iter().map(|task| u16::from(task.id));
-        if let Some(channel) = channels.last().filter(|_| rng.below(4) == 0) {
+        let mut channels = spec.programs[pe].tasks.iter().map(|task| u16::from(task.id));
+        if let Some(channel) = channels.next_back().filter(|_| rng.below(4) == 0) {
             acts.push(Act::Flag(FlagOp::BlockChannel, channel));
             acts.push(Act::Work(rng.below(200) as u32 + 1));
             acts.push(Act::Flag(FlagOp::UnblockChannel, channel));
