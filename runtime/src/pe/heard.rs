@@ -6,10 +6,12 @@
 //! Beside operations it does so for [`BESIDE`] cycles at most, and never beyond an end of one of these that
 //! could start or unblock a task.
 //!
-//! Invariant: when a task is picked the first word of each queue stands there, if it can be seen.
+//! Invariant: when a task is picked by `pick` the first word of each queue stands there, if it can be seen.
 
 mod ears;
 
+#[cfg(test)]
+pub(crate) use ears::Hears;
 pub(crate) use ears::Outcomes;
 
 use super::ahead::AHEAD;

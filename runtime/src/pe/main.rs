@@ -186,12 +186,12 @@ impl<C: Code> Region<C> {
     /// A segment takes so many slots from cycle `t` on, and so many of them are assumed.
     #[inline]
     pub(super) fn takes_slots(&mut self, core: &mut Core<C>, t: u64, slots: (u32, u32)) {
-        self.take_slots(core, (t, 0), 1, slots);
+        self.take_slots_evenly(core, (t, 0), 1, slots);
     }
 
     /// `count` segments do, the first from cycle `t` on and the others `period` cycles later each.
     #[inline]
-    pub(super) fn take_slots(
+    pub(super) fn take_slots_evenly(
         &mut self,
         core: &mut Core<C>,
         (t, period): (u64, u64),
@@ -527,8 +527,8 @@ impl<C: Code> Core<C> {
     }
 }
 
-/// Runs the core's task from its start with each of these arguments, as long as each run comes to no more than so
-/// many slots ([`Code::run_each`]).
+/// Runs the core's task from its start with each of these arguments, as long as each run comes to its end in
+/// exactly so many slots, without an act ([`Code::run_each`]).
 pub(super) fn run_alike<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,

@@ -195,7 +195,7 @@ impl<C: Code> Region<C> {
             let pipe = &mut self.pipes[id as usize];
             pipe.retime(words.end, until);
             if sooner {
-                self.wakes.core(pipe.route().dest, t + 1);
+                self.wakes.core(pipe.route().dest, (t + 1).max(self.now + 1));
             }
         }
     }

@@ -507,13 +507,13 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// After a visit in cycle `t`: when the core looks at its stretches again; `knows_next`: it begins its next task,
-    /// or looks whether it does, when it `begins`.
+    /// After a visit in cycle `t`: when the core looks at its stretches again; `looks_then`: when it looks for its next
+    /// task is among what it `begins`, so words that are not in view yet need not be asked for.
     pub(super) fn arrange_look(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        (t, knows_next): (u64, bool),
+        (t, looks_then): (u64, bool),
     ) {
         if core.unshared || core.delayed {
             self.share(core, t);
@@ -529,7 +529,7 @@ impl<C: Code> Region<C> {
         if on != 0 && core.threads.steppers() != 0 && core.steps.are_busy() {
             look = look.min(t + WINDOW);
         }
-        if at.program.pulls != 0 && !knows_next && matches!(core.main, Main::Idle) {
+        if at.program.pulls != 0 && !looks_then && matches!(core.main, Main::Idle) {
             // Those that come before are found when the main thread is through.
             look = look.min(self.next_seen(at, core, t.max(core.main_from)));
         }

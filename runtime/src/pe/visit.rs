@@ -89,6 +89,10 @@ impl<C: Code> Region<C> {
     /// The visit to a core whose operations flow, if they do.
     fn visit_streaming(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> bool {
         (core.sight.words, core.sight.controls) = (0, 0);
+        // Words that come while the main thread is at something, or waits, leave their senders places.
+        if !matches!(core.main, Main::Idle) {
+            self.draw_heard(at, core);
+        }
         core.look(at.t);
         if !core.streams() {
             return false;

@@ -28,6 +28,8 @@ use crate::fabric::router::{Candidate, Router};
 use crate::outcome::ConsoleLine;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
+#[cfg(test)]
+use crate::pe::heard::Hears;
 use crate::pe::heard::Outcomes;
 use crate::pe::op::Op;
 use crate::pe::stretch::Load;
@@ -140,9 +142,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) visits: Vec<u32>,
     /// What tasks that words start come to, in the `flow` engine.
     pub(crate) outcomes: Outcomes,
-    /// For tests: words start tasks one by one.
+    /// For tests: how words start tasks.
     #[cfg(test)]
-    pub(crate) hears_singly: bool,
+    pub(crate) hears: Option<Hears>,
     /// Whether a PE does the same again and again, and what all do (`sched::rounds`).
     pub(crate) refrain: Option<Box<Refrain>>,
     pub(crate) tape: Option<Box<Tape>>,
@@ -289,7 +291,7 @@ impl<C: Code> Region<C> {
             visits: Vec::new(),
             outcomes: Outcomes::default(),
             #[cfg(test)]
-            hears_singly: false,
+            hears: None,
             refrain: None,
             tape: None,
         }

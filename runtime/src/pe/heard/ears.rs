@@ -13,6 +13,7 @@ use self::row::Row;
 use crate::fabric::ring::NEVER;
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Fault, bits};
+use crate::pe::main::Main;
 use crate::pe::plan::NO_TASK;
 use crate::pe::visit::Visit;
 use crate::sched::region::Region;
@@ -35,7 +36,7 @@ struct Ear {
 }
 
 /// The queues of a core.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Ears {
     all: [Ear; MOST],
     count: usize,
@@ -76,6 +77,17 @@ impl Ears {
         let known = self.are_all && self.all[..self.count].iter().all(|ear| ear.next != NEVER);
         self.still.min(at.t + core.far_ahead(known, so_far))
     }
+}
+
+/// For tests: how words start tasks.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hears {
+    /// Each is picked by itself.
+    Picked,
+    /// Each is run by itself.
+    Singly,
+    InRows,
 }
 
 /// What tasks that words start came to last, by program and task: so many slots, if they ran to their end in one
@@ -148,7 +160,9 @@ impl<C: Code> Region<C> {
         self.begin_heard(at, core, ear, (t, payload));
         let key = (core.at.program, core.task);
         let unseen = self.run_ahead(at, core)?;
-        self.outcomes.note(key, unseen.then(|| core.segment.slots()));
+        if !matches!(core.main, Main::Ready { .. }) {
+            self.outcomes.note(key, unseen.then(|| core.segment.slots()));
+        }
         Ok(unseen)
     }
 
@@ -173,7 +187,7 @@ impl<C: Code> Region<C> {
     /// The queues whose words start tasks, where they are all that can.
     fn ears(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<Ears> {
         #[cfg(test)]
-        if self.hears_singly {
+        if self.hears == Some(Hears::Picked) {
             return None;
         }
         let pulled = self.pulled(at, core);

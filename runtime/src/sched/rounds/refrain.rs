@@ -81,7 +81,7 @@ impl Refrain {
 
     /// Tasks of a PE do, one after the other.
     pub(crate) fn note_all(&mut self, pe: u32, starts: impl ExactSizeIterator<Item = (u64, u16)>) {
-        // Of one that is not listened to it matters how many.
+        // Of one that is not listened to it matters how many; if it is from now on, it is so from the last one on.
         let unheard = if pe == self.pe { 0 } else { starts.len().saturating_sub(1) };
         self.others += unheard as u64;
         starts.skip(unheard).for_each(|(cycle, task)| self.note(pe, cycle, task));

@@ -1,9 +1,9 @@
 //! Words that start tasks, in the `flow` engine: many of them at once come to what one by one does.
 
-use dflow_ir::inst::FlagOp;
+use dflow_ir::inst::{FlagOp, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, ColorConfig, Port, PortSet, Route};
-use dflow_ir::program::{InitialFlag, QueueBinding, TaskBinding, TaskKind};
+use dflow_ir::program::{FuncId, InitialFlag, QueueBinding, TaskBinding, TaskKind};
 use dflow_ir::target::TargetId;
 use dflow_ir::ty::Ty;
 
@@ -13,28 +13,13 @@ use super::script::{Act, Script, Spec, output, vector};
 use crate::config::{EngineKind, Limits};
 use crate::exec::Stream;
 use crate::outcome::RunEnd;
+use crate::pe::heard::Hears;
 use crate::sched::engine::Engine;
 use crate::sched::reached::{self, Reached};
 use crate::stats::Stats;
 
-/// A color leads from a PE so many to the east, where its words start tasks.
-fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -> Vec<Act> {
-    let to = from + hops;
-    if to >= usize::from(spec.width) {
-        return Vec::new();
-    }
-    let id = Color::new(color).unwrap();
-    for pe in from..=to {
-        let rx = if pe == from { Port::Ramp } else { Port::West };
-        let tx = if pe == to { Port::Ramp } else { Port::East };
-        let route = Route { rx: PortSet::one(rx), tx: PortSet::one(tx) };
-        let config = ColorConfig { route, ..ColorConfig::default() };
-        spec.routers[pe].colors.push((id, config, Loc::default()));
-    }
-    let queue = color - 2;
-    for (pe, is_input) in [(from, false), (to, true)] {
-        spec.programs[pe].queues.push(QueueBinding::new(is_input, queue, id, Loc::default()));
-    }
+/// What a word starts.
+fn heard(spec: &mut Spec, rng: &mut Rng, pe: usize) -> FuncId {
     let mut acts = vec![Act::Work(rng.below(9) as u32 + 1)];
     if rng.below(3) == 0 {
         acts.push(Act::Depends { of: rng.below(6) as u32 + 2, slots: rng.below(20) as u32 + 1 });
@@ -56,7 +41,31 @@ fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -
         1 => &[Ty::I16, Ty::I16],
         _ => &[Ty::I32],
     };
-    let func = spec.func(to, "heard", params, acts);
+    spec.func(pe, "heard", params, acts)
+}
+
+/// A color leads from a PE so many to the east, where its words start tasks.
+fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -> Vec<Act> {
+    let to = from + hops;
+    if to >= usize::from(spec.width) {
+        return Vec::new();
+    }
+    let id = Color::new(color).unwrap();
+    for pe in from..=to {
+        let rx = if pe == from { Port::Ramp } else { Port::West };
+        let tx = if pe == to { Port::Ramp } else { Port::East };
+        let route = Route { rx: PortSet::one(rx), tx: PortSet::one(tx) };
+        let config = ColorConfig { route, ..ColorConfig::default() };
+        spec.routers[pe].colors.push((id, config, Loc::default()));
+    }
+    let queue = color - 2;
+    for (pe, is_input) in [(from, false), (to, true)] {
+        spec.programs[pe].queues.push(QueueBinding::new(is_input, queue, id, Loc::default()));
+    }
+    let before = spec.programs[to].tasks.iter().find(|task| task.kind == TaskKind::Data);
+    let before = before.map(|task| task.func);
+    // Words of two queues may start tasks of one function.
+    let func = before.filter(|_| rng.below(2) == 0).unwrap_or_else(|| heard(spec, rng, to));
     let id = if spec.target == TargetId::Wse3 { queue } else { color };
     if rng.below(5) == 0 {
         let flag = InitialFlag { op: FlagOp::RaiseChannel, id, loc: Loc::default() };
@@ -69,6 +78,9 @@ fn stream(spec: &mut Spec, rng: &mut Rng, color: u8, from: usize, hops: usize) -
         loc: Loc::default(),
     });
     let mut send = vector(output(queue, color), Stream::Scalar(7), rng.below(90) as u32 + 1);
+    if rng.below(4) == 0 {
+        send.priority = Some(Priority::High);
+    }
     if rng.below(4) != 0 {
         (send.asynchronous, send.microthread) = (true, queue);
         return vec![Act::Vector(Box::new(send))];
@@ -116,9 +128,9 @@ fn row(seed: u64, both: bool) -> Spec {
 type Seen = (RunEnd, Option<(Stats, Vec<u32>)>);
 
 /// Of a row that ends before a cycle.
-fn seen(spec: &Spec, (threads, region): (usize, u16), singly: bool, limit: u64) -> Seen {
+fn seen(spec: &Spec, (threads, region): (usize, u16), hears: Hears, limit: u64) -> Seen {
     let mut engine: Engine<Script> = spec.engine(EngineKind::Flow, threads, region);
-    engine.regions.iter_mut().for_each(|region| region.hears_singly = singly);
+    engine.regions.iter_mut().for_each(|region| region.hears = Some(hears));
     let end = engine.run(&[], &Limits { cycle: limit, ..Limits::default() });
     // Tasks that others see nothing of may be ahead of a fault, or of the limit.
     let RunEnd::Idle { .. } = end else { return (end, None) };
@@ -138,8 +150,8 @@ fn many_at_once_come_to_what_one_by_one_does() {
         let limit = if seed % 8 == 0 { 100 + seed * 37 % 2_000 } else { 100_000 };
         for region in [0, 2] {
             let spec = row(seed, false);
-            let singly = seen(&spec, (1, region), true, limit);
-            let many = seen(&spec, (1, region), false, limit);
+            let singly = seen(&spec, (1, region), Hears::Picked, limit);
+            let many = seen(&spec, (1, region), Hears::InRows, limit);
             assert_eq!(many, singly, "seed {seed}, region {region}");
             ends[match many.0 {
                 RunEnd::Idle { .. } => 0,
@@ -147,9 +159,18 @@ fn many_at_once_come_to_what_one_by_one_does() {
                 _ => 2,
             }] += 1;
             let spec = row(seed, true);
-            let singly = seen(&spec, (1, region), true, limit);
-            let many = seen(&spec, (1, region), false, limit);
-            assert_eq!(seen(&spec, (2, region), false, limit), many, "seed {seed}, two threads");
+            let singly = seen(&spec, (1, region), Hears::Picked, limit);
+            let many = seen(&spec, (1, region), Hears::InRows, limit);
+            assert_eq!(
+                seen(&spec, (2, region), Hears::InRows, limit),
+                many,
+                "seed {seed}, two threads"
+            );
+            assert_eq!(
+                seen(&spec, (1, region), Hears::Singly, limit),
+                many,
+                "seed {seed}, no rows"
+            );
             let counts = |(_, told): &Seen| {
                 let (Stats { delivered, hops, tasks, sent, hidden, .. }, _) = *told.as_ref()?;
                 (hidden == 0).then_some((delivered, hops, tasks, sent))

@@ -7,6 +7,8 @@
 use dflow_ir::cost::Slots;
 use dflow_ir::program::FuncId;
 
+#[cfg(test)]
+use super::Hears;
 use super::{Ear, Ears, MOST};
 use crate::fabric::pipe::Pipe;
 use crate::pe::ahead::{AHEAD, Came};
@@ -21,7 +23,7 @@ use crate::sched::region::Region;
 const TOGETHER: usize = 16;
 
 /// A word of a queue, by number, starts a task in a cycle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Heard {
     ear: usize,
     t: u64,
@@ -79,19 +81,10 @@ impl<C: Code> Region<C> {
         (mut number, mut t): (usize, u64),
         row: &mut Row,
     ) -> bool {
-        let (timing, first) = (&at.plan.timing, &ears.all[number]);
-        let task = at.program.inputs[usize::from(first.queue)].task;
-        let TaskPlan { func, looks, ref params, .. } = at.program.tasks[usize::from(task)];
-        // What is taped is so one by one.
-        if first.is_down || looks || self.tape.is_some() {
+        let Some(func) = self.begin_row(at, core, &ears.all[number], (t, row)) else {
             return false;
-        }
-        let Some(slots) = self.outcomes.of(core.at.program, task) else { return false };
-        let total = u64::from(slots.all.max(1));
-        if core.slots_before_main(u64::MAX, t, total) != 0 {
-            return false;
-        }
-        row.begin(task, params.len().min(2), slots);
+        };
+        let (timing, total) = (&at.plan.timing, u64::from(row.slots.all.max(1)));
         let (mut all, mut by) = (core.tasks_ahead.slots(), core.main_from);
         let mut lines: [Option<Line<'_>>; MOST] = [const { None }; MOST];
         while !row.is_full() && t < ears.until(at, core, (all, by)) {
@@ -117,6 +110,31 @@ impl<C: Code> Region<C> {
             number = next;
         }
         row.count != 0
+    }
+
+    /// Empties a row whose first task would begin in cycle `t` for a word of a queue; its function.
+    fn begin_row(
+        &self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        first: &Ear,
+        (t, row): (u64, &mut Row),
+    ) -> Option<FuncId> {
+        #[cfg(test)]
+        if self.hears.is_some_and(|hears| hears != Hears::InRows) {
+            return None;
+        }
+        let task = at.program.inputs[usize::from(first.queue)].task;
+        let TaskPlan { func, looks, ref params, .. } = at.program.tasks[usize::from(task)];
+        // What looks at registers does so in its own cycle, and what is taped is so one by one. Until the slots are
+        // shared anew it is not known who has some before the main thread.
+        if first.is_down || looks || self.tape.is_some() || core.unshared {
+            return None;
+        }
+        let slots = self.outcomes.of(core.at.program, task)?;
+        let free = core.slots_before_main(u64::MAX, t, slots.all.max(1).into()) == 0;
+        row.begin(task, params.len().min(2), slots);
+        free.then_some(func)
     }
 
     /// The words of a queue that may be in a row, if they start tasks of a function.
@@ -193,7 +211,12 @@ impl<C: Code> Region<C> {
             }
         }
         evenly(starts.iter().map(|start| start.t), |t, period, count| {
-            self.take_slots(core, (t + start, period), count, (slots.all.max(1), slots.assumed));
+            self.take_slots_evenly(
+                core,
+                (t + start, period),
+                count,
+                (slots.all.max(1), slots.assumed),
+            );
             core.tasks_ahead.begin_alike((t + start, period), slots.all.max(1), count);
         });
         if let Some(refrain) = &mut self.refrain {
