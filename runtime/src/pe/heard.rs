@@ -12,7 +12,7 @@ mod ears;
 
 #[cfg(test)]
 pub(crate) use ears::Hears;
-pub(crate) use ears::Outcomes;
+pub(crate) use ears::TaskSlots;
 
 use super::ahead::AHEAD;
 use super::code::Code;

@@ -30,7 +30,7 @@ use crate::pe::code::{Code, Pe};
 use crate::pe::core::{Core, Fault};
 #[cfg(test)]
 use crate::pe::heard::Hears;
-use crate::pe::heard::Outcomes;
+use crate::pe::heard::TaskSlots;
 use crate::pe::op::Op;
 use crate::pe::stretch::Load;
 use crate::pe::turns;
@@ -140,11 +140,11 @@ pub(crate) struct Region<C: Code> {
     pub(crate) spare: Vec<Box<Op<C::Op>>>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) visits: Vec<u32>,
-    /// What tasks that words start come to, in the `flow` engine.
-    pub(crate) outcomes: Outcomes,
+    /// Slots of tasks that words start, in the `flow` engine.
+    pub(crate) task_slots: TaskSlots,
     /// For tests: how words start tasks.
     #[cfg(test)]
-    pub(crate) hears: Option<Hears>,
+    pub(crate) hears: Hears,
     /// Whether a PE does the same again and again, and what all do (`sched::rounds`).
     pub(crate) refrain: Option<Box<Refrain>>,
     pub(crate) tape: Option<Box<Tape>>,
@@ -289,9 +289,9 @@ impl<C: Code> Region<C> {
             spare: Vec::new(),
             candidates: Vec::new(),
             visits: Vec::new(),
-            outcomes: Outcomes::default(),
+            task_slots: TaskSlots::default(),
             #[cfg(test)]
-            hears: None,
+            hears: Hears::default(),
             refrain: None,
             tape: None,
         }

@@ -23,18 +23,9 @@ impl Pipe {
         packet.span.last.max(self.arrival_of(left))
     }
 
-    /// The first word goes through the input queue in cycle `t`, at a visit in cycle `now`; it, and the buffer if
-    /// nothing is left in it.
-    #[inline]
-    pub(crate) fn pass_one(&mut self, t: u64, now: u64) -> (u32, Option<Vec<u32>>) {
-        let word = self.front(1).first().copied().unwrap_or_default();
-        let buffer = self.queue_one();
-        self.leave_queue(t, now);
-        (word, buffer)
-    }
-
-    /// Likewise the first `count` words, which are of one packet: the first in cycle `t`, each of the others
-    /// `period` cycles later. The cycle in which the source is to be told, and the buffer.
+    /// The first `count` words, which are of one packet, go through the input queue: the first in cycle `t`, each of
+    /// the others `period` cycles later, at a visit in cycle `now`. The cycle in which the source is to be told, and
+    /// the buffer if nothing is left in it.
     pub(crate) fn pass(
         &mut self,
         count: u32,

@@ -74,6 +74,12 @@ fn what_leaves_later_or_is_long_or_for_the_host_is_a_packet_of_its_own() {
     assert_eq!(host.front(99), [1]);
 }
 
+/// The first word goes through the input queue in cycle `t`, at a visit in cycle `now`.
+fn pass_one(pipe: &mut Pipe, t: u64, now: u64) {
+    pipe.queue_one();
+    pipe.leave_queue(t, now);
+}
+
 #[test]
 fn words_that_pass_at_once_leave_what_they_leave_one_by_one() {
     for (count, period, wanted) in
@@ -85,7 +91,7 @@ fn words_that_pass_at_once_leave_what_they_leave_one_by_one() {
                 pipe.push((0, 20), vec![7; 12]);
                 pipe.open(before, 30);
                 // Those that were taken before, and when.
-                (0..before).for_each(|word| drop(pipe.pass_one(40 + 3 * u64::from(word), 40)));
+                (0..before).for_each(|word| pass_one(&mut pipe, 40 + 3 * u64::from(word), 40));
                 wanted.into_iter().for_each(|wanted| pipe.want(wanted));
                 pipe
             };
@@ -93,7 +99,7 @@ fn words_that_pass_at_once_leave_what_they_leave_one_by_one() {
             let mut told = None;
             for word in 0..count {
                 let t = 60 + word * period;
-                singly.pass_one(t, 50);
+                pass_one(&mut singly, t, 50);
                 let free = wanted.is_none_or(|wanted| singly.room() >= wanted);
                 told = told.or(free.then_some(t));
             }

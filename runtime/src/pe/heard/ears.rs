@@ -56,11 +56,9 @@ impl Ears {
     /// last, downwards and around.
     #[inline]
     fn pick(&self, last: u8, t: u64) -> Option<usize> {
-        if self.count == 1 {
-            return (self.all[0].next <= t).then_some(0);
-        }
         let all = self.all[..self.count].iter().enumerate().filter(|(_, ear)| ear.next <= t);
         let first = all.max_by_key(|(_, ear)| {
+            // In one number, which is compared at once.
             let around = u32::from(ear.channel.wrapping_sub(last) % 64);
             u32::from(ear.raised) << 16 | around << 8 | u32::from(ear.queue)
         });
@@ -81,27 +79,28 @@ impl Ears {
 
 /// For tests: how words start tasks.
 #[cfg(test)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Hears {
     /// Each is picked by itself.
     Picked,
     /// Each is run by itself.
     Singly,
+    #[default]
     InRows,
 }
 
 /// What tasks that words start came to last, by program and task: so many slots, if they ran to their end in one
 /// segment and others saw nothing of them.
 #[derive(Debug, Default)]
-pub(crate) struct Outcomes(Vec<Vec<Option<Slots>>>);
+pub(crate) struct TaskSlots(Vec<Vec<Option<Slots>>>);
 
-impl Outcomes {
+impl TaskSlots {
     #[inline]
-    fn of(&self, program: u16, task: u16) -> Option<Slots> {
+    fn last(&self, program: u16, task: u16) -> Option<Slots> {
         *self.0.get(usize::from(program))?.get(usize::from(task))?
     }
 
-    fn note(&mut self, (program, task): (u16, u16), outcome: Option<Slots>) {
+    fn note(&mut self, (program, task): (u16, u16), slots: Option<Slots>) {
         let (program, task) = (usize::from(program), usize::from(task));
         if self.0.len() <= program {
             self.0.resize_with(program + 1, Vec::new);
@@ -110,7 +109,7 @@ impl Outcomes {
         if tasks.len() <= task {
             tasks.resize(task + 1, None);
         }
-        tasks[task] = outcome;
+        tasks[task] = slots;
     }
 }
 
@@ -161,7 +160,7 @@ impl<C: Code> Region<C> {
         let key = (core.at.program, core.task);
         let unseen = self.run_ahead(at, core)?;
         if !matches!(core.main, Main::Ready { .. }) {
-            self.outcomes.note(key, unseen.then(|| core.segment.slots()));
+            self.task_slots.note(key, unseen.then(|| core.segment.slots()));
         }
         Ok(unseen)
     }
@@ -187,7 +186,7 @@ impl<C: Code> Region<C> {
     /// The queues whose words start tasks, where they are all that can.
     fn ears(&self, at: &Visit<'_, C>, core: &Core<C>) -> Option<Ears> {
         #[cfg(test)]
-        if self.hears == Some(Hears::Picked) {
+        if self.hears == Hears::Picked {
             return None;
         }
         let pulled = self.pulled(at, core);
@@ -233,37 +232,42 @@ impl<C: Code> Region<C> {
     #[inline]
     fn take_heard(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, ear: &mut Ear) -> u32 {
         let queue = usize::from(ear.queue);
-        let (payload, color) = if ear.is_down {
+        let payload = if ear.is_down {
             let word = self.take_input(at, core, queue);
             ear.is_down = core.arrived >> queue & 1 != 0;
-            (word.payload, word.color)
+            self.rests(at.plan, at.pe, word.color);
+            word.payload
         } else {
-            self.pass_down(at, core, (queue, ear.pipe), ear.next)
+            let first = self.pipes[ear.pipe as usize].front(1).first().copied();
+            self.pass_down(at, core, ear, (at.t, 0), 1);
+            first.unwrap_or_default()
         };
         ear.next =
             if ear.is_down { core.inputs[queue].ring.first() } else { self.in_view(at, ear.pipe) };
-        self.rests(at.plan, at.pe, color);
         payload
     }
 
-    /// The first word of a pipe, which can be seen from a cycle on, goes through the queue behind it, which is
-    /// empty; it and its color.
-    #[inline]
+    /// So many words of the first packet in a pipe go through the queue behind it, which is empty: the first in cycle
+    /// `t` and the others `period` cycles later each.
     fn pass_down(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        (queue, id): (usize, u32),
-        from: u64,
-    ) -> (u32, u8) {
-        let pipe = &mut self.pipes[id as usize];
+        ear: &Ear,
+        (t, period): (u64, u64),
+        count: u64,
+    ) {
+        let pipe = &mut self.pipes[ear.pipe as usize];
         let route = pipe.route();
-        let (payload, buffer) = pipe.pass_one(at.t, self.now);
+        // Since when it could be seen is remembered of the last word.
+        let seen = pipe.arrival_of(count as usize - 1) + at.plan.timing.ramp_down;
+        let (told, buffer) = pipe.pass(count as u32, (t, period), self.now);
         self.keep_buffer(buffer);
-        self.stats.hops += u64::from(route.hops);
-        self.stats.delivered += 1;
-        core.pass_inputs(queue, (from, 1), (at.t + at.plan.timing.credit, 0));
-        self.wake_sender(id, at.t);
-        (payload, route.color)
+        self.wake_sender(ear.pipe, told);
+        self.all_rest(at.plan, at.pe, route.color, count);
+        self.stats.hops += count * u64::from(route.hops);
+        self.stats.delivered += count;
+        let free = t + at.plan.timing.credit;
+        core.pass_inputs(ear.queue.into(), (seen, count), (free, period));
     }
 }

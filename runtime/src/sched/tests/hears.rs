@@ -130,7 +130,7 @@ type Seen = (RunEnd, Option<(Stats, Vec<u32>)>);
 /// Of a row that ends before a cycle.
 fn seen(spec: &Spec, (threads, region): (usize, u16), hears: Hears, limit: u64) -> Seen {
     let mut engine: Engine<Script> = spec.engine(EngineKind::Flow, threads, region);
-    engine.regions.iter_mut().for_each(|region| region.hears = Some(hears));
+    engine.regions.iter_mut().for_each(|region| region.hears = hears);
     let end = engine.run(&[], &Limits { cycle: limit, ..Limits::default() });
     // Tasks that others see nothing of may be ahead of a fault, or of the limit.
     let RunEnd::Idle { .. } = end else { return (end, None) };

@@ -121,7 +121,7 @@ impl<C: Code> Region<C> {
         (t, row): (u64, &mut Row),
     ) -> Option<FuncId> {
         #[cfg(test)]
-        if self.hears.is_some_and(|hears| hears != Hears::InRows) {
+        if self.hears != Hears::InRows {
             return None;
         }
         let task = at.program.inputs[usize::from(first.queue)].task;
@@ -131,7 +131,7 @@ impl<C: Code> Region<C> {
         if first.is_down || looks || self.tape.is_some() || core.unshared {
             return None;
         }
-        let slots = self.outcomes.of(core.at.program, task)?;
+        let slots = self.task_slots.last(core.at.program, task)?;
         let free = core.slots_before_main(u64::MAX, t, slots.all.max(1).into()) == 0;
         row.begin(task, params.len().min(2), slots);
         free.then_some(func)
@@ -187,7 +187,7 @@ impl<C: Code> Region<C> {
             Came::Through => core.segment.acts.is_empty(),
             Came::Rests => false,
         };
-        self.outcomes.note(key, unseen.then_some(slots));
+        self.task_slots.note(key, unseen.then_some(slots));
         Ok(unseen)
     }
 
@@ -199,11 +199,11 @@ impl<C: Code> Region<C> {
         ears: &mut Ears,
         (slots, starts): (Slots, &[Heard]),
     ) {
-        let (start, total) = (at.plan.timing.task_start, u64::from(slots.all.max(1)));
+        let (start, total) = (at.plan.timing.task_start, slots.all.max(1));
         for number in 0..ears.count {
             let of_it = starts.iter().filter(|start| start.ear == number).map(|start| start.t);
             evenly(of_it, |t, period, count| {
-                self.heard_evenly(at, core, &ears.all[number], (t, period), count);
+                self.pass_down(at, core, &ears.all[number], (t, period), count);
             });
             let ear = &mut ears.all[number];
             if !ear.is_down {
@@ -211,13 +211,8 @@ impl<C: Code> Region<C> {
             }
         }
         evenly(starts.iter().map(|start| start.t), |t, period, count| {
-            self.take_slots_evenly(
-                core,
-                (t + start, period),
-                count,
-                (slots.all.max(1), slots.assumed),
-            );
-            core.tasks_ahead.begin_alike((t + start, period), slots.all.max(1), count);
+            self.take_slots_evenly(core, (t + start, period), count, (total, slots.assumed));
+            core.tasks_ahead.begin_alike((t + start, period), total, count);
         });
         if let Some(refrain) = &mut self.refrain {
             let task = |ear: usize| at.program.inputs[usize::from(ears.all[ear].queue)].task;
@@ -226,38 +221,15 @@ impl<C: Code> Region<C> {
         let Some(last) = starts.last() else { return };
         let count = starts.len() as u64;
         self.stats.tasks += count;
-        self.stats.delivered += count;
-        self.stats.slots += count * total;
-        core.main_from = last.t + start + total;
+        self.stats.slots += count * u64::from(total);
+        #[cfg(test)]
+        starts.iter().for_each(|_| {
+            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
+        });
+        core.main_from = last.t + start + u64::from(total);
         core.picked = ears.all[last.ear].channel;
         self.active_until = self.active_until.max(core.main_from);
         core.acted.acted = true;
-    }
-
-    /// So many words of one queue have, the first in cycle `t` and the others `period` cycles later each.
-    fn heard_evenly(
-        &mut self,
-        at: &Visit<'_, C>,
-        core: &mut Core<C>,
-        ear: &Ear,
-        (t, period): (u64, u64),
-        count: u64,
-    ) {
-        let queue = usize::from(ear.queue);
-        let pipe = &mut self.pipes[ear.pipe as usize];
-        let route = pipe.route();
-        // Since when it could be seen is remembered of the last word.
-        let seen = pipe.arrival_of(count as usize - 1) + at.plan.timing.ramp_down;
-        let (told, buffer) = pipe.pass(count as u32, (t, period), self.now);
-        self.keep_buffer(buffer);
-        self.wake_sender(ear.pipe, told);
-        self.all_rest(at.plan, at.pe, route.color, count);
-        self.stats.hops += count * u64::from(route.hops);
-        #[cfg(test)]
-        (0..count).for_each(|_| {
-            crate::sched::reached::note(crate::sched::reached::Reached::HeardAlike);
-        });
-        core.pass_inputs(queue, (seen, count), (t + at.plan.timing.credit, period));
     }
 }
 
