@@ -14,7 +14,8 @@ use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
 use crate::exec::vector::{self, Issued, VectorArgs};
 use crate::exec::{
-    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passed, SlotAct, Stop, interp, registers,
+    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passed, SharedStart, SlotAct, Stop,
+    interp, registers,
 };
 
 /// What the trap helper is asked for.
@@ -198,7 +199,10 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
     let args = VectorArgs { dest, sources: [first, second, third], index };
-    // Most are; what the others give is larger.
+    // Most are known; what the others give is larger.
+    if let Some(start) = vector::started(parts.program, data, &args) {
+        return vector_starts(parts, (func, frame), start);
+    }
     match vector::run_known(parts.program, parts.state, data, &args) {
         Some(Ok(slots)) => return vector_done(parts, slots, true),
         Some(Err(kind)) => return fail(parts, kind, loc),
@@ -211,17 +215,21 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     }
     match issued.map(|(issued, _)| issued) {
         Ok(Issued::Done { slots, complete }) => vector_done(parts, slots, complete),
-        Ok(Issued::Starts(start)) => {
-            let slots = Slots::unpacked(*parts.cycles);
-            let passed = Passed { slots, acts: parts.out.acts.len(), start };
-            if let Err(start) = parts.registers.pass(passed) {
-                return stop(parts, func, frame, Stop::Vector(start));
-            }
-            *parts.cycles = 0;
-            vector_done(parts, Slots::default(), true)
-        }
+        Ok(Issued::Starts(start)) => vector_starts(parts, (func, frame), start),
         Err(kind) => fail(parts, kind, loc),
     }
+}
+
+/// Others can see a vector operation: code goes on past it, or stops.
+#[inline]
+fn vector_starts(parts: &mut Parts<'_>, (func, frame): (u32, u64), start: SharedStart) -> u32 {
+    let slots = Slots::unpacked(*parts.cycles);
+    let passed = Passed { slots, acts: parts.out.acts.len(), start };
+    if let Err(start) = parts.registers.pass(passed) {
+        return stop(parts, func, frame, Stop::Vector(start));
+    }
+    *parts.cycles = 0;
+    vector_done(parts, Slots::default(), true)
 }
 
 /// A vector operation took these slots, and is complete or not.

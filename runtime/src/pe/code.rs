@@ -134,6 +134,20 @@ pub(crate) trait Code: Sync {
         out: &mut Vec<u32>,
     ) -> Block;
 
+    /// Does all elements of an operation and ends it, as [`Code::begin`], [`Code::block`] and [`Code::finish`] would, if
+    /// nothing else comes of it; if not, nothing is done. Whether it did; `inputs` have words for all of them.
+    fn whole(
+        &self,
+        pe: Pe,
+        state: &mut Self::State,
+        start: &SharedStart,
+        inputs: [&[u32]; 2],
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let _ = (pe, state, start, inputs, out);
+        false
+    }
+
     /// Writes back what an ended operation leaves (registers, the pointed-to result); it is not
     /// `complete` if a FIFO ended it.
     fn finish(

@@ -176,6 +176,18 @@ impl Code for Programs {
         op.block(self.program(pe), state, inputs, count, out)
     }
 
+    fn whole(
+        &self,
+        pe: Pe,
+        state: &mut PeState,
+        start: &SharedStart,
+        inputs: [&[u32]; 2],
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
+        start.whole(self.program(pe), state, inputs, out)
+    }
+
     fn finish(
         &self,
         pe: Pe,

@@ -5,6 +5,7 @@
 
 use super::plan::{Dest, FEW, Place, Plan};
 use super::running::VectorState;
+use super::start::SharedStart;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{CodeTrapKind, Stream};
@@ -26,6 +27,42 @@ impl Block {
     /// Whether something happened that the caller must see before more steps are done.
     fn ends(&self) -> bool {
         self.left || self.activate.iter().any(Option::is_some)
+    }
+}
+
+impl SharedStart {
+    /// Does all elements at once, if these are all that comes of the operation; whether it did. `inputs` have a word
+    /// for each; payloads for the output queue are appended to `out`.
+    pub(crate) fn whole(
+        &self,
+        program: &LoadedProgram,
+        state: &mut PeState,
+        inputs: [&[u32]; 2],
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let fresh = self.fresh(program);
+        let odd = fresh.may_leave || state.unmasked != 0 || state.memory.is_tracked();
+        let (Some(mut plain), Some(count)) = (fresh.plain, self.length) else { return false };
+        if odd || !fresh.leaves_nothing {
+            return false;
+        }
+        let memory = state.memory.bytes_mut();
+        if plain.move_words(memory, inputs, count, out) {
+            return true;
+        }
+        if fresh.chunks_in.is_none_or(|end| end as usize > memory.len()) {
+            return false;
+        }
+        if count < FEW {
+            for at in 0..count as usize {
+                let words = inputs.map(|words| words.get(at).copied().unwrap_or(0));
+                // It stays inside of the memory.
+                out.extend(plain.step(state, words).ok().flatten());
+            }
+            return true;
+        }
+        plain.plan(inputs, count, out).fast(memory);
+        true
     }
 }
 

@@ -93,6 +93,17 @@ pub(crate) fn issue(
     }
 }
 
+/// An operation that others can see, if it is as it was when it was issued before.
+#[inline]
+pub(crate) fn started(
+    program: &LoadedProgram,
+    inst: &VectorInst,
+    args: &VectorArgs,
+) -> Option<SharedStart> {
+    // Of those that code waits for, most are done at once.
+    if inst.options.asynchronous { known::started(program, inst, args) } else { None }
+}
+
 /// The same for operations of all kinds.
 pub(crate) fn issue_any(
     program: &LoadedProgram,

@@ -15,13 +15,27 @@ use crate::sched::plan::Plan;
 /// An operation: its elements, and where words for them come from and go.
 #[derive(Clone, Debug)]
 pub(super) struct Work<O> {
-    pub(super) code: O,
+    pub(super) start: SharedStart,
+    /// As far as its elements are done; none if none is: most operations do all of theirs at once.
+    pub(super) code: Option<O>,
     pub(super) ends: Ends,
 }
 
 impl<O: Clone> Work<O> {
-    fn of(op: &Op<O>) -> Box<Work<O>> {
-        Box::new(Work { code: op.code.clone(), ends: op.ends })
+    fn of<C: Code<Op = O>>(code: &C, op: &Op<O>) -> Box<Work<O>> {
+        let start = code.start(op.code.clone());
+        Box::new(Work { start, code: Some(op.code.clone()), ends: op.ends })
+    }
+
+    /// The operation, begun if it has not.
+    #[inline]
+    pub(super) fn begun<C: Code<Op = O>>(
+        &mut self,
+        code: &C,
+        at: Pe,
+        state: &mut C::State,
+    ) -> &mut O {
+        self.code.get_or_insert_with(|| code.begin(at, state, self.start.clone()))
     }
 }
 
@@ -92,37 +106,56 @@ impl Begins {
     }
 }
 
-/// The operation that code has stopped for is ready to begin, in the box of one that is over.
-pub(super) fn begin<C: Code>(
-    code: &C,
-    (at, state): (Pe, &mut C::State),
+impl<C: Code> Hand<C> {
+    /// The operation that code has stopped for is ready to begin.
+    #[inline]
+    pub(super) fn stop_for(
+        &mut self,
+        start: SharedStart,
+        begins: Begins,
+        over: &mut Vec<Box<Work<C::Op>>>,
+    ) {
+        let main = &mut self.operations[OF_MAIN];
+        let into = if begins.asynchronous { &mut self.pending } else { main };
+        put(into, start, begins, over);
+    }
+
+    /// The asynchronous operation that code has gone past begins in a microthread.
+    #[inline]
+    pub(super) fn pass(
+        &mut self,
+        thread: u8,
+        start: SharedStart,
+        begins: Begins,
+        over: &mut Vec<Box<Work<C::Op>>>,
+    ) {
+        put(&mut self.operations[usize::from(thread)], start, begins, over);
+    }
+}
+
+/// An operation that is to begin, in the box of one that is over.
+#[inline]
+fn put<O>(
+    into: &mut Option<Box<Work<O>>>,
     start: SharedStart,
-    Begins { asynchronous, ends }: Begins,
-    hand: &mut Hand<C>,
-    over: &mut Vec<Box<Work<C::Op>>>,
+    Begins { ends, .. }: Begins,
+    over: &mut Vec<Box<Work<O>>>,
 ) {
-    let work = Work { code: code.begin(at, state, start), ends };
-    let into = if asynchronous { &mut hand.pending } else { &mut hand.operations[OF_MAIN] };
-    match into {
-        Some(before) => **before = work,
-        None => {
-            *into = Some(match over.pop() {
-                Some(mut spare) => {
-                    *spare = work;
-                    spare
-                }
-                None => Box::new(work),
-            });
+    match into.take().or_else(|| over.pop()) {
+        Some(mut before) => {
+            (before.start, before.code, before.ends) = (start, None, ends);
+            *into = Some(before);
         }
+        None => *into = Some(Box::new(Work { start, code: None, ends })),
     }
 }
 
 /// What a core works on.
-pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C> {
+pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
     let program = &plan.programs[usize::from(core.at.program)];
     let mut operations = [const { None }; OPERATIONS];
     for op in core.threads.iter() {
-        operations[usize::from(op.microthread)] = Some(Work::of(op));
+        operations[usize::from(op.microthread)] = Some(Work::of(code, op));
     }
     let mut hand = Hand { operations, ..Hand::empty() };
     match &core.main {
@@ -131,37 +164,36 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>) -> Hand<C
             if let Stop::Vector(start) = &core.segment.stop
                 && let Some(begins) = Begins::new(program, core, start)
             {
-                let start = start.clone();
-                begin(code, (core.at, &mut core.state), start, begins, &mut hand, &mut Vec::new());
+                hand.stop_for(start.clone(), begins, &mut Vec::new());
             }
         }
-        Main::Vector(op) => hand.operations[OF_MAIN] = Some(Work::of(op)),
-        Main::Launch(op) => hand.pending = Some(Work::of(op)),
+        Main::Vector(op) => hand.operations[OF_MAIN] = Some(Work::of(code, op)),
+        Main::Launch(op) => hand.pending = Some(Work::of(code, op)),
         Main::Idle | Main::Ready { .. } => {}
     }
     hand
 }
 
-/// An operation goes on with what one has done that was begun in a later round, and is as it is but for that.
-fn go_on_with<O>(op: &mut Op<O>, with: Option<Box<Work<O>>>) {
-    if let Some(with) = with {
-        op.code = with.code;
-    }
-}
-
-/// Puts back into a core what it works on.
-pub(super) fn settle<C: Code>(plan: &Plan, core: &mut Core<C>, mut hand: Hand<C>) {
-    for op in core.threads.iter_mut() {
-        let with = hand.operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
-        go_on_with(op, with);
-    }
-    match &mut core.main {
-        Main::Ready { next: Next::Start { args, count }, .. } => {
-            let program = &plan.programs[usize::from(core.at.program)];
-            (*args, *count) = hand.take_args(&program.tasks[usize::from(core.task)]);
+/// Puts back into a core what it works on. An operation goes on with what one has done that was begun in a later
+/// round, and is as it is but for that.
+pub(super) fn settle<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, mut hand: Hand<C>) {
+    let Core { at, state, threads, main, task, .. } = core;
+    let mut go_on = |op: &mut Op<C::Op>, with: Option<Box<Work<C::Op>>>| {
+        if let Some(mut with) = with {
+            op.code = with.begun(code, *at, state).clone();
         }
-        Main::Vector(op) => go_on_with(op, hand.operations[OF_MAIN].take()),
-        Main::Launch(op) => go_on_with(op, hand.pending),
+    };
+    for op in threads.iter_mut() {
+        let with = hand.operations.get_mut(usize::from(op.microthread)).and_then(Option::take);
+        go_on(op, with);
+    }
+    match main {
+        Main::Ready { next: Next::Start { args, count }, .. } => {
+            let program = &plan.programs[usize::from(at.program)];
+            (*args, *count) = hand.take_args(&program.tasks[usize::from(*task)]);
+        }
+        Main::Vector(op) => go_on(op, hand.operations[OF_MAIN].take()),
+        Main::Launch(op) => go_on(op, hand.pending),
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}
     }
 }

@@ -85,8 +85,7 @@ impl<'a, C: Code> Network<'a, C> {
         }
         whole.find_paths(regions, &process_of)?;
         for process in &mut whole.processes {
-            let core =
-                regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut()?;
+            let core = regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref()?;
             process.hand = lift(plan, code, core);
         }
         let parts = whole.divide(code, regions.len(), scripts, threads);
@@ -139,11 +138,12 @@ impl<'a, C: Code> Network<'a, C> {
             let put = path.each_word(regions, fifo.end as usize, &mut put);
             debug_assert!(put.is_some() && words.next().is_none());
         }
-        for process in self.parts.into_iter().flat_map(|part| part.processes) {
+        let of_part = |part: Part<'a, C>| part.processes.into_iter().map(move |it| (part.code, it));
+        for (code, process) in self.parts.into_iter().flat_map(of_part) {
             let core = regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut();
             if let Some(core) = core {
                 core.task = process.task;
-                settle(self.plan, core, process.hand);
+                settle(self.plan, code, core, process.hand);
             }
         }
     }

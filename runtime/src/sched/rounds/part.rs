@@ -120,6 +120,12 @@ fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
     (count != 0).then_some(from..from + count)
 }
 
+/// The words of some queues; none where there is no queue.
+#[inline]
+fn words_of(fifos: &[Queue], inputs: [u32; 2]) -> [&[u32]; 2] {
+    inputs.map(|input| fifos.get(input as usize).map_or(&[][..], |it| it.words.words()))
+}
+
 /// How far a PE came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Went {
@@ -349,6 +355,7 @@ impl<C: Code> Part<'_, C> {
             let acts;
             (went, acts) = match act {
                 Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),
+                Act::Whole { operation, count } => (self.whole(core, at, operation, count), 1),
                 Act::Code { entry, first, count } => {
                     let pieces = &script.pieces[first as usize..][..count as usize];
                     (self.code(core, at, entry, pieces, Some(next) == script.last_code), 1)
@@ -382,15 +389,73 @@ impl<C: Code> Part<'_, C> {
                 process.hand.launch(thread, &mut self.over);
                 Went::Through
             }
-            Act::Code { .. } | Act::Elements { .. } => Went::Apart,
-            Act::Finish { operation, whole } => {
-                let op = process.hand.operations[usize::from(operation)].take();
-                let Some(mut op) = op else { return Went::Apart };
-                let done = self.code.finish(core.at, &mut core.state, &mut op.code, whole);
-                self.over.push(op);
-                if done.is_ok() { Went::Through } else { Went::Apart }
+            Act::Code { .. } | Act::Elements { .. } | Act::Whole { .. } => Went::Apart,
+            Act::Finish { operation, whole } => self.finish(core, at, operation, whole),
+        }
+    }
+
+    /// An operation ends.
+    fn finish(&mut self, core: &mut Core<C>, at: usize, operation: u8, whole: bool) -> Went {
+        let op = self.processes[at].hand.operations[usize::from(operation)].take();
+        let Some(mut op) = op else { return Went::Apart };
+        let code = op.begun(self.code, core.at, &mut core.state);
+        let done = self.code.finish(core.at, &mut core.state, code, whole);
+        self.over.push(op);
+        if done.is_ok() { Went::Through } else { Went::Apart }
+    }
+
+    /// Does elements of an operation, and ends it.
+    fn whole(&mut self, core: &mut Core<C>, at: usize, operation: u8, count: u32) -> Went {
+        match self.at_once(core, at, operation, count) {
+            Some(true) => Went::Through,
+            Some(false) => {
+                let elements = Act::Elements { operation, beside: false, count };
+                match self.all_elements(core, at, &[elements]) {
+                    (Went::Through, _) => self.finish(core, at, operation, true),
+                    (went, _) => went,
+                }
+            }
+            None => Went::Apart,
+        }
+    }
+
+    /// Does all elements of an operation of which none is done, and ends it, if all words for them are there and
+    /// nothing else comes of it; whether it did.
+    fn at_once(
+        &mut self,
+        core: &mut Core<C>,
+        at: usize,
+        operation: u8,
+        count: u32,
+    ) -> Option<bool> {
+        let process = &mut self.processes[at];
+        process.missing = 0;
+        let place = &mut process.hand.operations[usize::from(operation)];
+        let Some(Work { start, code: None, ends }) = place.as_deref() else { return Some(false) };
+        if start.length != Some(count) {
+            return Some(false);
+        }
+        let mut inputs = [NONE; 2];
+        for (input, &queue) in inputs.iter_mut().zip(ends.inputs()) {
+            *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
+            let fifo = self.fifos.get_mut(*input as usize)?;
+            fifo.needed = 0;
+            if fifo.words.len() < count as usize {
+                return Some(false);
             }
         }
+        let words = words_of(&self.fifos, inputs);
+        self.made.clear();
+        if !self.code.whole(core.at, &mut core.state, start, words, &mut self.made) {
+            return Some(false);
+        }
+        let output = ends.output;
+        self.over.extend(place.take());
+        self.take_words(inputs, count as usize);
+        if let Some(output) = output {
+            self.send(at, output.color)?;
+        }
+        Some(true)
     }
 
     /// Does elements of operations that have nothing to do with each other, as far as they have words: those of
@@ -447,26 +512,30 @@ impl<C: Code> Part<'_, C> {
         if count == 0 {
             return Some(0);
         }
-        let words = inputs
-            .map(|input| self.fifos.get(input as usize).map_or(&[][..], |it| it.words.words()));
-        let made = &mut self.made;
+        let words = words_of(&self.fifos, inputs);
+        let (output, made) = (op.ends.output, &mut self.made);
         made.clear();
-        let block = self.code.block(core.at, &mut core.state, &mut op.code, words, count, made);
+        let code = op.begun(self.code, core.at, &mut core.state);
+        let block = self.code.block(core.at, &mut core.state, code, words, count, made);
         if block.trap.is_some() || block.done != count {
             return None;
         }
-        let output = op.ends.output;
-        for input in inputs.into_iter().filter(|&input| input != NONE) {
-            let words = &mut self.fifos[input as usize].words;
-            words.take(count as usize);
-            let buffer = words.give_up(count as usize);
-            // As many as there are queues serve all of them.
-            self.spare.extend(buffer.filter(|_| self.spare.len() < self.fifos.len()));
-        }
+        self.take_words(inputs, count as usize);
         if let Some(output) = output {
             self.send(at, output.color)?;
         }
         Some(count)
+    }
+
+    /// So many words are taken of some queues.
+    fn take_words(&mut self, inputs: [u32; 2], count: usize) {
+        for input in inputs.into_iter().filter(|&input| input != NONE) {
+            let words = &mut self.fifos[input as usize].words;
+            words.take(count);
+            let buffer = words.give_up(count);
+            // As many as there are queues serve all of them.
+            self.spare.extend(buffer.filter(|_| self.spare.len() < self.fifos.len()));
+        }
     }
 
     /// The words that were made go to all queues that words of a color go to.

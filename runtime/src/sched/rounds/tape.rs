@@ -39,6 +39,8 @@ pub(super) enum Act {
     Elements { operation: u8, beside: bool, count: u32 },
     /// An operation ends.
     Finish { operation: u8, whole: bool },
+    /// Elements of an operation, and its end after all of them; `count` may be less.
+    Whole { operation: u8, count: u32 },
 }
 
 /// Where code enters.
@@ -75,9 +77,30 @@ impl Script {
 
     /// Elements of operations in a round.
     pub(super) fn elements(&self) -> u64 {
-        let count =
-            |act: &Act| if let Act::Elements { count, .. } = act { u64::from(*count) } else { 0 };
+        let count = |act: &Act| match *act {
+            Act::Elements { count, .. } | Act::Whole { count, .. } => u64::from(count),
+            Act::Code { .. } | Act::Word { .. } | Act::Launch { .. } | Act::Finish { .. } => 0,
+        };
         self.acts.iter().map(count).sum()
+    }
+
+    /// Elements that nothing else is beside and that their operation's end follows are one act with it.
+    fn join(&mut self) {
+        let mut acts: Vec<Act> = Vec::with_capacity(self.acts.len());
+        for &act in &self.acts {
+            match (&mut acts[..], act) {
+                (
+                    [.., last @ Act::Elements { beside: false, .. }],
+                    Act::Finish { operation: ended, whole: true },
+                ) if let Act::Elements { operation, count, .. } = *last
+                    && operation == ended =>
+                {
+                    *last = Act::Whole { operation, count };
+                }
+                _ => acts.push(act),
+            }
+        }
+        self.acts = acts;
     }
 }
 
@@ -100,6 +123,7 @@ impl Scripts {
         for piece in &mut script.pieces {
             piece.outcome = numbers[piece.outcome as usize];
         }
+        script.join();
         script.last_code = script.acts.iter().rposition(|act| matches!(act, Act::Code { .. }));
         let next = self.scripts.len() as u32;
         *self.numbers.entry(script).or_insert_with_key(|script| {

@@ -6,8 +6,9 @@ use super::{Part, Went};
 use crate::exec::{Entry, Passed, Segment, SharedStart, SlotAct, Stop};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
+use crate::pe::main::Main;
 use crate::pe::plan::PePlan;
-use crate::sched::rounds::hand::{Begins, begin};
+use crate::sched::rounds::hand::Begins;
 use crate::sched::rounds::tape::{Enters, Piece, starts_like};
 
 /// What came of code.
@@ -90,11 +91,12 @@ impl<C: Code> Part<'_, C> {
             }
             acts = to;
             let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
-            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
             let Some(thread) = piece.passes else { return Went::Apart };
-            hand.launch(thread, &mut self.over);
+            hand.pass(thread, start, begins, &mut self.over);
         }
-        segment.acts.drain(..acts);
+        if acts != 0 {
+            segment.acts.drain(..acts);
+        }
         let outcome = &mut self.outcomes[pieces[pieces.len() - 1].outcome as usize];
         let slots = Slots { all: segment.cycles, assumed: segment.assumed };
         let took = outcome.took(slots, &segment.acts);
@@ -105,17 +107,14 @@ impl<C: Code> Part<'_, C> {
         if !took || !is {
             return Went::Apart;
         }
-        if is_last {
+        // What came of code counts only while its slots are counted.
+        if is_last && matches!(core.main, Main::Counting { .. }) {
             std::mem::swap(&mut core.segment, segment);
+            segment.stop = core.segment.stop.clone();
         }
-        let stop = if is_last {
-            core.segment.stop.clone()
-        } else {
-            std::mem::replace(&mut segment.stop, Stop::Return)
-        };
-        if let Stop::Vector(start) = stop {
+        if let Stop::Vector(start) = std::mem::replace(&mut segment.stop, Stop::Return) {
             let Some(begins) = outcome.begins(program, core) else { return Went::Apart };
-            begin(self.code, (core.at, &mut core.state), start, begins, hand, &mut self.over);
+            hand.stop_for(start, begins, &mut self.over);
         }
         Went::Through
     }
