@@ -66,7 +66,8 @@ pub(crate) enum Reached {
     ByWords,
     RoundAbroad,
     RoundPast,
-    /// Long words went into a queue with their buffer.
+    /// An operation did all its elements at once; long words went into a queue with their buffer.
+    AtOnce,
     HandedOn,
     RoundForked,
     /// A machine was compared before it was taped: it did again what it had done, or not.
@@ -94,7 +95,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 50] = [
+pub(crate) const ALL: [Reached; 51] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -129,6 +130,7 @@ pub(crate) const ALL: [Reached; 50] = [
     Reached::ByWords,
     Reached::RoundAbroad,
     Reached::RoundPast,
+    Reached::AtOnce,
     Reached::HandedOn,
     Reached::RoundForked,
     Reached::Compared,

@@ -18,7 +18,7 @@ use dflow_ir::target::{Target, TargetId};
 use proptest::prelude::*;
 
 use super::whole;
-use super::{FifoCheck, Issued, VectorArgs, VectorState, issue};
+use super::{FifoCheck, Issued, SharedStart, VectorArgs, VectorState, issue};
 use crate::exec::dsrs::{DsrSet, Dsrs};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::{Dsr, PeState};
@@ -394,7 +394,7 @@ fn plain_elements_are_the_general_ones() {
         advance_switch: false,
         transform: false,
     };
-    let mut plain = 0;
+    let (mut plain, mut wholes) = (0, 0);
     for op in DsdOp::all() {
         let row = op.row();
         for choice in 0..18 {
@@ -440,9 +440,14 @@ fn plain_elements_are_the_general_ones() {
             assert_eq!(all, general, "{}, {choice}", row.name);
             assert_eq!(all, other, "{}, {choice}", row.name);
             plain += usize::from(all.3);
+            let mut state = state(&program);
+            let shared = SharedStart::from(start);
+            wholes +=
+                usize::from(shared.whole(&program, &mut state, [&[0; 8]; 2], &mut Vec::new()));
         }
     }
     assert!(plain > 500, "only {plain} were plain");
+    assert!(wholes > 400, "only {wholes} were done as a whole");
 }
 
 /// Values at the edges of singles, halves and integers, and in between.

@@ -449,6 +449,8 @@ impl<C: Code> Part<'_, C> {
         if !self.code.whole(core.at, &mut core.state, start, words, &mut self.made) {
             return Some(false);
         }
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::AtOnce);
         let output = ends.output;
         self.over.extend(place.take());
         self.take_words(inputs, count as usize);

@@ -472,8 +472,8 @@ fn hostile_rounds_are_reached() {
             assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
-    for what in [Reached::RoundAbroad, Reached::RoundPast, Reached::HandedOn, Reached::RoundForked]
-    {
+    let whats = [Reached::RoundAbroad, Reached::RoundPast, Reached::RoundForked];
+    for what in whats.into_iter().chain([Reached::AtOnce, Reached::HandedOn]) {
         let count = reached::count(what);
         assert!(count > 10, "{what:?}: {count}");
     }

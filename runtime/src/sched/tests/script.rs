@@ -424,6 +424,21 @@ impl Code for Script {
         block
     }
 
+    fn whole(
+        &self,
+        pe: Pe,
+        state: &mut State,
+        start: &SharedStart,
+        inputs: [&[u32]; 2],
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let (mut op, Some(count)) = (self.begin(pe, state, start.clone()), start.length) else {
+            return false;
+        };
+        let block = self.block(pe, state, &mut op, inputs, count, out);
+        block.done == count && self.finish(pe, state, &mut op, true).is_ok()
+    }
+
     fn finish(&self, _: Pe, state: &mut State, op: &mut Op, _: bool) -> Result<(), CodeTrapKind> {
         if self.apart {
             state.hash = state.hash.wrapping_mul(31).wrapping_add(op.own);

@@ -79,6 +79,34 @@ fn compare_blocks(
     Ok(())
 }
 
+/// An operation that is done as a whole comes to what its steps and its end come to; if it is not, nothing is done.
+fn compare_whole(
+    program: &LoadedProgram,
+    begin: &PeState,
+    start: &VectorStart,
+    words: &[Vec<u32>; 2],
+) -> Result<(), TestCaseError> {
+    let (mut fast, mut slow, mut out) = (begin.clone(), begin.clone(), Vec::new());
+    let inputs = words.each_ref().map(|words| &words[..]);
+    if !SharedStart::from(start.clone()).whole(program, &mut fast, inputs, &mut out) {
+        prop_assert!(out.is_empty());
+        prop_assert_eq!(&fast, begin);
+        return Ok(());
+    }
+    let (mut steps, mut expected) = (VectorState::new(program, start.clone()), Vec::new());
+    while !steps.is_done() {
+        let at = steps.done() as usize;
+        let inputs = words.each_ref().map(|words| words[at]);
+        let stepped = steps.step(program, &mut slow, inputs).unwrap();
+        prop_assert_eq!((stepped.activate, stepped.left), ([None; 2], false));
+        expected.extend(stepped.output);
+    }
+    prop_assert_eq!(steps.finish(program, &mut slow, true), Ok(1));
+    prop_assert_eq!(out, expected);
+    prop_assert_eq!(fast, slow);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
@@ -130,5 +158,6 @@ proptest! {
         begin.unmasked = if kind == 2 { 0xff } else { 0 };
         begin.fifos[0].len = held;
         compare_blocks(&program, &begin, &start, &words, &sizes)?;
+        compare_whole(&program, &begin, &start, &words)?;
     }
 }
