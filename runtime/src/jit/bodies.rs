@@ -200,15 +200,15 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     };
     let args = VectorArgs { dest, sources: [first, second, third], index };
     // Most are known; what the others give is larger.
-    if let Some(start) = vector::started(parts.program, data, &args) {
-        return vector_starts(parts, (func, frame), start);
-    }
     match vector::run_known(parts.program, parts.state, data, &args) {
         Some(Ok(slots)) => return vector_done(parts, slots, true),
         Some(Err(kind)) => return fail(parts, kind, loc),
         None => {}
     }
-    let issued = vector::issue_any(parts.program, parts.state, data, &args, loc);
+    if let Some(start) = vector::started(parts.program, data, &args) {
+        return vector_starts(parts, (func, frame), start);
+    }
+    let issued = vector::issue_new(parts.program, parts.state, data, &args, loc);
     if let Ok((_, Some(odd))) = issued {
         let slot = (*parts.cycles as u32).saturating_sub(1);
         parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });

@@ -134,9 +134,10 @@ pub(crate) trait Code: Sync {
         out: &mut Vec<u32>,
     ) -> Block;
 
-    /// Does all elements of an operation and ends it, as [`Code::begin`], [`Code::block`] and [`Code::finish`] would, if
-    /// nothing else comes of it; if not, nothing is done. Whether it did; `inputs` have words for all of them.
-    fn whole(
+    /// Does all elements of an operation and ends it, as [`Code::begin`], [`Code::block`] and
+    /// [`Code::finish`] would, if nothing comes of it but its elements, nor of its end; if not, nothing
+    /// is done. Whether it did; `inputs` have words for all of them.
+    fn all_at_once(
         &self,
         pe: Pe,
         state: &mut Self::State,

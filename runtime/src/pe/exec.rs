@@ -176,7 +176,7 @@ impl Code for Programs {
         op.block(self.program(pe), state, inputs, count, out)
     }
 
-    fn whole(
+    fn all_at_once(
         &self,
         pe: Pe,
         state: &mut PeState,
@@ -184,8 +184,7 @@ impl Code for Programs {
         inputs: [&[u32]; 2],
         out: &mut Vec<u32>,
     ) -> bool {
-        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
-        start.whole(self.program(pe), state, inputs, out)
+        start.all_at_once(self.program(pe), state, inputs, out)
     }
 
     fn finish(

@@ -1,4 +1,4 @@
-//! Many steps of a running vector operation at once.
+//! Many steps of a vector operation at once: of a running one, or all of one.
 //!
 //! Invariant: memory, registers, FIFOs, results and what is told are those of as many calls of
 //! [`VectorState::step`], bit by bit.
@@ -31,9 +31,10 @@ impl Block {
 }
 
 impl SharedStart {
-    /// Does all elements at once, if these are all that comes of the operation; whether it did. `inputs` have a word
-    /// for each; payloads for the output queue are appended to `out`.
-    pub(crate) fn whole(
+    /// Does all elements and ends the operation, if nothing but these comes of it; if not, nothing is
+    /// done. Whether it did. `inputs` have a word for each; payloads for the output queue are appended
+    /// to `out`.
+    pub(crate) fn all_at_once(
         &self,
         program: &LoadedProgram,
         state: &mut PeState,
@@ -41,9 +42,9 @@ impl SharedStart {
         out: &mut Vec<u32>,
     ) -> bool {
         let fresh = self.fresh(program);
-        let odd = fresh.may_leave || state.unmasked != 0 || state.memory.is_tracked();
+        // What is plain stays in its variables.
         let (Some(mut plain), Some(count)) = (fresh.plain, self.length) else { return false };
-        if odd || !fresh.leaves_nothing {
+        if !fresh.leaves_nothing || state.unmasked != 0 || state.memory.is_tracked() {
             return false;
         }
         let memory = state.memory.bytes_mut();
@@ -56,8 +57,9 @@ impl SharedStart {
         if count < FEW {
             for at in 0..count as usize {
                 let words = inputs.map(|words| words.get(at).copied().unwrap_or(0));
-                // It stays inside of the memory.
-                out.extend(plain.step(state, words).ok().flatten());
+                let step = plain.step(state, words);
+                debug_assert!(step.is_ok(), "all elements lie in the memory");
+                out.extend(step.ok().flatten());
             }
             return true;
         }

@@ -116,7 +116,7 @@ fn place_of(inst: usize, args: &VectorArgs) -> usize {
 
 /// An operation that others can see, if it was issued before.
 #[inline]
-pub(super) fn started(
+pub(crate) fn started(
     program: &LoadedProgram,
     inst: &VectorInst,
     args: &VectorArgs,

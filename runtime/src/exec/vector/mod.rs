@@ -20,7 +20,7 @@ mod walk;
 mod whole;
 
 pub use block::Block;
-pub(crate) use known::run as run_known;
+pub(crate) use known::{run as run_known, started};
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
 pub use start::SharedStart;
@@ -87,34 +87,23 @@ pub(crate) fn issue(
     args: &VectorArgs,
     loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
-    match known::run(program, state, inst, args) {
-        Some(slots) => Ok((Issued::Done { slots: slots?, complete: true }, None)),
-        None => issue_any(program, state, inst, args, loc),
+    if let Some(slots) = known::run(program, state, inst, args) {
+        return Ok((Issued::Done { slots: slots?, complete: true }, None));
+    }
+    match known::started(program, inst, args) {
+        Some(start) => Ok((Issued::Starts(start), None)),
+        None => issue_new(program, state, inst, args, loc),
     }
 }
 
-/// An operation that others can see, if it is as it was when it was issued before.
-#[inline]
-pub(crate) fn started(
-    program: &LoadedProgram,
-    inst: &VectorInst,
-    args: &VectorArgs,
-) -> Option<SharedStart> {
-    // Of those that code waits for, most are done at once.
-    if inst.options.asynchronous { known::started(program, inst, args) } else { None }
-}
-
-/// The same for operations of all kinds.
-pub(crate) fn issue_any(
+/// The same for one of which nothing is known from before.
+pub(crate) fn issue_new(
     program: &LoadedProgram,
     state: &mut PeState,
     inst: &VectorInst,
     args: &VectorArgs,
     loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
-    if let Some(start) = known::started(program, inst, args) {
-        return Ok((Issued::Starts(start), None));
-    }
     let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
         return Ok((Issued::Done { slots: Slots::default(), complete: false }, None));
     };

@@ -394,7 +394,14 @@ fn plain_elements_are_the_general_ones() {
         advance_switch: false,
         transform: false,
     };
-    let (mut plain, mut wholes) = (0, 0);
+    let begin = || {
+        let mut state = state(&program);
+        let words: Vec<u32> = (0..128).map(|at| (at * 0x0101_4321) ^ 0x3c00_4000).collect();
+        put(&mut state, 0, &words);
+        state
+    };
+    let inputs = |at: u32| [at * 0x1000_0003, !at << 7];
+    let (mut plain, mut at_once) = (0, 0);
     for op in DsdOp::all() {
         let row = op.row();
         for choice in 0..18 {
@@ -420,9 +427,7 @@ fn plain_elements_are_the_general_ones() {
                 loc: Loc::default(),
             };
             let run = |slow_from: u32| {
-                let mut state = state(&program);
-                let words: Vec<u32> = (0..128).map(|at| (at * 0x0101_4321) ^ 0x3c00_4000).collect();
-                put(&mut state, 0, &words);
+                let mut state = begin();
                 let mut running = VectorState::new(&program, start.clone());
                 let is_plain = running.is_plain();
                 let stepped: Vec<Option<u32>> = (0..8)
@@ -430,8 +435,7 @@ fn plain_elements_are_the_general_ones() {
                         if at >= slow_from {
                             running.slow_down(&program);
                         }
-                        let inputs = [at * 0x1000_0003, !at << 7];
-                        running.step(&program, &mut state, inputs).unwrap().output
+                        running.step(&program, &mut state, inputs(at)).unwrap().output
                     })
                     .collect();
                 (stepped, state.memory().bytes().to_vec(), running.is_done(), is_plain)
@@ -440,14 +444,20 @@ fn plain_elements_are_the_general_ones() {
             assert_eq!(all, general, "{}, {choice}", row.name);
             assert_eq!(all, other, "{}, {choice}", row.name);
             plain += usize::from(all.3);
-            let mut state = state(&program);
-            let shared = SharedStart::from(start);
-            wholes +=
-                usize::from(shared.whole(&program, &mut state, [&[0; 8]; 2], &mut Vec::new()));
+            let (mut state, mut out) = (begin(), Vec::new());
+            let words = [0, 1].map(|input| (0..8).map(|at| inputs(at)[input]).collect());
+            let words: [Vec<u32>; 2] = words;
+            let words = words.each_ref().map(|words| &words[..]);
+            if SharedStart::from(start).all_at_once(&program, &mut state, words, &mut out) {
+                let general: Vec<u32> = general.0.into_iter().flatten().collect();
+                assert_eq!(out, general, "{}, {choice}", row.name);
+                assert_eq!(state.memory().bytes(), all.1, "{}, {choice}", row.name);
+                at_once += 1;
+            }
         }
     }
     assert!(plain > 500, "only {plain} were plain");
-    assert!(wholes > 400, "only {wholes} were done as a whole");
+    assert!(at_once > 400, "only {at_once} were done at once");
 }
 
 /// Values at the edges of singles, halves and integers, and in between.

@@ -16,15 +16,17 @@ use crate::sched::plan::Plan;
 #[derive(Clone, Debug)]
 pub(super) struct Work<O> {
     pub(super) start: SharedStart,
-    /// As far as its elements are done; none if none is: most operations do all of theirs at once.
+    /// None while it has not begun: most operations do all elements at once.
     pub(super) code: Option<O>,
+    /// It has done so, and has no more to do than to end. Never so between rounds.
+    pub(super) is_over: bool,
     pub(super) ends: Ends,
 }
 
 impl<O: Clone> Work<O> {
     fn of<C: Code<Op = O>>(code: &C, op: &Op<O>) -> Box<Work<O>> {
         let start = code.start(op.code.clone());
-        Box::new(Work { start, code: Some(op.code.clone()), ends: op.ends })
+        Box::new(Work { start, code: Some(op.code.clone()), is_over: false, ends: op.ends })
     }
 
     /// The operation, begun if it has not.
@@ -35,6 +37,7 @@ impl<O: Clone> Work<O> {
         at: Pe,
         state: &mut C::State,
     ) -> &mut O {
+        debug_assert!(!self.is_over);
         self.code.get_or_insert_with(|| code.begin(at, state, self.start.clone()))
     }
 }
@@ -71,11 +74,36 @@ impl<C: Code> Hand<C> {
         }
     }
 
-    /// The operation that code has stopped for begins in a microthread.
+    /// The operation that code has stopped for is ready to begin.
+    #[inline]
+    pub(super) fn stop_for(
+        &mut self,
+        start: SharedStart,
+        begins: Begins,
+        over: &mut Vec<Box<Work<C::Op>>>,
+    ) {
+        let main = &mut self.operations[OF_MAIN];
+        let into = if begins.asynchronous { &mut self.pending } else { main };
+        put(into, (start, begins.ends), over);
+    }
+
+    /// That operation begins in a microthread.
     #[inline]
     pub(super) fn launch(&mut self, thread: u8, over: &mut Vec<Box<Work<C::Op>>>) {
         let thread = &mut self.operations[usize::from(thread)];
         over.extend(std::mem::replace(thread, self.pending.take()));
+    }
+
+    /// The asynchronous operation that code has gone past begins in a microthread.
+    #[inline]
+    pub(super) fn pass(
+        &mut self,
+        thread: u8,
+        start: SharedStart,
+        begins: Begins,
+        over: &mut Vec<Box<Work<C::Op>>>,
+    ) {
+        put(&mut self.operations[usize::from(thread)], (start, begins.ends), over);
     }
 }
 
@@ -106,48 +134,26 @@ impl Begins {
     }
 }
 
-impl<C: Code> Hand<C> {
-    /// The operation that code has stopped for is ready to begin.
-    #[inline]
-    pub(super) fn stop_for(
-        &mut self,
-        start: SharedStart,
-        begins: Begins,
-        over: &mut Vec<Box<Work<C::Op>>>,
-    ) {
-        let main = &mut self.operations[OF_MAIN];
-        let into = if begins.asynchronous { &mut self.pending } else { main };
-        put(into, start, begins, over);
-    }
-
-    /// The asynchronous operation that code has gone past begins in a microthread.
-    #[inline]
-    pub(super) fn pass(
-        &mut self,
-        thread: u8,
-        start: SharedStart,
-        begins: Begins,
-        over: &mut Vec<Box<Work<C::Op>>>,
-    ) {
-        put(&mut self.operations[usize::from(thread)], start, begins, over);
-    }
-}
-
-/// An operation that is to begin, in the box of one that is over.
+/// An operation that has not begun, in the box of one that is over.
 #[inline]
 fn put<O>(
     into: &mut Option<Box<Work<O>>>,
-    start: SharedStart,
-    Begins { ends, .. }: Begins,
+    (start, ends): (SharedStart, Ends),
     over: &mut Vec<Box<Work<O>>>,
 ) {
     match into.take().or_else(|| over.pop()) {
         Some(mut before) => {
-            (before.start, before.code, before.ends) = (start, None, ends);
+            (before.start, before.code) = (start, None);
+            (before.is_over, before.ends) = (false, ends);
             *into = Some(before);
         }
-        None => *into = Some(Box::new(Work { start, code: None, ends })),
+        None => *into = Some(Box::new(Work { start, code: None, is_over: false, ends })),
     }
+}
+
+/// Whether a core looks again at what came of its last code: only a main thread does that counts slots.
+pub(super) fn counts<C: Code>(core: &Core<C>) -> bool {
+    matches!(core.main, Main::Counting { .. })
 }
 
 /// What a core works on.

@@ -138,12 +138,12 @@ impl<'a, C: Code> Network<'a, C> {
             let put = path.each_word(regions, fifo.end as usize, &mut put);
             debug_assert!(put.is_some() && words.next().is_none());
         }
-        let of_part = |part: Part<'a, C>| part.processes.into_iter().map(move |it| (part.code, it));
-        for (code, process) in self.parts.into_iter().flat_map(of_part) {
-            let core = regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref_mut();
-            if let Some(core) = core {
-                core.task = process.task;
-                settle(self.plan, code, core, process.hand);
+        for part in self.parts {
+            for Process { at, task, hand, .. } in part.processes {
+                if let Some(core) = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut() {
+                    core.task = task;
+                    settle(self.plan, part.code, core, hand);
+                }
             }
         }
     }

@@ -4,11 +4,11 @@
 //! [`Meeting::post`], in the order in which they are made.
 
 mod code;
+mod elements;
 mod keep;
 
 pub(super) use code::Outcome;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ pub(super) struct Part<'a, C: Code> {
     /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
     /// is less to look at.
     pub(super) by_words: bool,
-    /// What comes of code that is not the last of a PE's, and what it goes past.
+    /// What comes of code whose core does not look at it again, and what it goes past.
     pub(super) segment: Segment,
     pub(super) ahead: Ahead<NoRegisters>,
     /// Operations that are over, in boxes for others.
@@ -110,20 +110,6 @@ impl<C: Code> Process<C> {
         (self.done, self.next, self.elements) = (0, 0, [0; OPERATIONS]);
         (self.missing, self.is_ready) = (0, true);
     }
-}
-
-/// Where words of a color go, among outputs in the order of colors.
-#[inline]
-fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
-    let from = outputs.partition_point(|&(of, _)| of < color);
-    let count = outputs[from..].iter().take_while(|&&(of, _)| of == color).count();
-    (count != 0).then_some(from..from + count)
-}
-
-/// The words of some queues; none where there is no queue.
-#[inline]
-fn words_of(fifos: &[Queue], inputs: [u32; 2]) -> [&[u32]; 2] {
-    inputs.map(|input| fifos.get(input as usize).map_or(&[][..], |it| it.words.words()))
 }
 
 /// How far a PE came.
@@ -307,7 +293,6 @@ impl<C: Code> Part<'_, C> {
         let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
         if let Some(core) = core {
             prefetch(&core.state);
-            prefetch(&core.segment);
         }
     }
 
@@ -355,7 +340,6 @@ impl<C: Code> Part<'_, C> {
             let acts;
             (went, acts) = match act {
                 Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),
-                Act::Whole { operation, count } => (self.whole(core, at, operation, count), 1),
                 Act::Code { entry, first, count } => {
                     let pieces = &script.pieces[first as usize..][..count as usize];
                     (self.code(core, at, entry, pieces, Some(next) == script.last_code), 1)
@@ -389,179 +373,8 @@ impl<C: Code> Part<'_, C> {
                 process.hand.launch(thread, &mut self.over);
                 Went::Through
             }
-            Act::Code { .. } | Act::Elements { .. } | Act::Whole { .. } => Went::Apart,
+            Act::Code { .. } | Act::Elements { .. } => Went::Apart,
             Act::Finish { operation, whole } => self.finish(core, at, operation, whole),
         }
-    }
-
-    /// An operation ends.
-    fn finish(&mut self, core: &mut Core<C>, at: usize, operation: u8, whole: bool) -> Went {
-        let op = self.processes[at].hand.operations[usize::from(operation)].take();
-        let Some(mut op) = op else { return Went::Apart };
-        let code = op.begun(self.code, core.at, &mut core.state);
-        let done = self.code.finish(core.at, &mut core.state, code, whole);
-        self.over.push(op);
-        if done.is_ok() { Went::Through } else { Went::Apart }
-    }
-
-    /// Does elements of an operation, and ends it.
-    fn whole(&mut self, core: &mut Core<C>, at: usize, operation: u8, count: u32) -> Went {
-        match self.at_once(core, at, operation, count) {
-            Some(true) => Went::Through,
-            Some(false) => {
-                let elements = Act::Elements { operation, beside: false, count };
-                match self.all_elements(core, at, &[elements]) {
-                    (Went::Through, _) => self.finish(core, at, operation, true),
-                    (went, _) => went,
-                }
-            }
-            None => Went::Apart,
-        }
-    }
-
-    /// Does all elements of an operation of which none is done, and ends it, if all words for them are there and
-    /// nothing else comes of it; whether it did.
-    fn at_once(
-        &mut self,
-        core: &mut Core<C>,
-        at: usize,
-        operation: u8,
-        count: u32,
-    ) -> Option<bool> {
-        let process = &mut self.processes[at];
-        process.missing = 0;
-        let place = &mut process.hand.operations[usize::from(operation)];
-        let Some(Work { start, code: None, ends }) = place.as_deref() else { return Some(false) };
-        if start.length != Some(count) {
-            return Some(false);
-        }
-        let mut inputs = [NONE; 2];
-        for (input, &queue) in inputs.iter_mut().zip(ends.inputs()) {
-            *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            let fifo = self.fifos.get_mut(*input as usize)?;
-            fifo.needed = 0;
-            if fifo.words.len() < count as usize {
-                return Some(false);
-            }
-        }
-        let words = words_of(&self.fifos, inputs);
-        self.made.clear();
-        if !self.code.whole(core.at, &mut core.state, start, words, &mut self.made) {
-            return Some(false);
-        }
-        #[cfg(test)]
-        crate::sched::reached::note(crate::sched::reached::Reached::AtOnce);
-        let output = ends.output;
-        self.over.extend(place.take());
-        self.take_words(inputs, count as usize);
-        if let Some(output) = output {
-            self.send(at, output.color)?;
-        }
-        Some(true)
-    }
-
-    /// Does elements of operations that have nothing to do with each other, as far as they have words: those of
-    /// the first of some acts and of those beside it. How many acts these are.
-    fn all_elements(&mut self, core: &mut Core<C>, at: usize, acts: &[Act]) -> (Went, usize) {
-        loop {
-            let (mut waits, mut any, mut last) = (false, false, 0);
-            self.processes[at].missing = 0;
-            while let Some(&Act::Elements { operation, beside, count }) = acts.get(last)
-                && (last == 0 || beside)
-            {
-                last += 1;
-                let before = self.processes[at].elements[usize::from(operation)];
-                let Some(done) = self.elements(core, at, operation, count - before) else {
-                    return (Went::Apart, 0);
-                };
-                self.processes[at].elements[usize::from(operation)] += done;
-                (waits, any) = (waits | (before + done < count), any | (done != 0));
-            }
-            if !waits {
-                self.processes[at].elements = [0; OPERATIONS];
-                return (Went::Through, last);
-            }
-            // One may have waited for words of another.
-            if !any {
-                return (Went::Waits, 0);
-            }
-        }
-    }
-
-    /// Does elements of an operation, if it has the words for all of them, or as far as it has; how many, if
-    /// nothing else comes of it.
-    fn elements(
-        &mut self,
-        core: &mut Core<C>,
-        at: usize,
-        operation: u8,
-        mut count: u32,
-    ) -> Option<u32> {
-        let process = &mut self.processes[at];
-        let op = process.hand.operations[usize::from(operation)].as_mut()?;
-        let (mut inputs, all) = ([NONE; 2], count);
-        for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
-            *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            let fifo = self.fifos.get_mut(*input as usize)?;
-            let there = fifo.words.len() as u32;
-            fifo.needed = 0;
-            if there < all {
-                fifo.needed = if self.by_words { there + 1 } else { all };
-                process.missing += 1;
-                count = if self.by_words { count.min(there) } else { 0 };
-            }
-        }
-        if count == 0 {
-            return Some(0);
-        }
-        let words = words_of(&self.fifos, inputs);
-        let (output, made) = (op.ends.output, &mut self.made);
-        made.clear();
-        let code = op.begun(self.code, core.at, &mut core.state);
-        let block = self.code.block(core.at, &mut core.state, code, words, count, made);
-        if block.trap.is_some() || block.done != count {
-            return None;
-        }
-        self.take_words(inputs, count as usize);
-        if let Some(output) = output {
-            self.send(at, output.color)?;
-        }
-        Some(count)
-    }
-
-    /// So many words are taken of some queues.
-    fn take_words(&mut self, inputs: [u32; 2], count: usize) {
-        for input in inputs.into_iter().filter(|&input| input != NONE) {
-            let words = &mut self.fifos[input as usize].words;
-            words.take(count);
-            let buffer = words.give_up(count);
-            // As many as there are queues serve all of them.
-            self.spare.extend(buffer.filter(|_| self.spare.len() < self.fifos.len()));
-        }
-    }
-
-    /// The words that were made go to all queues that words of a color go to.
-    fn send(&mut self, at: usize, color: u8) -> Option<()> {
-        let mut made = std::mem::take(&mut self.made);
-        let ends = outputs_of(&self.processes[at].outputs, color)?;
-        let last = ends.end - 1;
-        for end in ends {
-            let (_, into) = self.processes[at].outputs[end];
-            let own = into.wrapping_sub(self.first.2) as usize;
-            if own >= self.fifos.len() {
-                self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, &made);
-                continue;
-            }
-            if end == last && self.fifos[own].words.take_over(&mut made) {
-                #[cfg(test)]
-                crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
-                made = self.spare.pop().unwrap_or(made);
-            } else {
-                self.fifos[own].words.extend(&made, &mut self.spare);
-            }
-            self.wake(own, Some(at));
-        }
-        self.made = made;
-        Some(())
     }
 }

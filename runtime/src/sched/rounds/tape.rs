@@ -35,12 +35,11 @@ pub(super) enum Act {
     Word { queue: u8 },
     /// The asynchronous operation that code stopped for begins.
     Launch { thread: u8 },
-    /// Elements of an operation; `beside`: they need not wait for those of the acts before.
-    Elements { operation: u8, beside: bool, count: u32 },
+    /// Elements of an operation; `beside`: they need not wait for those of the acts before; `last`: it ends in
+    /// this round without another one.
+    Elements { operation: u8, beside: bool, last: bool, count: u32 },
     /// An operation ends.
     Finish { operation: u8, whole: bool },
-    /// Elements of an operation, and its end after all of them; `count` may be less.
-    Whole { operation: u8, count: u32 },
 }
 
 /// Where code enters.
@@ -77,30 +76,23 @@ impl Script {
 
     /// Elements of operations in a round.
     pub(super) fn elements(&self) -> u64 {
-        let count = |act: &Act| match *act {
-            Act::Elements { count, .. } | Act::Whole { count, .. } => u64::from(count),
-            Act::Code { .. } | Act::Word { .. } | Act::Launch { .. } | Act::Finish { .. } => 0,
-        };
+        let count =
+            |act: &Act| if let Act::Elements { count, .. } = act { u64::from(*count) } else { 0 };
         self.acts.iter().map(count).sum()
     }
 
-    /// Elements that nothing else is beside and that their operation's end follows are one act with it.
-    fn join(&mut self) {
-        let mut acts: Vec<Act> = Vec::with_capacity(self.acts.len());
-        for &act in &self.acts {
-            match (&mut acts[..], act) {
-                (
-                    [.., last @ Act::Elements { beside: false, .. }],
-                    Act::Finish { operation: ended, whole: true },
-                ) if let Act::Elements { operation, count, .. } = *last
-                    && operation == ended =>
-                {
-                    *last = Act::Whole { operation, count };
+    /// Tells the last elements of operations.
+    fn find_last(&mut self) {
+        let mut ends = [false; OPERATIONS];
+        for act in self.acts.iter_mut().rev() {
+            match act {
+                Act::Finish { operation, whole } => ends[usize::from(*operation)] = *whole,
+                Act::Elements { operation, last, .. } => {
+                    *last = std::mem::take(&mut ends[usize::from(*operation)]);
                 }
-                _ => acts.push(act),
+                Act::Code { .. } | Act::Word { .. } | Act::Launch { .. } => {}
             }
         }
-        self.acts = acts;
     }
 }
 
@@ -123,7 +115,7 @@ impl Scripts {
         for piece in &mut script.pieces {
             piece.outcome = numbers[piece.outcome as usize];
         }
-        script.join();
+        script.find_last();
         script.last_code = script.acts.iter().rposition(|act| matches!(act, Act::Code { .. }));
         let next = self.scripts.len() as u32;
         *self.numbers.entry(script).or_insert_with_key(|script| {
@@ -188,7 +180,7 @@ impl Track {
         for (operation, count) in self.open.iter_mut().enumerate() {
             if *count != 0 {
                 let (operation, count) = (operation as u8, std::mem::take(count));
-                self.script.acts.push(Act::Elements { operation, beside, count });
+                self.script.acts.push(Act::Elements { operation, beside, last: false, count });
                 beside = true;
             }
         }
@@ -375,12 +367,12 @@ impl Tape {
         }
         let operation = operation as u8;
         match track.script.acts.last_mut() {
-            Some(Act::Elements { operation: last, beside: false, count: before })
-                if *last == operation =>
+            Some(Act::Elements { operation: before, beside: false, count: all, .. })
+                if *before == operation =>
             {
-                *before += count;
+                *all += count;
             }
-            _ => self.push(pe, Act::Elements { operation, beside: false, count }),
+            _ => self.push(pe, Act::Elements { operation, beside: false, last: false, count }),
         }
     }
 

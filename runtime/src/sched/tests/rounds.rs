@@ -472,8 +472,8 @@ fn hostile_rounds_are_reached() {
             assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
-    let whats = [Reached::RoundAbroad, Reached::RoundPast, Reached::RoundForked];
-    for what in whats.into_iter().chain([Reached::AtOnce, Reached::HandedOn]) {
+    use Reached::{AtOnce, HandedOn, RoundAbroad, RoundForked, RoundPast};
+    for what in [AtOnce, HandedOn, RoundAbroad, RoundForked, RoundPast] {
         let count = reached::count(what);
         assert!(count > 10, "{what:?}: {count}");
     }

@@ -424,7 +424,7 @@ impl Code for Script {
         block
     }
 
-    fn whole(
+    fn all_at_once(
         &self,
         pe: Pe,
         state: &mut State,
@@ -435,6 +435,10 @@ impl Code for Script {
         let (mut op, Some(count)) = (self.begin(pe, state, start.clone()), start.length) else {
             return false;
         };
+        // Where operations are apart their ends leave something; elsewhere some are not done so.
+        if self.apart || start.microthread % 3 == 2 {
+            return false;
+        }
         let block = self.block(pe, state, &mut op, inputs, count, out);
         block.done == count && self.finish(pe, state, &mut op, true).is_ok()
     }

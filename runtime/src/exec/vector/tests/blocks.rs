@@ -79,16 +79,18 @@ fn compare_blocks(
     Ok(())
 }
 
-/// An operation that is done as a whole comes to what its steps and its end come to; if it is not, nothing is done.
-fn compare_whole(
+/// An operation that is done at once comes to what its steps and its end come to; if it is not,
+/// nothing is done.
+fn compare_at_once(
     program: &LoadedProgram,
     begin: &PeState,
     start: &VectorStart,
     words: &[Vec<u32>; 2],
 ) -> Result<(), TestCaseError> {
     let (mut fast, mut slow, mut out) = (begin.clone(), begin.clone(), Vec::new());
-    let inputs = words.each_ref().map(|words| &words[..]);
-    if !SharedStart::from(start.clone()).whole(program, &mut fast, inputs, &mut out) {
+    let all = start.length.map_or(words[0].len(), |length| length as usize);
+    let inputs = words.each_ref().map(|words| &words[..all]);
+    if !SharedStart::from(start.clone()).all_at_once(program, &mut fast, inputs, &mut out) {
         prop_assert!(out.is_empty());
         prop_assert_eq!(&fast, begin);
         return Ok(());
@@ -115,7 +117,7 @@ proptest! {
         op in 0..DsdOp::all().count() as u8,
         dest in anywhere(),
         sources in [anywhere(), anywhere(), anywhere()],
-        length in proptest::option::of(0u16..300),
+        length in proptest::option::of(prop_oneof![0u16..20, 0u16..300]),
         content in proptest::collection::vec(any::<u8>(), BYTES as usize),
         words in proptest::array::uniform2(proptest::collection::vec(any::<u32>(), 1200)),
         sizes in proptest::collection::vec(prop_oneof![0u32..4, 4u32..40, 40u32..150], 1..8),
@@ -149,7 +151,7 @@ proptest! {
             unblock: None,
             priority: None,
             packed: kind == 1 && row.dest.bytes() == 2 && row.sources[0].bytes() == 2,
-            zero: None,
+            zero: (kind == 3).then_some(0),
             on_control: dflow_ir::inst::OnControl::Ignore,
             loc: Loc::default(),
         };
@@ -158,6 +160,6 @@ proptest! {
         begin.unmasked = if kind == 2 { 0xff } else { 0 };
         begin.fifos[0].len = held;
         compare_blocks(&program, &begin, &start, &words, &sizes)?;
-        compare_whole(&program, &begin, &start, &words)?;
+        compare_at_once(&program, &begin, &start, &words)?;
     }
 }

@@ -1,6 +1,6 @@
 //! The direct way of common operations against the way of all.
 
-use super::super::issue_any;
+use super::super::issue_new;
 use super::super::plan::{Dest, Line, Place, Plan};
 use super::*;
 
@@ -89,7 +89,7 @@ proptest! {
         // Issued again it is known.
         for _ in 0..2 {
             let first = issue(&program, &mut quick, &inst, &args, Loc::default()).map(done);
-            let second = issue_any(&program, &mut slow, &inst, &args, Loc::default()).map(done);
+            let second = issue_new(&program, &mut slow, &inst, &args, Loc::default()).map(done);
             prop_assert_eq!(&first, &second);
             if first.is_err() {
                 return Ok(());
@@ -119,7 +119,7 @@ fn elements_that_all_lie_in_one_place_follow_one_another() {
             put(&mut quick, 440, &[word]);
             let mut slow = quick.clone();
             let quickly = issue(&program, &mut quick, &inst, &args, Loc::default());
-            let slowly = issue_any(&program, &mut slow, &inst, &args, Loc::default());
+            let slowly = issue_new(&program, &mut slow, &inst, &args, Loc::default());
             let told = |issued: Result<super::super::IssuedOdd, _>| match issued {
                 Ok((Issued::Done { slots, complete }, odd)) => Ok((slots, complete, odd)),
                 Ok((Issued::Starts(start), _)) => panic!("started {start:?}"),

@@ -6,9 +6,8 @@ use super::{Part, Went};
 use crate::exec::{Entry, Passed, Segment, SharedStart, SlotAct, Stop};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
-use crate::pe::main::Main;
 use crate::pe::plan::PePlan;
-use crate::sched::rounds::hand::Begins;
+use crate::sched::rounds::hand::{Begins, counts};
 use crate::sched::rounds::tape::{Enters, Piece, starts_like};
 
 /// What came of code.
@@ -53,7 +52,7 @@ impl Outcome {
 }
 
 impl<C: Code> Part<'_, C> {
-    /// Runs code; what comes of the last of a PE's in a round stays with its core.
+    /// Runs code; what comes of the last of a PE's in a round stays with its core, if that looks at it again.
     pub(super) fn code(
         &mut self,
         core: &mut Core<C>,
@@ -107,8 +106,7 @@ impl<C: Code> Part<'_, C> {
         if !took || !is {
             return Went::Apart;
         }
-        // What came of code counts only while its slots are counted.
-        if is_last && matches!(core.main, Main::Counting { .. }) {
+        if is_last && counts(core) {
             std::mem::swap(&mut core.segment, segment);
             segment.stop = core.segment.stop.clone();
         }

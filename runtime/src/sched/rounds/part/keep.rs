@@ -3,15 +3,17 @@
 use super::Part;
 use crate::exec::Segment;
 use crate::pe::code::Code;
+use crate::pe::core::Core;
 use crate::sched::region::Region;
-use crate::sched::rounds::hand::Hand;
+use crate::sched::rounds::hand::{Hand, counts};
 use crate::sched::rounds::meeting::Mail;
 use crate::sched::rounds::ways::Fifo;
 
 /// How things stood after a round.
 pub(in crate::sched::rounds) struct Kept<C: Code> {
     rounds: u64,
-    cores: Vec<(C::State, Segment, Hand<C>)>,
+    /// What came of code is kept of cores that look at it again.
+    cores: Vec<(C::State, Option<Segment>, Hand<C>)>,
     words: Vec<Fifo>,
 }
 
@@ -22,10 +24,11 @@ impl<C: Code> Part<'_, C> {
         let core = |process: &super::Process<C>| {
             regions[(process.at.0 - first) as usize].cores[process.at.1 as usize].as_deref()
         };
+        let segment = |core: &Core<C>| counts(core).then(|| core.segment.clone());
         let Some(kept) = &mut self.kept else {
             let cores = self.processes.iter().filter_map(|process| {
                 let core = core(process)?;
-                Some((core.state.clone(), core.segment.clone(), process.hand.clone()))
+                Some((core.state.clone(), segment(core), process.hand.clone()))
             });
             let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
             self.kept = Some(Kept { rounds, cores: cores.collect(), words });
@@ -33,10 +36,10 @@ impl<C: Code> Part<'_, C> {
         };
         // In the memory of the one before.
         kept.rounds = rounds;
-        for (process, (state, segment, hand)) in self.processes.iter().zip(&mut kept.cores) {
+        for (process, (state, came, hand)) in self.processes.iter().zip(&mut kept.cores) {
             if let Some(core) = core(process) {
                 state.clone_from(&core.state);
-                (*segment, *hand) = (core.segment.clone(), process.hand.clone());
+                (*came, *hand) = (segment(core), process.hand.clone());
             }
         }
         for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
@@ -51,7 +54,8 @@ impl<C: Code> Part<'_, C> {
             let region = (process.at.0 - self.first.0) as usize;
             let core = regions[region].cores[process.at.1 as usize].as_deref_mut();
             if let Some(core) = core {
-                (core.state, core.segment) = (state, segment);
+                core.state = state;
+                core.segment = segment.unwrap_or_default();
             }
             process.hand = hand;
             process.begin();
