@@ -15,7 +15,7 @@ use super::program::{CodeAt, FuncPlan, LoadedProgram};
 use super::state::{Dsr, FRAME_LIMIT, PeState};
 use super::vector::{self, Issued, VectorArgs};
 use super::{
-    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Passed, Registers,
+    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Passing, Registers,
     SEGMENT_BUDGET, SEGMENT_LIMIT, Segment, SlotAct, Stop, registers,
 };
 
@@ -336,6 +336,11 @@ impl<'a> Run<'a> {
 
     fn vector(&mut self, inst: Inst, vector: &VectorInst) -> Result<Flow, CodeTrapKind> {
         let args = VectorArgs::read(vector, |local| self.local(local));
+        if vector.options.asynchronous
+            && self.around.registers.pass_again(vector, &args, self.since())
+        {
+            return Ok(self.pass(vector));
+        }
         let loc = self.func.locs[inst];
         let (issued, odd) = vector::issue(self.program, self.state, vector, &args, loc)?;
         if let Some(odd) = odd {
@@ -350,20 +355,29 @@ impl<'a> Run<'a> {
                 }
                 Ok(Flow::Next)
             }
+            Issued::Starts(start) if self.around.registers.pass(&start, self.since()) => {
+                Ok(self.pass(vector))
+            }
             Issued::Starts(start) => {
-                let slots = Slots { all: self.out.cycles, assumed: self.out.assumed };
-                let passed = Passed { slots, acts: self.out.acts.len(), start };
-                if let Err(start) = self.around.registers.pass(passed) {
-                    let index = self.plan.resume_inst[inst];
-                    return Ok(self.suspend(index, Stop::Vector(start)));
-                }
-                (self.out.cycles, self.out.assumed) = (0, 0);
-                if let Some(result) = vector.result {
-                    self.set(result, 1);
-                }
-                Ok(Flow::Next)
+                let index = self.plan.resume_inst[inst];
+                Ok(self.suspend(index, Stop::Vector(start)))
             }
         }
+    }
+
+    /// What code has done before an operation.
+    fn since(&self) -> Passing<'_> {
+        let slots = Slots { all: self.out.cycles, assumed: self.out.assumed };
+        Passing { slots, acts: &self.out.acts }
+    }
+
+    /// Code goes on past a vector operation.
+    fn pass(&mut self, vector: &VectorInst) -> Flow {
+        (self.out.cycles, self.out.assumed) = (0, 0);
+        if let Some(result) = vector.result {
+            self.set(result, 1);
+        }
+        Flow::Next
     }
 
     /// The exceptions of a scalar instruction, before it is done.

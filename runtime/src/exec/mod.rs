@@ -29,9 +29,9 @@ pub mod state;
 pub mod vector;
 
 pub use program::LoadedProgram;
-pub use registers::{Ahead, NoRegisters, Passed, Registers};
+pub use registers::{NoRegisters, Passing, Registers};
 pub use state::{PeState, finish_host_call};
-pub use vector::{Block, FifoCheck, SharedStart, Stepped, VectorState};
+pub use vector::{Block, FifoCheck, SharedStart, Stepped, VectorArgs, VectorState};
 
 /// Runs segments of one program on any PE. Engines are interchangeable, also between two
 /// segments of one main thread.

@@ -5,14 +5,14 @@
 //! sees registers as of the first slot of its segment, and what the segment itself has written
 //! before; a write is recorded and takes effect in its slot.
 
-use std::cell::RefCell;
-
 use dflow_ir::cost::Slots;
+use dflow_ir::inst::VectorInst;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Profile;
 use dflow_ir::registers;
 
 use super::program::LoadedProgram;
+use super::vector::VectorArgs;
 use super::{ActKind, CodeTrapKind, Segment, SharedStart, SlotAct};
 
 /// What is around code that runs.
@@ -20,61 +20,26 @@ pub trait Registers {
     /// The register at a word address, if there is one.
     fn read(&self, address: u16) -> Option<u16>;
 
-    /// Whether code goes on at once past an asynchronous operation, as if it had been told that it is on its way;
-    /// slots are counted anew then. If not, the operation is given back.
-    ///
-    /// # Errors
-    /// Code is to stop for it, as it does where nothing else is said.
-    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
-        Err(passed.start)
+    /// Whether code goes on at once past the asynchronous operation that starts, as if it had been told that it is
+    /// on its way; slots are counted anew then. If not, code stops for it.
+    fn pass(&self, _start: &SharedStart, _since: Passing<'_>) -> bool {
+        false
+    }
+
+    /// Likewise, of an operation that is told by its instruction and arguments alone: asked first, so that what it
+    /// starts need not be looked up.
+    fn pass_again(&self, _inst: &VectorInst, _args: &VectorArgs, _since: Passing<'_>) -> bool {
+        false
     }
 }
 
-/// An asynchronous operation that code may go on past.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Passed {
-    /// Issue slots before it, since the one before.
+/// What code did before an asynchronous operation that it may go on past.
+#[derive(Clone, Copy, Debug)]
+pub struct Passing<'a> {
+    /// Issue slots since the operation before.
     pub slots: Slots,
-    /// Acts of the segment before it, in all.
-    pub acts: usize,
-    /// What starts.
-    pub start: SharedStart,
-}
-
-/// Lets code go on past some operations, with other registers around it.
-#[derive(Debug)]
-pub struct Ahead<R> {
-    around: R,
-    /// It goes past so many at most.
-    pub most: usize,
-    passed: RefCell<Vec<Passed>>,
-}
-
-impl<R> Ahead<R> {
-    /// Lets it go past so many at most.
-    pub fn new(around: R, most: usize) -> Ahead<R> {
-        Ahead { around, most, passed: RefCell::default() }
-    }
-
-    /// The operations that code went past; to be emptied before it goes on.
-    pub fn passed(&mut self) -> &mut Vec<Passed> {
-        self.passed.get_mut()
-    }
-}
-
-impl<R: Registers> Registers for Ahead<R> {
-    fn read(&self, address: u16) -> Option<u16> {
-        self.around.read(address)
-    }
-
-    fn pass(&self, passed: Passed) -> Result<(), SharedStart> {
-        let mut before = self.passed.borrow_mut();
-        if before.len() >= self.most || !passed.start.asynchronous {
-            return Err(passed.start);
-        }
-        before.push(passed);
-        Ok(())
-    }
+    /// Acts of the segment, in all.
+    pub acts: &'a [SlotAct],
 }
 
 /// Registers of a machine that has none: they read as zero.

@@ -14,7 +14,7 @@ use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
 use crate::exec::vector::{self, Issued, VectorArgs};
 use crate::exec::{
-    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passed, SharedStart, SlotAct, Stop,
+    ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passing, SharedStart, SlotAct, Stop,
     interp, registers,
 };
 
@@ -199,6 +199,9 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
     let args = VectorArgs { dest, sources: [first, second, third], index };
+    if data.options.asynchronous && parts.registers.pass_again(data, &args, since(parts)) {
+        return vector_passed(parts);
+    }
     // Most are known; what the others give is larger.
     match vector::run_known(parts.program, parts.state, data, &args) {
         Some(Ok(slots)) => return vector_done(parts, slots, true),
@@ -223,11 +226,21 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
 /// Others can see a vector operation: code goes on past it, or stops.
 #[inline]
 fn vector_starts(parts: &mut Parts<'_>, (func, frame): (u32, u64), start: SharedStart) -> u32 {
-    let slots = Slots::unpacked(*parts.cycles);
-    let passed = Passed { slots, acts: parts.out.acts.len(), start };
-    if let Err(start) = parts.registers.pass(passed) {
+    if !parts.registers.pass(&start, since(parts)) {
         return stop(parts, func, frame, Stop::Vector(start));
     }
+    vector_passed(parts)
+}
+
+/// What code has done before an operation.
+#[inline]
+fn since<'a>(parts: &'a Parts<'_>) -> Passing<'a> {
+    Passing { slots: Slots::unpacked(*parts.cycles), acts: &parts.out.acts }
+}
+
+/// Code goes on past a vector operation.
+#[inline]
+fn vector_passed(parts: &mut Parts<'_>) -> u32 {
     *parts.cycles = 0;
     vector_done(parts, Slots::default(), true)
 }

@@ -15,15 +15,16 @@ use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{Registers, Segment};
 
-/// The context of a run. Fields above the line are read by generated code.
+/// The context of a run. Fields above the line are read by generated code. What is copied here from two fields of a
+/// state that lie side by side does not: one wide store that is read in halves at once would hold the host up.
 #[repr(C)]
 pub(super) struct PeContext {
     /// First byte of the PE's memory.
     pub(super) memory: *mut u8,
-    /// Bytes of memory there, at least 8.
-    pub(super) memory_len: u64,
     /// First word of the frames.
     pub(super) frames: *mut u64,
+    /// Bytes of memory there, at least 8.
+    pub(super) memory_len: u64,
     /// The PE's slot values.
     pub(super) slots: *const u64,
     /// Address of each function.
@@ -192,8 +193,8 @@ mod tests {
         assert_eq!(size_of::<usize>(), 8);
         let offsets = [
             offset_of!(PeContext, memory),
-            offset_of!(PeContext, memory_len),
             offset_of!(PeContext, frames),
+            offset_of!(PeContext, memory_len),
             offset_of!(PeContext, slots),
             offset_of!(PeContext, codes),
             offset_of!(PeContext, args),

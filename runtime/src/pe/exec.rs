@@ -30,12 +30,13 @@ impl Programs {
     }
 
     fn slots(&self, pe: Pe) -> &[u64] {
-        let count = self.program(pe).program().slots.len();
-        if count == 0 {
+        let all = &self.slots[usize::from(pe.program)];
+        if all.is_empty() {
             return &[];
         }
+        let count = self.program(pe).program().slots.len();
         let start = self.rank[pe.number as usize] as usize * count;
-        self.slots[usize::from(pe.program)].get(start..start + count).unwrap_or_default()
+        all.get(start..start + count).unwrap_or_default()
     }
 }
 

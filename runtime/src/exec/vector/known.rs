@@ -27,7 +27,7 @@ const ENTRIES: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
-    static STARTED: RefCell<Vec<Option<Started>>> = const { RefCell::new(Vec::new()) };
+    static STARTED: RefCell<Vec<Option<(u64, SharedStart)>>> = const { RefCell::new(Vec::new()) };
     static RESOLVED: RefCell<Vec<Option<(u64, SharedStart)>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -36,14 +36,6 @@ struct Entry {
     /// Address of the instruction in its program.
     inst: usize,
     quick: Quick,
-}
-
-/// An operation that others can see.
-struct Started {
-    program: u64,
-    inst: usize,
-    args: VectorArgs,
-    start: SharedStart,
 }
 
 /// The place of an operation's entry.
@@ -123,9 +115,8 @@ pub(crate) fn started(
 ) -> Option<SharedStart> {
     let address = std::ptr::from_ref(inst).addr();
     STARTED.with_borrow(|entries| {
-        let entry = entries.get(place_of(address, args))?.as_ref()?;
-        let same = (entry.program, entry.inst) == (program.id(), address) && entry.args == *args;
-        same.then(|| entry.start.clone())
+        let (of, start) = entries.get(place_of(address, args))?.as_ref()?;
+        (*of == program.id() && start.is_of(inst, args)).then(|| start.clone())
     })
 }
 
@@ -139,8 +130,8 @@ pub(super) fn share(
 ) -> SharedStart {
     let held = |operand: &Operand| matches!(operand, Operand::Dsr(_) | Operand::Fifo(_));
     let says_all = !std::iter::once(&inst.dest).chain(&inst.sources).any(held);
-    let (program, inst) = (program.id(), std::ptr::from_ref(inst).addr());
-    let place = place_of(inst, args);
+    let (program, address) = (program.id(), std::ptr::from_ref(inst).addr());
+    let place = place_of(address, args);
     if !says_all {
         return RESOLVED.with_borrow_mut(|entries| {
             entries.resize_with(ENTRIES, || None);
@@ -150,11 +141,10 @@ pub(super) fn share(
             }
         });
     }
-    let start = SharedStart::from(start);
+    let start = SharedStart::of(start, inst, args);
     STARTED.with_borrow_mut(|entries| {
         entries.resize_with(ENTRIES, || None);
-        let start = start.clone();
-        entries[place] = Some(Started { program, inst, args: *args, start });
+        entries[place] = Some((program, start.clone()));
     });
     start
 }

@@ -36,7 +36,7 @@ use super::{CodeTrapKind, Stream};
 
 /// Values of a vector instruction's locals, raw; zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct VectorArgs {
+pub struct VectorArgs {
     /// Of the destination.
     pub(crate) dest: u64,
     /// Of the sources.

@@ -8,6 +8,9 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use dflow_ir::inst::VectorInst;
+
+use super::VectorArgs;
 use super::element::PlainElement;
 use super::running::reduction;
 use super::walk::Walk;
@@ -22,6 +25,8 @@ pub struct SharedStart(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     start: VectorStart,
+    /// The address of the instruction that starts it with these arguments, if they say it all.
+    issue: Option<(usize, VectorArgs)>,
     fresh: OnceLock<Fresh>,
 }
 
@@ -84,6 +89,20 @@ fn leaves_nothing(start: &VectorStart) -> bool {
 }
 
 impl SharedStart {
+    /// What an instruction starts with arguments that say it all, in whatever state.
+    pub(super) fn of(start: VectorStart, inst: &VectorInst, args: &VectorArgs) -> SharedStart {
+        let issue = Some((std::ptr::from_ref(inst).addr(), *args));
+        SharedStart(Arc::new(Shared { start, issue, fresh: OnceLock::new() }))
+    }
+
+    /// Whether this is what an instruction starts with these arguments, as far as they say it all; always asked with
+    /// an instruction of its own program.
+    #[inline]
+    pub(crate) fn is_of(&self, inst: &VectorInst, args: &VectorArgs) -> bool {
+        let address = std::ptr::from_ref(inst).addr();
+        self.0.issue.as_ref().is_some_and(|(of, with)| *of == address && with == args)
+    }
+
     /// Whether both are the same one: then they are equal.
     pub(crate) fn is(&self, other: &SharedStart) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -110,7 +129,7 @@ impl Deref for SharedStart {
 
 impl From<VectorStart> for SharedStart {
     fn from(start: VectorStart) -> SharedStart {
-        SharedStart(Arc::new(Shared { start, fresh: OnceLock::new() }))
+        SharedStart(Arc::new(Shared { start, issue: None, fresh: OnceLock::new() }))
     }
 }
 

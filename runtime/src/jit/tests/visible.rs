@@ -1,7 +1,11 @@
 //! Acts that others can see: vector operations, the host, configuration registers.
 
+use std::cell::RefCell;
+
+use dflow_ir::cost::Slots;
+
 use super::*;
-use crate::exec::{Ahead, Passed};
+use crate::exec::{Passing, SharedStart, VectorArgs};
 
 #[test]
 fn registers_fabric_operations_and_their_results() {
@@ -90,20 +94,26 @@ fn code_goes_on_past_operations() {
     }
     assert_eq!(pieces.len(), COUNT + 1);
     let memory = pair.plain.memory().bytes().to_vec();
-    for most in 0..=COUNT + 1 {
-        let (mut first, mut second) = (Ahead::new(Addresses, most), Ahead::new(Addresses, most));
+    for (most, is_known) in (0..=COUNT + 1).flat_map(|most| [(most, false), (most, true)]) {
+        let starts = || pieces.iter().map(|piece| &piece.stop);
+        let known = starts().filter_map(|stop| match stop {
+            Stop::Vector(start) if is_known => Some(start.clone()),
+            _ => None,
+        });
+        let (first, second) = (Ahead::new(most, known.clone()), Ahead::new(most, known));
         let entry = Entry::Start { func: FuncId::from_u32(0), args: &[] };
         let (mut plain, mut native) = (Segment::default(), Segment::default());
         let (program, slots) = (&pair.program, &pair.slots);
         Interpreter.run_with(program, &mut pair.plain, slots, entry, &first, &mut plain);
         pair.jit.run_with(program, &mut pair.native, slots, entry, &second, &mut native);
-        assert_eq!((&plain, first.passed()), (&native, second.passed()));
-        let (mut from, passed) = (0, std::mem::take(first.passed()));
+        let (mut from, passed) = (0, first.passed.into_inner());
+        assert_eq!((&plain, &passed), (&native, &second.passed.into_inner()));
         assert_eq!(passed.len(), most.min(COUNT));
-        for (piece, Passed { slots, acts, start }) in pieces.iter().zip(&passed) {
+        for (piece, Passed { slots, acts, start, again }) in pieces.iter().zip(&passed) {
             assert_eq!((piece.cycles, piece.assumed), (slots.all, slots.assumed));
             assert_eq!(piece.acts, plain.acts[from..*acts]);
             assert_eq!(piece.stop, Stop::Vector(start.clone()));
+            assert_eq!(*again, is_known);
             from = *acts;
         }
         plain.acts.drain(..from);
@@ -113,6 +123,54 @@ fn code_goes_on_past_operations() {
             plain = pair.resume(1);
         }
         assert_eq!(pair.plain.memory().bytes(), memory);
+    }
+}
+
+/// An operation that code has gone past.
+#[derive(Debug, PartialEq)]
+struct Passed {
+    slots: Slots,
+    acts: usize,
+    start: SharedStart,
+    /// It was told by its instruction and arguments.
+    again: bool,
+}
+
+/// Lets code go past so many asynchronous operations at most.
+struct Ahead {
+    most: usize,
+    known: Vec<SharedStart>,
+    passed: RefCell<Vec<Passed>>,
+}
+
+impl Ahead {
+    fn new(most: usize, known: impl Iterator<Item = SharedStart>) -> Ahead {
+        Ahead { most, known: known.collect(), passed: RefCell::default() }
+    }
+
+    fn go_past(&self, start: &SharedStart, since: Passing<'_>, again: bool) -> bool {
+        let mut passed = self.passed.borrow_mut();
+        let goes = start.asynchronous && passed.len() < self.most;
+        if goes {
+            let (slots, acts, start) = (since.slots, since.acts.len(), start.clone());
+            passed.push(Passed { slots, acts, start, again });
+        }
+        goes
+    }
+}
+
+impl Registers for Ahead {
+    fn read(&self, address: u16) -> Option<u16> {
+        Addresses.read(address)
+    }
+
+    fn pass(&self, start: &SharedStart, since: Passing<'_>) -> bool {
+        self.go_past(start, since, false)
+    }
+
+    fn pass_again(&self, inst: &VectorInst, args: &VectorArgs, since: Passing<'_>) -> bool {
+        let known = self.known.iter().find(|start| start.is_of(inst, args));
+        known.is_some_and(|start| self.go_past(start, since, true))
     }
 }
 

@@ -3,8 +3,10 @@
 //! Invariant: what a core works on before the first round and after the last is the same but for values and
 //! elements that are done.
 
+use super::part::{NONE, Outcome};
 use super::tape::{OF_MAIN, OPERATIONS};
 use crate::exec::{SharedStart, Stop};
+use crate::pe::bind::Bindings;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
@@ -12,21 +14,56 @@ use crate::pe::op::{Ends, Op, OpPlan};
 use crate::pe::plan::{PePlan, TaskPlan};
 use crate::sched::plan::Plan;
 
-/// An operation: its elements, and where words for them come from and go.
+/// What an operation starts with. As plain fields: it is written and read again within a few instructions, where the
+/// host cannot put together what was written in pieces.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    /// What the code came to whose outcome has this number, if it is not something else.
+    outcome: u32,
+    /// Begun before the first round, or with other values.
+    other: Option<Box<(SharedStart, Ends)>>,
+}
+
+impl Start {
+    /// What started when the round was taped.
+    #[inline]
+    pub(super) fn taped(outcome: u32) -> Start {
+        Start { outcome, other: None }
+    }
+
+    /// Something else.
+    pub(super) fn other(start: SharedStart, ends: Ends) -> Start {
+        Start { outcome: NONE, other: Some(Box::new((start, ends))) }
+    }
+
+    /// What starts, and where words for it come from and go.
+    #[inline]
+    pub(super) fn of<'a>(&'a self, outcomes: &'a [Outcome]) -> Option<(&'a SharedStart, &'a Ends)> {
+        match &self.other {
+            None => outcomes.get(self.outcome as usize)?.starts(),
+            Some(other) => Some((&other.0, &other.1)),
+        }
+    }
+}
+
+/// An operation and its elements.
 #[derive(Clone, Debug)]
 pub(super) struct Work<O> {
-    pub(super) start: SharedStart,
+    pub(super) start: Start,
     /// None while it has not begun: most operations do all elements at once.
-    pub(super) code: Option<O>,
-    /// It has done so, and has no more to do than to end. Never so between rounds.
-    pub(super) is_over: bool,
-    pub(super) ends: Ends,
+    pub(super) code: Option<Box<O>>,
 }
 
 impl<O: Clone> Work<O> {
-    fn of<C: Code<Op = O>>(code: &C, op: &Op<O>) -> Box<Work<O>> {
-        let start = code.start(op.code.clone());
-        Box::new(Work { start, code: Some(op.code.clone()), is_over: false, ends: op.ends })
+    /// One that has not begun.
+    #[inline]
+    fn new(start: Start) -> Work<O> {
+        Work { start, code: None }
+    }
+
+    fn of<C: Code<Op = O>>(code: &C, op: &Op<O>) -> Work<O> {
+        let start = Start::other(code.start(op.code.clone()), op.ends);
+        Work { code: Some(Box::new(op.code.clone())), ..Work::new(start) }
     }
 
     /// The operation, begun if it has not.
@@ -36,17 +73,21 @@ impl<O: Clone> Work<O> {
         code: &C,
         at: Pe,
         state: &mut C::State,
-    ) -> &mut O {
-        debug_assert!(!self.is_over);
-        self.code.get_or_insert_with(|| code.begin(at, state, self.start.clone()))
+        outcomes: &[Outcome],
+    ) -> Option<&mut O> {
+        if self.code.is_none() {
+            let start = self.start.of(outcomes)?.0.clone();
+            self.code = Some(Box::new(code.begin(at, state, start)));
+        }
+        self.code.as_deref_mut()
     }
 }
 
 /// What a PE works on.
 pub(super) struct Hand<C: Code> {
-    pub(super) operations: [Option<Box<Work<C::Op>>>; OPERATIONS],
+    pub(super) operations: [Option<Work<C::Op>>; OPERATIONS],
     /// The operation that code has stopped for and that has not begun, if it has stopped for one.
-    pub(super) pending: Option<Box<Work<C::Op>>>,
+    pub(super) pending: Option<Work<C::Op>>,
     /// The word that starts the next task, or its arguments.
     pub(super) word: Option<u32>,
     pub(super) args: ([u64; 2], u8),
@@ -76,34 +117,27 @@ impl<C: Code> Hand<C> {
 
     /// The operation that code has stopped for is ready to begin.
     #[inline]
-    pub(super) fn stop_for(
-        &mut self,
-        start: SharedStart,
-        begins: Begins,
-        over: &mut Vec<Box<Work<C::Op>>>,
-    ) {
+    pub(super) fn stop_for(&mut self, start: Start, asynchronous: bool) {
         let main = &mut self.operations[OF_MAIN];
-        let into = if begins.asynchronous { &mut self.pending } else { main };
-        put(into, (start, begins.ends), over);
+        let into = if asynchronous { &mut self.pending } else { main };
+        *into = Some(Work::new(start));
     }
 
     /// That operation begins in a microthread.
     #[inline]
-    pub(super) fn launch(&mut self, thread: u8, over: &mut Vec<Box<Work<C::Op>>>) {
-        let thread = &mut self.operations[usize::from(thread)];
-        over.extend(std::mem::replace(thread, self.pending.take()));
+    pub(super) fn launch(&mut self, thread: u8) {
+        self.operations[usize::from(thread)] = self.pending.take();
     }
 
-    /// The asynchronous operation that code has gone past begins in a microthread.
+    /// An asynchronous operation that code goes past begins in a microthread.
     #[inline]
-    pub(super) fn pass(
-        &mut self,
-        thread: u8,
-        start: SharedStart,
-        begins: Begins,
-        over: &mut Vec<Box<Work<C::Op>>>,
-    ) {
-        put(&mut self.operations[usize::from(thread)], (start, begins.ends), over);
+    pub(super) fn pass(&mut self, thread: u8, start: Start) {
+        let thread = &mut self.operations[usize::from(thread)];
+        // One that had ended before the first round may be there. Known to be empty it is written where it lies.
+        if thread.is_some() {
+            *thread = None;
+        }
+        thread.get_or_insert_with(|| Work::new(start));
     }
 }
 
@@ -118,36 +152,15 @@ impl<C: Code> Clone for Hand<C> {
 /// How an operation begins that code has stopped for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Begins {
-    asynchronous: bool,
-    ends: Ends,
+    pub(super) asynchronous: bool,
+    pub(super) ends: Ends,
 }
 
 impl Begins {
     /// What a core's start says, if its queues are there.
-    pub(super) fn new<C: Code>(
-        program: &PePlan,
-        core: &Core<C>,
-        start: &SharedStart,
-    ) -> Option<Begins> {
-        let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, &core.bound, start).ok()?;
+    pub(super) fn new(program: &PePlan, bound: &Bindings, start: &SharedStart) -> Option<Begins> {
+        let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, bound, start).ok()?;
         Some(Begins { asynchronous, ends })
-    }
-}
-
-/// An operation that has not begun, in the box of one that is over.
-#[inline]
-fn put<O>(
-    into: &mut Option<Box<Work<O>>>,
-    (start, ends): (SharedStart, Ends),
-    over: &mut Vec<Box<Work<O>>>,
-) {
-    match into.take().or_else(|| over.pop()) {
-        Some(mut before) => {
-            (before.start, before.code) = (start, None);
-            (before.is_over, before.ends) = (false, ends);
-            *into = Some(before);
-        }
-        None => *into = Some(Box::new(Work { start, code: None, is_over: false, ends })),
     }
 }
 
@@ -168,9 +181,9 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
         Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
         Main::Counting { .. } => {
             if let Stop::Vector(start) = &core.segment.stop
-                && let Some(begins) = Begins::new(program, core, start)
+                && let Some(begins) = Begins::new(program, &core.bound, start)
             {
-                hand.stop_for(start.clone(), begins, &mut Vec::new());
+                hand.stop_for(Start::other(start.clone(), begins.ends), begins.asynchronous);
             }
         }
         Main::Vector(op) => hand.operations[OF_MAIN] = Some(Work::of(code, op)),
@@ -182,11 +195,18 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
 
 /// Puts back into a core what it works on. An operation goes on with what one has done that was begun in a later
 /// round, and is as it is but for that.
-pub(super) fn settle<C: Code>(plan: &Plan, code: &C, core: &mut Core<C>, mut hand: Hand<C>) {
+pub(super) fn settle<C: Code>(
+    plan: &Plan,
+    code: &C,
+    outcomes: &[Outcome],
+    core: &mut Core<C>,
+    mut hand: Hand<C>,
+) {
     let Core { at, state, threads, main, task, .. } = core;
-    let mut go_on = |op: &mut Op<C::Op>, with: Option<Box<Work<C::Op>>>| {
-        if let Some(mut with) = with {
-            op.code = with.begun(code, *at, state).clone();
+    let mut go_on = |op: &mut Op<C::Op>, with: Option<Work<C::Op>>| {
+        let mut with = with;
+        if let Some(code) = with.as_mut().and_then(|it| it.begun(code, *at, state, outcomes)) {
+            op.code = code.clone();
         }
     };
     for op in threads.iter_mut() {

@@ -12,12 +12,12 @@
 
 use std::sync::Arc;
 
-use super::hand::{Hand, lift, settle};
+use super::hand::{Hand, counts, lift, settle};
 use super::meeting::{Mail, Meeting};
 use super::part::{NONE, Outcome, Part, Process, Queue};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{End, Fifo, Path};
-use crate::exec::{Ahead, NoRegisters, Segment};
+use crate::exec::Segment;
 use crate::pe::code::Code;
 use crate::profile::Work;
 use crate::sched::plan::Plan;
@@ -67,6 +67,8 @@ impl<'a, C: Code> Network<'a, C> {
                     of[pe] = whole.processes.len() as u32;
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
+                        pe: core.at,
+                        counts: counts(core),
                         script: scripts.add(track.script, &outcomes),
                         done: 0,
                         next: 0,
@@ -139,10 +141,11 @@ impl<'a, C: Code> Network<'a, C> {
             debug_assert!(put.is_some() && words.next().is_none());
         }
         for part in self.parts {
-            for Process { at, task, hand, .. } in part.processes {
+            for process in part.processes.into_iter().flatten() {
+                let Process { at, task, hand, .. } = *process;
                 if let Some(core) = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut() {
                     core.task = task;
-                    settle(self.plan, part.code, core, hand);
+                    settle(self.plan, part.code, &part.outcomes, core, hand);
                 }
             }
         }
@@ -265,13 +268,11 @@ impl<'a, C: Code> Whole<'a, C> {
                 regions: to - from,
                 scripts: Arc::clone(&scripts),
                 outcomes: outcomes.iter().cloned().map(Outcome::new).collect(),
-                processes,
+                processes: processes.into_iter().map(Box::new).map(Some).collect(),
                 fifos,
                 ready: Vec::new(),
                 by_words: false,
                 segment: Segment::default(),
-                ahead: Ahead::new(NoRegisters, 0),
-                over: Vec::new(),
                 made: Vec::new(),
                 spare: Vec::new(),
                 out: Vec::new(),
@@ -285,7 +286,7 @@ impl<'a, C: Code> Whole<'a, C> {
             .collect();
         for part in &mut parts {
             part.out = queues.iter().map(|&queues| Mail::to(queues)).collect();
-            for process in &mut part.processes {
+            for process in part.processes.iter_mut().flatten() {
                 let own = process.inputs.iter_mut().filter(|fifo| **fifo != NONE);
                 own.for_each(|fifo| *fifo -= part.first.2);
                 let (from, to) = process.queues;

@@ -13,13 +13,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::keep::Kept;
-use super::hand::{Hand, Work};
+use super::hand::Hand;
 use super::meeting::{Mail, Meeting, Wait};
 use super::tape::{Act, OPERATIONS, Script};
 use super::ways::{Fifo, Place};
-use crate::exec::{Ahead, NoRegisters, Segment};
+use crate::exec::Segment;
 use crate::jit::prefetch;
-use crate::pe::code::Code;
+use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -48,18 +48,16 @@ pub(super) struct Part<'a, C: Code> {
     /// What PEs do, and what came of code.
     pub(super) scripts: Arc<[Script]>,
     pub(super) outcomes: Vec<Outcome>,
-    pub(super) processes: Vec<Process<C>>,
+    /// Its PEs; the one that goes on is not among them.
+    pub(super) processes: Vec<Option<Box<Process<C>>>>,
     pub(super) fifos: Vec<Queue>,
     /// PEs that may go on; who has had words last is the first, while all that it looks at is at hand.
     pub(super) ready: Vec<u32>,
     /// Operations take words as they come. If not, they wait for all that they need for what they do next: there
     /// is less to look at.
     pub(super) by_words: bool,
-    /// What comes of code whose core does not look at it again, and what it goes past.
+    /// What comes of code whose core does not look at it again.
     pub(super) segment: Segment,
-    pub(super) ahead: Ahead<NoRegisters>,
-    /// Operations that are over, in boxes for others.
-    pub(super) over: Vec<Box<Work<C::Op>>>,
     /// A buffer for words, and long ones for others: those that were used last are still in the host's caches.
     pub(super) made: Vec<u32>,
     pub(super) spare: Vec<Vec<u32>>,
@@ -83,6 +81,9 @@ pub(super) struct Queue {
 /// A PE, as a process.
 pub(super) struct Process<C: Code> {
     pub(super) at: Place,
+    pub(super) pe: Pe,
+    /// Its core looks again at what came of its last code.
+    pub(super) counts: bool,
     /// What it does.
     pub(super) script: u32,
     /// Rounds that are done of those that are under way.
@@ -223,15 +224,17 @@ impl<C: Code> Part<'_, C> {
                 }
                 continue;
             };
-            self.processes[at as usize].is_ready = false;
+            let Some(mut process) = self.processes[at as usize].take() else { continue };
+            process.is_ready = false;
             self.fetch(regions);
-            match self.go(regions, at as usize, count, &scripts) {
-                Went::Through => {
-                    self.processes[at as usize].begin();
-                    open -= 1;
-                }
-                Went::Waits => {}
-                Went::Apart => return false,
+            let went = self.go(regions, &mut process, count, &scripts);
+            if went == Went::Through {
+                process.begin();
+                open -= 1;
+            }
+            self.processes[at as usize] = Some(process);
+            if went == Went::Apart {
+                return false;
             }
             meeting.post(&mut self.out);
         }
@@ -244,7 +247,9 @@ impl<C: Code> Part<'_, C> {
         crate::sched::reached::note(crate::sched::reached::Reached::ByWords);
         self.by_words = true;
         for (at, process) in (0..).zip(&mut self.processes) {
-            if !process.is_ready {
+            if let Some(process) = process
+                && !process.is_ready
+            {
                 (process.missing, process.is_ready) = (0, true);
                 self.ready.push(at);
             }
@@ -260,20 +265,19 @@ impl<C: Code> Part<'_, C> {
             words = rest;
             let own = (fifo - self.first.2) as usize;
             self.fifos[own].words.extend(new, &mut self.spare);
-            self.wake(own, None);
+            self.wake(own);
         }
     }
 
-    /// Words have come into a queue; who waits for them goes on, but for the PE that goes on now.
-    fn wake(&mut self, fifo: usize, now: Option<usize>) {
+    /// Words have come into a queue; who waits for them goes on. Who goes on now looks again.
+    fn wake(&mut self, fifo: usize) {
         let Queue { words: fifo, process, needed, .. } = &mut self.fifos[fifo];
-        let process = *process - self.first.1;
-        // Who goes on now looks again.
-        if *needed == 0 || fifo.len() < *needed as usize || now == Some(process as usize) {
+        if *needed == 0 || fifo.len() < *needed as usize {
             return;
         }
+        let process = *process - self.first.1;
+        let Some(reader) = &mut self.processes[process as usize] else { return };
         *needed = 0;
-        let reader = &mut self.processes[process as usize];
         reader.missing = reader.missing.saturating_sub(1);
         if (reader.missing == 0 || self.by_words) && !reader.is_ready {
             reader.is_ready = true;
@@ -284,12 +288,14 @@ impl<C: Code> Part<'_, C> {
 
     /// Has the host fetch what the PEs that go on next look at, ahead of their turns.
     fn fetch(&self, regions: &[Region<C>]) {
-        if let [.., soon, _] = self.ready[..] {
-            prefetch(&self.processes[soon as usize]);
+        if let [.., soon, _] = self.ready[..]
+            && let Some(process) = &self.processes[soon as usize]
+        {
+            prefetch(&**process);
         }
         let Some(&next) = self.ready.last() else { return };
         self.fetch_process(next);
-        let process = &self.processes[next as usize];
+        let Some(process) = &self.processes[next as usize] else { return };
         let core = regions[self.region(process.at)].cores[process.at.1 as usize].as_deref();
         if let Some(core) = core {
             prefetch(&core.state);
@@ -298,14 +304,11 @@ impl<C: Code> Part<'_, C> {
 
     /// Likewise, of what one PE has in the part.
     fn fetch_process(&self, process: u32) {
-        let process = &self.processes[process as usize];
+        let Some(process) = &self.processes[process as usize] else { return };
         let (from, to) = process.queues;
         self.fifos[from as usize..to as usize].iter().for_each(prefetch);
         process.inputs.first().into_iter().for_each(prefetch);
         process.outputs.first().into_iter().for_each(prefetch);
-        for op in process.hand.operations.iter().flatten() {
-            prefetch(&**op);
-        }
     }
 
     /// Which of the part's regions a PE is in.
@@ -317,21 +320,20 @@ impl<C: Code> Part<'_, C> {
     fn go(
         &mut self,
         regions: &mut [Region<C>],
-        at: usize,
+        process: &mut Process<C>,
         rounds: u64,
         scripts: &[Script],
     ) -> Went {
-        let Process { at: place, script, .. } = self.processes[at];
-        let (region, script) = (self.region(place), &scripts[script as usize]);
-        let Some(core) = &mut regions[region].cores[place.1 as usize] else {
+        let (region, script) = (self.region(process.at), &scripts[process.script as usize]);
+        let Some(core) = &mut regions[region].cores[process.at.1 as usize] else {
             return Went::Apart;
         };
         let mut went = Went::Through;
-        let mut next = self.processes[at].next;
+        let mut next = process.next;
         while went == Went::Through {
             let Some(&act) = script.acts.get(next) else {
-                self.processes[at].done += 1;
-                if self.processes[at].done == rounds {
+                process.done += 1;
+                if process.done == rounds {
                     break;
                 }
                 next = 0;
@@ -339,23 +341,23 @@ impl<C: Code> Part<'_, C> {
             };
             let acts;
             (went, acts) = match act {
-                Act::Elements { .. } => self.all_elements(core, at, &script.acts[next..]),
+                Act::Elements { .. } => self.all_elements(core, process, &script.acts[next..]),
                 Act::Code { entry, first, count } => {
                     let pieces = &script.pieces[first as usize..][..count as usize];
-                    (self.code(core, at, entry, pieces, Some(next) == script.last_code), 1)
+                    let is_last = Some(next) == script.last_code;
+                    (self.code(core, process, entry, pieces, is_last), 1)
                 }
-                _ => (self.act(core, at, act), 1),
+                _ => (self.act(core, process, act), 1),
             };
             if went == Went::Through {
                 next += acts;
             }
         }
-        self.processes[at].next = next;
+        process.next = next;
         went
     }
 
-    fn act(&mut self, core: &mut Core<C>, at: usize, act: Act) -> Went {
-        let process = &mut self.processes[at];
+    fn act(&mut self, core: &mut Core<C>, process: &mut Process<C>, act: Act) -> Went {
         match act {
             Act::Word { queue } => {
                 let fifo = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
@@ -370,11 +372,11 @@ impl<C: Code> Part<'_, C> {
                 Went::Through
             }
             Act::Launch { thread } => {
-                process.hand.launch(thread, &mut self.over);
+                process.hand.launch(thread);
                 Went::Through
             }
             Act::Code { .. } | Act::Elements { .. } => Went::Apart,
-            Act::Finish { operation, whole } => self.finish(core, at, operation, whole),
+            Act::Finish { operation, whole } => self.finish(core, process, operation, whole),
         }
     }
 }

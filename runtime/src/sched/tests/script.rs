@@ -15,7 +15,7 @@ use dflow_ir::ty::Ty;
 use crate::config::{Config, EngineKind};
 use crate::exec::odd::Odd;
 use crate::exec::{
-    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Passed, Registers, Segment, SharedStart,
+    ActKind, Block, CodeTrapKind, ConfigRead, Entry, Passing, Registers, Segment, SharedStart,
     SlotAct, Stop, Stream, VectorStart,
 };
 use crate::fabric::plan::RouterPlan;
@@ -227,11 +227,13 @@ pub(super) struct Op {
 /// Whether code goes on past an operation; if not the segment ends with it.
 fn goes_past(start: SharedStart, registers: &dyn Registers, out: &mut Segment) -> bool {
     let slots = Slots { all: out.cycles, assumed: 0 };
-    match registers.pass(Passed { slots, acts: out.acts.len(), start }) {
-        Ok(()) => out.cycles = 0,
-        Err(start) => out.stop = Stop::Vector(start),
+    let passes = registers.pass(&start, Passing { slots, acts: &out.acts });
+    if passes {
+        out.cycles = 0;
+    } else {
+        out.stop = Stop::Vector(start);
     }
-    matches!(out.stop, Stop::Return)
+    passes
 }
 
 impl Code for Script {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{NONE, Part, Queue, Went};
+use super::{NONE, Part, Process, Queue, Went};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::sched::rounds::tape::{Act, OPERATIONS};
@@ -27,27 +27,30 @@ impl<C: Code> Part<'_, C> {
     pub(super) fn all_elements(
         &mut self,
         core: &mut Core<C>,
-        at: usize,
+        process: &mut Process<C>,
         acts: &[Act],
     ) -> (Went, usize) {
         loop {
             let (mut waits, mut any, mut last) = (false, false, 0);
-            self.processes[at].missing = 0;
+            process.missing = 0;
             while let Some(&act) = acts.get(last)
-                && let Act::Elements { operation, beside, last: ends, count } = act
+                && let Act::Elements { operation, beside, last: is_last, count } = act
                 && (last == 0 || beside)
             {
                 last += 1;
-                let before = self.processes[at].elements[usize::from(operation)];
+                let before = process.elements[usize::from(operation)];
                 let left = count - before;
-                let Some(done) = self.elements(core, at, (operation, ends), left) else {
+                if left == 0 {
+                    continue;
+                }
+                let Some(done) = self.elements(core, process, (operation, is_last), left) else {
                     return (Went::Apart, 0);
                 };
-                self.processes[at].elements[usize::from(operation)] += done;
+                process.elements[usize::from(operation)] += done;
                 (waits, any) = (waits | (before + done < count), any | (done != 0));
             }
             if !waits {
-                self.processes[at].elements = [0; OPERATIONS];
+                process.elements = [0; OPERATIONS];
                 return (Went::Through, last);
             }
             // One may have waited for words of another.
@@ -57,19 +60,20 @@ impl<C: Code> Part<'_, C> {
         }
     }
 
-    /// Does elements of an operation, if it has the words for all of them, or as far as it has; `ends`: it may end
-    /// after them. How many, if nothing else comes of it.
+    /// Does elements of an operation, if it has the words for all of them, or as far as it has; `is_last`: it may
+    /// end after them. How many, if nothing else comes of it.
     fn elements(
         &mut self,
         core: &mut Core<C>,
-        at: usize,
-        (operation, ends): (u8, bool),
+        process: &mut Process<C>,
+        (operation, is_last): (u8, bool),
         mut count: u32,
     ) -> Option<u32> {
-        let process = &mut self.processes[at];
-        let op = process.hand.operations[usize::from(operation)].as_mut()?;
+        let place = &mut process.hand.operations[usize::from(operation)];
+        let op = place.as_mut()?;
+        let (start, ends) = op.start.of(&self.outcomes)?;
         let (mut inputs, all) = ([NONE; 2], count);
-        for (input, &queue) in inputs.iter_mut().zip(op.ends.inputs()) {
+        for (input, &queue) in inputs.iter_mut().zip(ends.inputs()) {
             *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
             let fifo = self.fifos.get_mut(*input as usize)?;
             let there = fifo.words.len() as u32;
@@ -84,24 +88,24 @@ impl<C: Code> Part<'_, C> {
             return Some(0);
         }
         let words = words_of(&self.fifos, inputs);
-        let (output, made) = (op.ends.output, &mut self.made);
+        let (color, made) = (ends.output.map(|output| output.color), &mut self.made);
         made.clear();
-        let (pe, state) = (core.at, &mut core.state);
-        let all = ends && op.code.is_none() && op.start.length == Some(count);
-        if all && self.code.all_at_once(pe, state, &op.start, words, made) {
+        let (pe, state) = (process.pe, &mut core.state);
+        let all = is_last && op.code.is_none() && start.length == Some(count);
+        if all && self.code.all_at_once(pe, state, start, words, made) {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::AtOnce);
-            op.is_over = true;
+            *place = None;
         } else {
-            let code = op.begun(self.code, pe, state);
+            let code = op.begun(self.code, pe, state, &self.outcomes)?;
             let block = self.code.block(pe, state, code, words, count, made);
             if block.trap.is_some() || block.done != count {
                 return None;
             }
         }
         self.take_words(inputs, count as usize);
-        if let Some(output) = output {
-            self.send(at, output.color)?;
+        if let Some(color) = color {
+            self.send(process, color)?;
         }
         Some(count)
     }
@@ -110,18 +114,18 @@ impl<C: Code> Part<'_, C> {
     pub(super) fn finish(
         &mut self,
         core: &mut Core<C>,
-        at: usize,
+        process: &mut Process<C>,
         operation: u8,
         whole: bool,
     ) -> Went {
-        let op = self.processes[at].hand.operations[usize::from(operation)].take();
-        let Some(mut op) = op else { return Went::Apart };
-        let done = op.is_over || {
-            let code = op.begun(self.code, core.at, &mut core.state);
-            self.code.finish(core.at, &mut core.state, code, whole).is_ok()
-        };
-        self.over.push(op);
-        if done { Went::Through } else { Went::Apart }
+        let place = &mut process.hand.operations[usize::from(operation)];
+        // If not it has ended with its elements.
+        let Some(op) = place else { return Went::Through };
+        let (pe, state) = (process.pe, &mut core.state);
+        let code = op.begun(self.code, pe, state, &self.outcomes);
+        let ended = code.is_some_and(|code| self.code.finish(pe, state, code, whole).is_ok());
+        *place = None;
+        if ended { Went::Through } else { Went::Apart }
     }
 
     /// So many words are taken of some queues.
@@ -136,12 +140,12 @@ impl<C: Code> Part<'_, C> {
     }
 
     /// The words that were made go to all queues that words of a color go to.
-    fn send(&mut self, at: usize, color: u8) -> Option<()> {
+    fn send(&mut self, process: &Process<C>, color: u8) -> Option<()> {
         let mut made = std::mem::take(&mut self.made);
-        let ends = outputs_of(&self.processes[at].outputs, color)?;
+        let ends = outputs_of(&process.outputs, color)?;
         let last = ends.end - 1;
         for end in ends {
-            let (_, into) = self.processes[at].outputs[end];
+            let (_, into) = process.outputs[end];
             let own = into.wrapping_sub(self.first.2) as usize;
             if own >= self.fifos.len() {
                 self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, &made);
@@ -154,7 +158,7 @@ impl<C: Code> Part<'_, C> {
             } else {
                 self.fifos[own].words.extend(&made, &mut self.spare);
             }
-            self.wake(own, Some(at));
+            self.wake(own);
         }
         self.made = made;
         Some(())

@@ -26,7 +26,7 @@ impl<C: Code> Part<'_, C> {
         };
         let segment = |core: &Core<C>| counts(core).then(|| core.segment.clone());
         let Some(kept) = &mut self.kept else {
-            let cores = self.processes.iter().filter_map(|process| {
+            let cores = self.processes.iter().flatten().filter_map(|process| {
                 let core = core(process)?;
                 Some((core.state.clone(), segment(core), process.hand.clone()))
             });
@@ -36,7 +36,7 @@ impl<C: Code> Part<'_, C> {
         };
         // In the memory of the one before.
         kept.rounds = rounds;
-        for (process, (state, came, hand)) in self.processes.iter().zip(&mut kept.cores) {
+        for (process, (state, came, hand)) in self.processes.iter().flatten().zip(&mut kept.cores) {
             if let Some(core) = core(process) {
                 state.clone_from(&core.state);
                 (*came, *hand) = (segment(core), process.hand.clone());
@@ -50,7 +50,7 @@ impl<C: Code> Part<'_, C> {
     /// All is as it was kept; after how many rounds that was.
     pub(super) fn restore(&mut self, regions: &mut [Region<C>]) -> u64 {
         let Some(Kept { rounds, cores, words }) = self.kept.take() else { return 0 };
-        for (process, (state, segment, hand)) in self.processes.iter_mut().zip(cores) {
+        for (process, (state, segment, hand)) in self.processes.iter_mut().flatten().zip(cores) {
             let region = (process.at.0 - self.first.0) as usize;
             let core = regions[region].cores[process.at.1 as usize].as_deref_mut();
             if let Some(core) = core {
