@@ -257,24 +257,29 @@ impl Fifo {
         self.words.push(word);
     }
 
-    /// Appends words; without a buffer it takes the spare one that was used last, if that is not much too large.
+    /// Appends words.
     pub(super) fn extend(&mut self, words: &[u32], spare: &mut Vec<Vec<u32>>) {
-        if self.words.capacity() == 0
-            && let Some(buffer) = spare.pop_if(|buffer| fits(buffer, words.len()))
-        {
-            self.words = buffer;
-        }
-        self.words.extend_from_slice(words);
+        let mut buffer = self.lend(words.len(), spare);
+        buffer.extend_from_slice(words);
+        self.give_back(buffer);
     }
 
-    /// Takes a buffer of words over, if they are many and it is empty; whether it did.
-    pub(super) fn take_over(&mut self, words: &mut Vec<u32>) -> bool {
-        let takes = self.words.is_empty() && words.len() >= LONG;
-        if takes {
-            debug_assert_eq!(self.taken, 0);
-            std::mem::swap(&mut self.words, words);
+    /// Its buffer, for so many words to be appended, and to be given back; if it has none the spare one that was used
+    /// last, if that is not much too large.
+    #[inline]
+    pub(super) fn lend(&mut self, words: usize, spare: &mut Vec<Vec<u32>>) -> Vec<u32> {
+        if self.words.capacity() == 0
+            && let Some(buffer) = spare.pop_if(|buffer| fits(buffer, words))
+        {
+            return buffer;
         }
-        takes
+        std::mem::take(&mut self.words)
+    }
+
+    /// The buffer that was lent.
+    #[inline]
+    pub(super) fn give_back(&mut self, buffer: Vec<u32>) {
+        self.words = buffer;
     }
 
     /// Its buffer for others, if it is a long one and empty, after so many words were taken at once; one that

@@ -87,27 +87,55 @@ impl<C: Code> Part<'_, C> {
         if count == 0 {
             return Some(0);
         }
+        let into = match ends.output {
+            Some(output) => &process.outputs[outputs_of(&process.outputs, output.color)?],
+            None => &[],
+        };
+        let own = self.own_of(into).filter(|own| !inputs.contains(&(*own as u32)));
+        let mut made = match own {
+            Some(own) => self.fifos[own].words.lend(count as usize, &mut self.spare),
+            None => std::mem::take(&mut self.made),
+        };
+        #[cfg(test)]
+        if own.is_some() {
+            crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
+        }
+        let before = made.len();
         let words = words_of(&self.fifos, inputs);
-        let (color, made) = (ends.output.map(|output| output.color), &mut self.made);
-        made.clear();
         let (pe, state) = (process.pe, &mut core.state);
         let all = is_last && op.code.is_none() && start.length == Some(count);
-        if all && self.code.all_at_once(pe, state, start, words, made) {
+        let done = if all && self.code.all_at_once(pe, state, start, words, &mut made) {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::AtOnce);
             *place = None;
+            true
+        } else if let Some(code) = op.begun(self.code, pe, state, &self.outcomes) {
+            let block = self.code.block(pe, state, code, words, count, &mut made);
+            block.trap.is_none() && block.done == count
         } else {
-            let code = op.begun(self.code, pe, state, &self.outcomes)?;
-            let block = self.code.block(pe, state, code, words, count, made);
-            if block.trap.is_some() || block.done != count {
-                return None;
+            false
+        };
+        let others = if own.is_some() { &into[..into.len() - 1] } else { into };
+        let sent = self.send(others, &made[before..]);
+        match own {
+            Some(own) => {
+                self.fifos[own].words.give_back(made);
+                self.wake(own);
+            }
+            None => {
+                made.clear();
+                self.made = made;
             }
         }
         self.take_words(inputs, count as usize);
-        if let Some(color) = color {
-            self.send(process, color)?;
-        }
-        Some(count)
+        (done && sent.is_some()).then_some(count)
+    }
+
+    /// The last of some queues, if it is one of the part's: words for it can be made where they are taken.
+    #[inline]
+    fn own_of(&self, into: &[(u8, u32)]) -> Option<usize> {
+        let own = into.last()?.1.wrapping_sub(self.first.2) as usize;
+        (own < self.fifos.len()).then_some(own)
     }
 
     /// An operation ends.
@@ -139,28 +167,18 @@ impl<C: Code> Part<'_, C> {
         }
     }
 
-    /// The words that were made go to all queues that words of a color go to.
-    fn send(&mut self, process: &Process<C>, color: u8) -> Option<()> {
-        let mut made = std::mem::take(&mut self.made);
-        let ends = outputs_of(&process.outputs, color)?;
-        let last = ends.end - 1;
-        for end in ends {
-            let (_, into) = process.outputs[end];
+    /// Words go into some queues.
+    #[inline]
+    fn send(&mut self, into: &[(u8, u32)], words: &[u32]) -> Option<()> {
+        for &(_, into) in into {
             let own = into.wrapping_sub(self.first.2) as usize;
             if own >= self.fifos.len() {
-                self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, &made);
+                self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, words);
                 continue;
             }
-            if end == last && self.fifos[own].words.take_over(&mut made) {
-                #[cfg(test)]
-                crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
-                made = self.spare.pop().unwrap_or(made);
-            } else {
-                self.fifos[own].words.extend(&made, &mut self.spare);
-            }
+            self.fifos[own].words.extend(words, &mut self.spare);
             self.wake(own);
         }
-        self.made = made;
         Some(())
     }
 }
