@@ -1,4 +1,5 @@
-//! Configuration registers as code sees them: words beyond the memory.
+//! What is around code that runs: configuration registers as it sees them, words beyond the memory, and whether it
+//! goes on past asynchronous operations.
 //!
 //! Loads and stores through pointers reach registers by their byte address, `@get_config` and
 //! `@set_config` by their word address; `ir::registers` says which there are. Invariants: a load

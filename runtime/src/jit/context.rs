@@ -15,8 +15,8 @@ use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{Registers, Segment};
 
-/// The context of a run. Fields above the line are read by generated code. What is copied here from two fields of a
-/// state that lie side by side does not: one wide store that is read in halves at once would hold the host up.
+/// The context of a run. Fields above the line are read by generated code. Fields that are copied from two which lie
+/// side by side in a state are kept apart here: one wide store that is read in halves at once would hold the host up.
 #[repr(C)]
 pub(super) struct PeContext {
     /// First byte of the PE's memory.

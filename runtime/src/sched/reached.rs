@@ -66,9 +66,11 @@ pub(crate) enum Reached {
     ByWords,
     RoundAbroad,
     RoundPast,
-    /// An operation did all its elements at once; long words went into a queue with their buffer.
+    /// An operation did all its elements at once; words were made behind others that wait in the queue; an operation
+    /// started as when the round was taped.
     AtOnce,
-    HandedOn,
+    MadeBehind,
+    RoundSame,
     RoundForked,
     /// A machine was compared before it was taped: it did again what it had done, or not.
     Compared,
@@ -95,7 +97,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 51] = [
+pub(crate) const ALL: [Reached; 52] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -131,7 +133,8 @@ pub(crate) const ALL: [Reached; 51] = [
     Reached::RoundAbroad,
     Reached::RoundPast,
     Reached::AtOnce,
-    Reached::HandedOn,
+    Reached::MadeBehind,
+    Reached::RoundSame,
     Reached::RoundForked,
     Reached::Compared,
     Reached::Unlike,

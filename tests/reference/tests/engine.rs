@@ -92,6 +92,69 @@ fn iterations_are_repeated() {
     }
 }
 
+/// A PE sends words again and again, times a factor that changes in some rounds.
+const FACTORS: &str = r#"
+const lane = @get_color(3);
+
+tile end {
+  param sends: bool;
+  var source = @constants([20]f32, 3.0);
+  var sum = @zeros([20]f32);
+  var factor: f32 = 1.0;
+  var left: u16 = 90;
+  const sources = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{20} -> source[i] });
+  const sums = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{20} -> sum[i] });
+  const in = @get_dsd(fabin_dsd, .{ .extent = 20, .fabric_color = lane, .input_queue = @get_input_queue(2) });
+  const out = @get_dsd(fabout_dsd, .{ .extent = 20, .fabric_color = lane, .output_queue = @get_output_queue(3) });
+  const go_id: local_task_id = @get_local_task_id(9);
+
+  task go() void {
+    if (left == 0) return;
+    left -= 1;
+    if (sends) {
+      factor += @as(f32, left >> 4 & 1);
+      @fmuls(out, sources, factor, .{ .async = true, .activate = go_id });
+    } else {
+      @fadds(sums, sums, in, .{ .async = true, .activate = go_id });
+    }
+  }
+
+  comptime {
+    @bind_local_task(go, go_id);
+    @activate(go_id);
+  }
+}
+
+layout {
+  @set_rectangle(2, 1);
+  @set_tile_code(0, 0, end, .{ .sends = false });
+  @set_tile_code(1, 0, end, .{ .sends = true });
+  @set_color_config(0, 0, lane, .{ .routes = .{ .rx = .{EAST}, .tx = .{RAMP} } });
+  @set_color_config(1, 0, lane, .{ .routes = .{ .rx = .{RAMP}, .tx = .{WEST} } });
+}
+
+host {}
+"#;
+
+/// Rounds are done with values that are not those of the first one, on any thread.
+#[test]
+fn rounds_have_values_of_their_own() {
+    let image = image("factors.dfl", FACTORS, &[], "wse2");
+    let factors = (0..90_u16).rev().scan(1.0, |factor, left| {
+        *factor += f32::from(left >> 4 & 1);
+        Some(*factor)
+    });
+    let sum = 3.0 * factors.sum::<f32>();
+    for (threads, region) in [(1, 0), (2, 1)] {
+        let config = Config { threads, region, ..Config::default() };
+        let mut machine = Machine::load(&image, &config).expect("it is valid").start();
+        machine.run(&[], &Limits::default());
+        assert!(machine.ways().rounds.count >= 80, "{:?}", machine.ways().rounds);
+        let found = read(&image, &mut machine, Shape { nx: 1, ny: 1, nz: 1 }, "sum");
+        assert_eq!(found, [sum; 20], "{threads} threads");
+    }
+}
+
 #[test]
 fn flows_through_faces_are_those_of_plain_code() {
     let text = include_str!("../benches/engine/programs/cg.dfl");

@@ -169,6 +169,8 @@ impl Registers for Ahead {
     }
 
     fn pass_again(&self, inst: &VectorInst, args: &VectorArgs, since: Passing<'_>) -> bool {
+        let others = VectorArgs { dest: !args.dest, ..*args };
+        assert!(!self.known.iter().any(|start| start.is_of(inst, &others)), "it is of others too");
         let known = self.known.iter().find(|start| start.is_of(inst, args));
         known.is_some_and(|start| self.go_past(start, since, true))
     }

@@ -3,48 +3,15 @@
 //! Invariant: what a core works on before the first round and after the last is the same but for values and
 //! elements that are done.
 
-use super::part::{NONE, Outcome};
+use super::outcome::{Begins, Outcome, Start};
 use super::tape::{OF_MAIN, OPERATIONS};
-use crate::exec::{SharedStart, Stop};
-use crate::pe::bind::Bindings;
+use crate::exec::Stop;
 use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
-use crate::pe::op::{Ends, Op, OpPlan};
-use crate::pe::plan::{PePlan, TaskPlan};
+use crate::pe::op::Op;
+use crate::pe::plan::TaskPlan;
 use crate::sched::plan::Plan;
-
-/// What an operation starts with. As plain fields: it is written and read again within a few instructions, where the
-/// host cannot put together what was written in pieces.
-#[derive(Clone, Debug)]
-pub(super) struct Start {
-    /// What the code came to whose outcome has this number, if it is not something else.
-    outcome: u32,
-    /// Begun before the first round, or with other values.
-    other: Option<Box<(SharedStart, Ends)>>,
-}
-
-impl Start {
-    /// What started when the round was taped.
-    #[inline]
-    pub(super) fn taped(outcome: u32) -> Start {
-        Start { outcome, other: None }
-    }
-
-    /// Something else.
-    pub(super) fn other(start: SharedStart, ends: Ends) -> Start {
-        Start { outcome: NONE, other: Some(Box::new((start, ends))) }
-    }
-
-    /// What starts, and where words for it come from and go.
-    #[inline]
-    pub(super) fn of<'a>(&'a self, outcomes: &'a [Outcome]) -> Option<(&'a SharedStart, &'a Ends)> {
-        match &self.other {
-            None => outcomes.get(self.outcome as usize)?.starts(),
-            Some(other) => Some((&other.0, &other.1)),
-        }
-    }
-}
 
 /// An operation and its elements.
 #[derive(Clone, Debug)]
@@ -126,6 +93,7 @@ impl<C: Code> Hand<C> {
     /// That operation begins in a microthread.
     #[inline]
     pub(super) fn launch(&mut self, thread: u8) {
+        debug_assert!(self.pending.is_some(), "code has stopped for an asynchronous operation");
         self.operations[usize::from(thread)] = self.pending.take();
     }
 
@@ -146,21 +114,6 @@ impl<C: Code> Clone for Hand<C> {
         let Hand { operations, pending, word, args } = self;
         let (operations, pending) = (operations.clone(), pending.clone());
         Hand { operations, pending, word: *word, args: *args }
-    }
-}
-
-/// How an operation begins that code has stopped for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Begins {
-    pub(super) asynchronous: bool,
-    pub(super) ends: Ends,
-}
-
-impl Begins {
-    /// What a core's start says, if its queues are there.
-    pub(super) fn new(program: &PePlan, bound: &Bindings, start: &SharedStart) -> Option<Begins> {
-        let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, bound, start).ok()?;
-        Some(Begins { asynchronous, ends })
     }
 }
 
@@ -204,8 +157,10 @@ pub(super) fn settle<C: Code>(
 ) {
     let Core { at, state, threads, main, task, .. } = core;
     let mut go_on = |op: &mut Op<C::Op>, with: Option<Work<C::Op>>| {
-        let mut with = with;
-        if let Some(code) = with.as_mut().and_then(|it| it.begun(code, *at, state, outcomes)) {
+        let Some(mut with) = with else { return };
+        let begun = with.begun(code, *at, state, outcomes);
+        debug_assert!(begun.is_some(), "what started is known");
+        if let Some(code) = begun {
             op.code = code.clone();
         }
     };

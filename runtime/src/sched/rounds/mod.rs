@@ -18,6 +18,7 @@ mod hand;
 mod image;
 mod meeting;
 mod network;
+mod outcome;
 mod part;
 mod refrain;
 mod tape;

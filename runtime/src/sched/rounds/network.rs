@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use super::hand::{Hand, counts, lift, settle};
 use super::meeting::{Mail, Meeting};
-use super::part::{NONE, Outcome, Part, Process, Queue};
+use super::outcome::Outcome;
+use super::part::{NONE, Part, Process, Queue};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{End, Fifo, Path};
 use crate::exec::Segment;

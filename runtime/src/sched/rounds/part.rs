@@ -7,14 +7,13 @@ mod code;
 mod elements;
 mod keep;
 
-pub(super) use code::Outcome;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::keep::Kept;
 use super::hand::Hand;
 use super::meeting::{Mail, Meeting, Wait};
+use super::outcome::Outcome;
 use super::tape::{Act, OPERATIONS, Script};
 use super::ways::{Fifo, Place};
 use crate::exec::Segment;
@@ -58,7 +57,8 @@ pub(super) struct Part<'a, C: Code> {
     pub(super) by_words: bool,
     /// What comes of code whose core does not look at it again.
     pub(super) segment: Segment,
-    /// A buffer for words, and long ones for others: those that were used last are still in the host's caches.
+    /// A buffer for words that cannot be made where they are taken, and long ones for queues: those that were used last
+    /// are still in the host's caches.
     pub(super) made: Vec<u32>,
     pub(super) spare: Vec<Vec<u32>>,
     /// Words for other parts, by part.

@@ -18,7 +18,7 @@ pub(super) type Place = (u32, u32);
 /// Routers of a way that are compared one by one; more are looked up.
 const SHORT: usize = 16;
 
-/// Words of a buffer that is handed on as it is rather than copied.
+/// Words that a buffer has room for which an empty queue gives up for others.
 const LONG: usize = if cfg!(test) { 4 } else { 64 };
 
 /// So many times as much room as it needs has a buffer at most that is kept for others.
@@ -264,8 +264,8 @@ impl Fifo {
         self.give_back(buffer);
     }
 
-    /// Its buffer, for so many words to be appended, and to be given back; if it has none the spare one that was used
-    /// last, if that is not much too large.
+    /// Its buffer, for about so many words to be appended; nobody looks at the queue until it is given back
+    /// ([`Fifo::give_back`]). If it has none, the spare one that was used last, if that is not much too large.
     #[inline]
     pub(super) fn lend(&mut self, words: usize, spare: &mut Vec<Vec<u32>>) -> Vec<u32> {
         if self.words.capacity() == 0

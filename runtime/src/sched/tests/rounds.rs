@@ -472,8 +472,8 @@ fn hostile_rounds_are_reached() {
             assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
-    use Reached::{AtOnce, HandedOn, RoundAbroad, RoundForked, RoundPast};
-    for what in [AtOnce, HandedOn, RoundAbroad, RoundForked, RoundPast] {
+    use Reached::{AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundPast, RoundSame};
+    for what in [AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundPast, RoundSame] {
         let count = reached::count(what);
         assert!(count > 10, "{what:?}: {count}");
     }

@@ -6,103 +6,14 @@ use dflow_ir::cost::Slots;
 use dflow_ir::inst::VectorInst;
 
 use super::{Part, Process, Went};
-use crate::exec::{
-    Entry, NoRegisters, Passing, Registers, Segment, SharedStart, SlotAct, Stop, VectorArgs,
-};
+use crate::exec::{Entry, NoRegisters, Passing, Registers, SharedStart, Stop, VectorArgs};
 use crate::pe::bind::Bindings;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
-use crate::pe::op::Ends;
 use crate::pe::plan::PePlan;
-use crate::sched::rounds::hand::{Begins, Hand, Start};
-use crate::sched::rounds::tape::{Enters, Piece, starts_like};
-
-/// What came of code when the round was taped.
-pub(in crate::sched::rounds) struct Outcome {
-    segment: Segment,
-    /// What started since then in its place, with other values: the last one.
-    other: Option<SharedStart>,
-    /// How the operation begins that it stopped for, where the program says which queues are where.
-    begins: Option<Begins>,
-}
-
-impl Outcome {
-    pub(in crate::sched::rounds) fn new(segment: Segment) -> Outcome {
-        Outcome { segment, other: None, begins: None }
-    }
-
-    /// What started, if an operation did.
-    #[inline]
-    fn start(&self) -> Option<&SharedStart> {
-        if let Stop::Vector(start) = &self.segment.stop { Some(start) } else { None }
-    }
-
-    /// Likewise, with where words for it come from and go, if it has started again since then.
-    #[inline]
-    pub(in crate::sched::rounds) fn starts(&self) -> Option<(&SharedStart, &Ends)> {
-        Some((self.start()?, &self.begins.as_ref()?.ends))
-    }
-
-    /// Whether code took these slots, and did these acts.
-    #[inline]
-    fn took(&self, slots: Slots, acts: &[SlotAct]) -> bool {
-        let Segment { cycles, assumed, acts: own, .. } = &self.segment;
-        (*cycles, *assumed) == (slots.all, slots.assumed) && own == acts
-    }
-
-    /// An operation starts; whether like the one then, and so in what it starts with. One with other values is known
-    /// again at once the next time.
-    #[inline]
-    fn comes_to(&mut self, start: &SharedStart) -> Option<Values> {
-        let taped = self.start()?;
-        if taped.is(start) {
-            return Some(Values::Same);
-        }
-        if self.other.as_ref().is_none_or(|other| !other.is(start)) {
-            if !starts_like(taped, start) {
-                return None;
-            }
-            self.other = Some(start.clone());
-        }
-        Some(Values::Other)
-    }
-
-    /// Likewise, of what an instruction starts with these arguments, if that is known.
-    #[inline]
-    fn comes_again(&self, inst: &VectorInst, args: &VectorArgs) -> Option<Values> {
-        if self.start()?.is_of(inst, args) {
-            return Some(Values::Same);
-        }
-        let other = self.other.as_ref()?;
-        other.is_of(inst, args).then_some(Values::Other)
-    }
-
-    /// What the operation starts with that has come last; `number`: that of the outcome.
-    #[inline]
-    fn start_with(&self, number: u32, values: Values) -> Option<Start> {
-        match values {
-            Values::Same => Some(Start::taped(number)),
-            Values::Other => Some(Start::other(self.other.clone()?, self.begins?.ends)),
-        }
-    }
-
-    /// Whether a core's operation that its code has come to here is asynchronous, if its queues are there. No queues
-    /// are bound but by the program.
-    #[inline]
-    fn is_asynchronous(&mut self, program: &PePlan, bound: &Bindings) -> Option<bool> {
-        if self.begins.is_none() {
-            self.begins = Begins::new(program, bound, self.start()?);
-        }
-        self.begins.as_ref().map(|begins| begins.asynchronous)
-    }
-}
-
-/// Whether an operation has the values that it had when the round was taped.
-#[derive(Clone, Copy)]
-enum Values {
-    Same,
-    Other,
-}
+use crate::sched::rounds::hand::Hand;
+use crate::sched::rounds::outcome::{Outcome, Values};
+use crate::sched::rounds::tape::{Enters, Piece};
 
 /// Holds code against its pieces while it runs, and begins the operations that it goes past.
 struct Held<'a, C: Code> {
@@ -131,8 +42,8 @@ impl<C: Code> Held<'_, C> {
             return None;
         }
         let values = comes(outcome)?;
-        outcome.is_asynchronous(self.program, self.bound)?;
-        self.hand.pass(thread, outcome.start_with(number, values)?);
+        let begins = outcome.begins(self.program, self.bound)?;
+        self.hand.pass(thread, outcome.start_with(number, values, begins)?);
         (self.pieces, self.acts) = (rest, since.acts.len());
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::RoundPast);
@@ -186,19 +97,17 @@ impl<C: Code> Part<'_, C> {
         if !outcome.took(slots, &segment.acts[acts..]) {
             return Went::Apart;
         }
-        match &segment.stop {
-            // As most do.
-            Stop::Return if matches!(outcome.segment.stop, Stop::Return) => {}
-            Stop::Vector(start) => {
-                let start = outcome.comes_to(start).and_then(|values| {
-                    let asynchronous = outcome.is_asynchronous(program, bound)?;
-                    Some((outcome.start_with(number, values)?, asynchronous))
-                });
-                let Some((start, asynchronous)) = start else { return Went::Apart };
-                hand.stop_for(start, asynchronous);
-            }
-            stop if outcome.segment.stop == *stop => {}
-            _ => return Went::Apart,
+        let stops = match &segment.stop {
+            Stop::Vector(start) => outcome.comes_to(start).and_then(|values| {
+                let begins = outcome.begins(program, bound)?;
+                let start = outcome.start_with(number, values, begins)?;
+                hand.stop_for(start, begins.asynchronous);
+                Some(())
+            }),
+            stop => outcome.stops_with(stop).then_some(()),
+        };
+        if stops.is_none() {
+            return Went::Apart;
         }
         if is_last && process.counts {
             segment.acts.drain(..acts);

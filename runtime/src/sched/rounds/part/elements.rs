@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{NONE, Part, Process, Queue, Went};
 use crate::pe::code::Code;
 use crate::pe::core::Core;
+use crate::pe::op::Ends;
 use crate::sched::rounds::tape::{Act, OPERATIONS};
 
 /// Where words of a color go, among outputs in the order of colors.
@@ -19,6 +20,31 @@ fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
 #[inline]
 fn words_of(fifos: &[Queue], inputs: [u32; 2]) -> [&[u32]; 2] {
     inputs.map(|input| fifos.get(input as usize).map_or(&[][..], |it| it.words.words()))
+}
+
+/// The queues that an operation takes words from, and how many of its next `count` elements have them: all, or as far
+/// as words are taken as they come. `missing`: queues whose words it waits for.
+#[inline]
+fn find_words(
+    fifos: &mut [Queue],
+    by_words: bool,
+    (queues, missing): (&[u32], &mut u32),
+    ends: &Ends,
+    all: u32,
+) -> Option<([u32; 2], u32)> {
+    let (mut inputs, mut count) = ([NONE; 2], all);
+    for (input, &queue) in inputs.iter_mut().zip(ends.inputs()) {
+        *input = queues.get(usize::from(queue)).copied().unwrap_or(NONE);
+        let fifo = fifos.get_mut(*input as usize)?;
+        let there = fifo.words.len() as u32;
+        fifo.needed = 0;
+        if there < all {
+            fifo.needed = if by_words { there + 1 } else { all };
+            *missing += 1;
+            count = if by_words { count.min(there) } else { 0 };
+        }
+    }
+    Some((inputs, count))
 }
 
 impl<C: Code> Part<'_, C> {
@@ -67,23 +93,13 @@ impl<C: Code> Part<'_, C> {
         core: &mut Core<C>,
         process: &mut Process<C>,
         (operation, is_last): (u8, bool),
-        mut count: u32,
+        count: u32,
     ) -> Option<u32> {
         let place = &mut process.hand.operations[usize::from(operation)];
         let op = place.as_mut()?;
         let (start, ends) = op.start.of(&self.outcomes)?;
-        let (mut inputs, all) = ([NONE; 2], count);
-        for (input, &queue) in inputs.iter_mut().zip(ends.inputs()) {
-            *input = process.inputs.get(usize::from(queue)).copied().unwrap_or(NONE);
-            let fifo = self.fifos.get_mut(*input as usize)?;
-            let there = fifo.words.len() as u32;
-            fifo.needed = 0;
-            if there < all {
-                fifo.needed = if self.by_words { there + 1 } else { all };
-                process.missing += 1;
-                count = if self.by_words { count.min(there) } else { 0 };
-            }
-        }
+        let queues = (&process.inputs[..], &mut process.missing);
+        let (inputs, count) = find_words(&mut self.fifos, self.by_words, queues, ends, count)?;
         if count == 0 {
             return Some(0);
         }
@@ -96,10 +112,6 @@ impl<C: Code> Part<'_, C> {
             Some(own) => self.fifos[own].words.lend(count as usize, &mut self.spare),
             None => std::mem::take(&mut self.made),
         };
-        #[cfg(test)]
-        if own.is_some() {
-            crate::sched::reached::note(crate::sched::reached::Reached::HandedOn);
-        }
         let before = made.len();
         let words = words_of(&self.fifos, inputs);
         let (pe, state) = (process.pe, &mut core.state);
@@ -115,27 +127,35 @@ impl<C: Code> Part<'_, C> {
         } else {
             false
         };
-        let others = if own.is_some() { &into[..into.len() - 1] } else { into };
-        let sent = self.send(others, &made[before..]);
-        match own {
-            Some(own) => {
-                self.fifos[own].words.give_back(made);
-                self.wake(own);
-            }
-            None => {
-                made.clear();
-                self.made = made;
-            }
-        }
+        let sent = self.hand_on(into, own, made, before);
         self.take_words(inputs, count as usize);
         (done && sent.is_some()).then_some(count)
     }
 
-    /// The last of some queues, if it is one of the part's: words for it can be made where they are taken.
+    /// Words that have been made, behind so many others in the buffer, go into some queues; that buffer is lent by the
+    /// last of these if that is one of the part's own.
     #[inline]
-    fn own_of(&self, into: &[(u8, u32)]) -> Option<usize> {
-        let own = into.last()?.1.wrapping_sub(self.first.2) as usize;
-        (own < self.fifos.len()).then_some(own)
+    fn hand_on(
+        &mut self,
+        into: &[(u8, u32)],
+        own: Option<usize>,
+        mut made: Vec<u32>,
+        before: usize,
+    ) -> Option<()> {
+        let others = if own.is_some() { &into[..into.len() - 1] } else { into };
+        let sent = self.send(others, &made[before..]);
+        let Some(own) = own else {
+            made.clear();
+            self.made = made;
+            return sent;
+        };
+        #[cfg(test)]
+        if before != 0 {
+            crate::sched::reached::note(crate::sched::reached::Reached::MadeBehind);
+        }
+        self.fifos[own].words.give_back(made);
+        self.wake(own);
+        sent
     }
 
     /// An operation ends.
@@ -147,8 +167,8 @@ impl<C: Code> Part<'_, C> {
         whole: bool,
     ) -> Went {
         let place = &mut process.hand.operations[usize::from(operation)];
-        // If not it has ended with its elements.
-        let Some(op) = place else { return Went::Through };
+        // Without one it has ended with its elements, as a whole.
+        let Some(op) = place else { return if whole { Went::Through } else { Went::Apart } };
         let (pe, state) = (process.pe, &mut core.state);
         let code = op.begun(self.code, pe, state, &self.outcomes);
         let ended = code.is_some_and(|code| self.code.finish(pe, state, code, whole).is_ok());
@@ -165,6 +185,13 @@ impl<C: Code> Part<'_, C> {
             // As many as there are queues serve all of them.
             self.spare.extend(buffer.filter(|_| self.spare.len() < self.fifos.len()));
         }
+    }
+
+    /// The last of some queues, if it is one of the part's: words for it can be made where they are taken.
+    #[inline]
+    fn own_of(&self, into: &[(u8, u32)]) -> Option<usize> {
+        let own = into.last()?.1.wrapping_sub(self.first.2) as usize;
+        (own < self.fifos.len()).then_some(own)
     }
 
     /// Words go into some queues.
