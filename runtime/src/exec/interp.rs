@@ -3,19 +3,21 @@
 //! Invariants: safe code only; total on validated programs; frames live in [`PeState`], so a
 //! suspended main thread leaves nothing behind here. Generated code is held to this file.
 
+mod vector;
+
 use dflow_ir::cost::Slots;
 use dflow_ir::dsd::{Dsd, late};
 use dflow_ir::func::{Block, Func, Inst, Local};
-use dflow_ir::inst::{FlagOp, InstData, Terminator, VectorInst};
+use dflow_ir::inst::{FlagOp, InstData, Terminator};
 use dflow_ir::program::FuncId;
 use dflow_ir::scalar::{self, exception};
 use dflow_ir::ty::Ty;
 
 use super::program::{CodeAt, FuncPlan, LoadedProgram};
 use super::state::{Dsr, FRAME_LIMIT, PeState};
-use super::vector::{self, Issued, VectorArgs};
+use super::vector::NO_TASK;
 use super::{
-    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Passing, Registers,
+    ActKind, CodeEngine, CodeTrap, CodeTrapKind, ConfigRead, Entry, HostCall, Registers,
     SEGMENT_BUDGET, SEGMENT_LIMIT, Segment, SlotAct, Stop, registers,
 };
 
@@ -334,52 +336,6 @@ impl<'a> Run<'a> {
         Flow::Next
     }
 
-    fn vector(&mut self, inst: Inst, vector: &VectorInst) -> Result<Flow, CodeTrapKind> {
-        let args = VectorArgs::read(vector, |local| self.local(local));
-        if vector.options.asynchronous
-            && self.around.registers.pass_again(vector, &args, self.since())
-        {
-            return Ok(self.pass(vector));
-        }
-        let loc = self.func.locs[inst];
-        let (issued, odd) = vector::issue(self.program, self.state, vector, &args, loc)?;
-        if let Some(odd) = odd {
-            let slot = self.out.cycles.saturating_sub(1);
-            self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
-        }
-        match issued {
-            Issued::Done { slots, complete } => {
-                self.spend(slots);
-                if let Some(result) = vector.result {
-                    self.set(result, complete.into());
-                }
-                Ok(Flow::Next)
-            }
-            Issued::Starts(start) if self.around.registers.pass(&start, self.since()) => {
-                Ok(self.pass(vector))
-            }
-            Issued::Starts(start) => {
-                let index = self.plan.resume_inst[inst];
-                Ok(self.suspend(index, Stop::Vector(start)))
-            }
-        }
-    }
-
-    /// What code has done before an operation.
-    fn since(&self) -> Passing<'_> {
-        let slots = Slots { all: self.out.cycles, assumed: self.out.assumed };
-        Passing { slots, acts: &self.out.acts }
-    }
-
-    /// Code goes on past a vector operation.
-    fn pass(&mut self, vector: &VectorInst) -> Flow {
-        (self.out.cycles, self.out.assumed) = (0, 0);
-        if let Some(result) = vector.result {
-            self.set(result, 1);
-        }
-        Flow::Next
-    }
-
     /// The exceptions of a scalar instruction, before it is done.
     #[inline]
     fn watch(&self, inst: Inst) -> Result<(), CodeTrapKind> {
@@ -504,7 +460,7 @@ impl<'a> Run<'a> {
             InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr } => {
                 let word = options.index.map(|index| self.local(index));
                 let settings = late::settings(*options, word.unwrap_or(0));
-                let settings = settings.ok_or(CodeTrapKind::BadVector(vector::NO_TASK))?;
+                let settings = settings.ok_or(CodeTrapKind::BadVector(NO_TASK))?;
                 let loaded = Dsr {
                     dsd: Dsd(self.local(*dsd)),
                     options: dflow_ir::inst::VectorOptions { index: None, ..settings },

@@ -6,7 +6,7 @@ use dflow_ir::image::Image;
 use dflow_ir::mesh::Coord;
 use dflow_ir::target::TargetId;
 use dflow_reference::cg::{self, Shape};
-use dflow_runtime::config::{Config, EngineKind, Limits};
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::machine::{Machine, Running};
 
 const REDUCE: (&str, &str) = ("reduce.csl", include_str!("../benches/engine/programs/reduce.csl"));
@@ -122,6 +122,10 @@ tile end {
   comptime {
     @bind_local_task(go, go_id);
     @activate(go_id);
+    if (@is_arch("wse3")) {
+      if (sends) @initialize_queue(@get_output_queue(3), .{ .color = lane });
+      if (!sends) @initialize_queue(@get_input_queue(2), .{ .color = lane });
+    }
   }
 }
 
@@ -136,22 +140,30 @@ layout {
 host {}
 "#;
 
-/// Rounds are done with values that are not those of the first one, on any thread.
+/// Rounds are done with values that are not those of the first one, by either code engine and on any thread.
 #[test]
 fn rounds_have_values_of_their_own() {
-    let image = image("factors.dfl", FACTORS, &[], "wse2");
     let factors = (0..90_u16).rev().scan(1.0, |factor, left| {
         *factor += f32::from(left >> 4 & 1);
         Some(*factor)
     });
     let sum = 3.0 * factors.sum::<f32>();
-    for (threads, region) in [(1, 0), (2, 1)] {
-        let config = Config { threads, region, ..Config::default() };
-        let mut machine = Machine::load(&image, &config).expect("it is valid").start();
-        machine.run(&[], &Limits::default());
-        assert!(machine.ways().rounds.count >= 80, "{:?}", machine.ways().rounds);
-        let found = read(&image, &mut machine, Shape { nx: 1, ny: 1, nz: 1 }, "sum");
-        assert_eq!(found, [sum; 20], "{threads} threads");
+    for target in ["wse2", "wse3"] {
+        let image = image("factors.dfl", FACTORS, &[], target);
+        let step = run_on(&image, EngineKind::Step);
+        for (code, threads, region) in
+            [(CodeKind::Jit, 1, 0), (CodeKind::Jit, 2, 1), (CodeKind::Interpreter, 2, 1)]
+        {
+            let config = Config { code, threads, region, ..Config::default() };
+            let what = format!("{target}, {code:?}, {threads} threads");
+            let mut machine = Machine::load(&image, &config).expect("it is valid").start();
+            machine.run(&[], &Limits::default());
+            let rounds = machine.ways().rounds;
+            assert!(rounds.count >= 80, "{what}: {rounds:?}");
+            assert_eq!((machine.stats(), machine.now()), (step.stats(), step.now()), "{what}");
+            let found = read(&image, &mut machine, Shape { nx: 1, ny: 1, nz: 1 }, "sum");
+            assert_eq!(found, [sum; 20], "{what}");
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Invariant: what a core works on before the first round and after the last is the same but for values and
 //! elements that are done.
 
-use super::outcome::{Begins, Outcome, Start};
+use super::outcome::{Outcome, Start, ends_of};
 use super::tape::{OF_MAIN, OPERATIONS};
 use crate::exec::Stop;
 use crate::pe::code::{Code, Pe};
@@ -134,9 +134,9 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
         Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
         Main::Counting { .. } => {
             if let Stop::Vector(start) = &core.segment.stop
-                && let Some(begins) = Begins::new(program, &core.bound, start)
+                && let Some(ends) = ends_of(program, &core.bound, start)
             {
-                hand.stop_for(Start::other(start.clone(), begins.ends), begins.asynchronous);
+                hand.stop_for(Start::other(start.clone(), ends), start.asynchronous);
             }
         }
         Main::Vector(op) => hand.operations[OF_MAIN] = Some(Work::of(code, op)),

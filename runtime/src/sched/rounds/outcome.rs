@@ -41,19 +41,9 @@ impl Start {
     }
 }
 
-/// How an operation begins that code has stopped for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Begins {
-    pub(super) asynchronous: bool,
-    pub(super) ends: Ends,
-}
-
-impl Begins {
-    /// What a core's start says, if its queues are there.
-    pub(super) fn new(program: &PePlan, bound: &Bindings, start: &SharedStart) -> Option<Begins> {
-        let OpPlan { asynchronous, ends, .. } = OpPlan::new(program, bound, start).ok()?;
-        Some(Begins { asynchronous, ends })
-    }
+/// Where words for an operation come from and go, if its queues are there.
+pub(super) fn ends_of(program: &PePlan, bound: &Bindings, start: &SharedStart) -> Option<Ends> {
+    OpPlan::new(program, bound, start).ok().map(|plan| plan.ends)
 }
 
 /// Whether an operation has the values that it had when the round was taped.
@@ -68,13 +58,13 @@ pub(super) struct Outcome {
     segment: Segment,
     /// What started since then in its place, with other values: the last one.
     other: Option<SharedStart>,
-    /// How the operation begins that it stopped for, where the program says which queues are where.
-    begins: Option<Begins>,
+    /// Where words for what started come from and go, once it has started again.
+    ends: Option<Ends>,
 }
 
 impl Outcome {
     pub(super) fn new(segment: Segment) -> Outcome {
-        Outcome { segment, other: None, begins: None }
+        Outcome { segment, other: None, ends: None }
     }
 
     /// What started, if an operation did.
@@ -86,7 +76,7 @@ impl Outcome {
     /// Likewise, with where words for it come from and go, once it has started again.
     #[inline]
     fn starts(&self) -> Option<(&SharedStart, &Ends)> {
-        Some((self.start()?, &self.begins.as_ref()?.ends))
+        Some((self.start()?, self.ends.as_ref()?))
     }
 
     /// Whether code took these slots, and did these acts.
@@ -137,25 +127,26 @@ impl Outcome {
         other.is_of(inst, args).then_some(Values::Other)
     }
 
-    /// How a core's operation begins that its code has come to here. No queues are bound but by the program.
+    /// What a core's operation starts with that has come last; `number`: that of the outcome. No queues are bound but
+    /// by the program.
     #[inline]
-    pub(super) fn begins(&mut self, program: &PePlan, bound: &Bindings) -> Option<Begins> {
-        if self.begins.is_none() {
-            self.begins = Begins::new(program, bound, self.start()?);
+    pub(super) fn start_with(
+        &mut self,
+        number: u32,
+        values: Values,
+        (program, bound): (&PePlan, &Bindings),
+    ) -> Option<Start> {
+        if self.ends.is_none() {
+            self.ends = ends_of(program, bound, self.start()?);
         }
-        self.begins
-    }
-
-    /// What the operation starts with that has come last and begins like this; `number`: that of the outcome.
-    #[inline]
-    pub(super) fn start_with(&self, number: u32, values: Values, begins: Begins) -> Option<Start> {
+        let ends = self.ends?;
         match values {
             Values::Same => {
                 #[cfg(test)]
                 crate::sched::reached::note(crate::sched::reached::Reached::RoundSame);
                 Some(Start { outcome: number, other: None })
             }
-            Values::Other => Some(Start::other(self.other.clone()?, begins.ends)),
+            Values::Other => Some(Start::other(self.other.clone()?, ends)),
         }
     }
 }

@@ -42,8 +42,8 @@ impl<C: Code> Held<'_, C> {
             return None;
         }
         let values = comes(outcome)?;
-        let begins = outcome.begins(self.program, self.bound)?;
-        self.hand.pass(thread, outcome.start_with(number, values, begins)?);
+        let start = outcome.start_with(number, values, (self.program, self.bound))?;
+        self.hand.pass(thread, start);
         (self.pieces, self.acts) = (rest, since.acts.len());
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::RoundPast);
@@ -99,9 +99,8 @@ impl<C: Code> Part<'_, C> {
         }
         let stops = match &segment.stop {
             Stop::Vector(start) => outcome.comes_to(start).and_then(|values| {
-                let begins = outcome.begins(program, bound)?;
-                let start = outcome.start_with(number, values, begins)?;
-                hand.stop_for(start, begins.asynchronous);
+                let with = outcome.start_with(number, values, (program, bound))?;
+                hand.stop_for(with, start.asynchronous);
                 Some(())
             }),
             stop => outcome.stops_with(stop).then_some(()),

@@ -57,19 +57,19 @@ impl<C: Code> Part<'_, C> {
         acts: &[Act],
     ) -> (Went, usize) {
         loop {
-            let (mut waits, mut any, mut last) = (false, false, 0);
+            let (mut waits, mut any, mut seen) = (false, false, 0);
             process.missing = 0;
-            while let Some(&act) = acts.get(last)
-                && let Act::Elements { operation, beside, last: is_last, count } = act
-                && (last == 0 || beside)
+            while let Some(&act) = acts.get(seen)
+                && let Act::Elements { operation, beside, last, count } = act
+                && (seen == 0 || beside)
             {
-                last += 1;
+                seen += 1;
                 let before = process.elements[usize::from(operation)];
                 let left = count - before;
                 if left == 0 {
                     continue;
                 }
-                let Some(done) = self.elements(core, process, (operation, is_last), left) else {
+                let Some(done) = self.elements(core, process, (operation, last), left) else {
                     return (Went::Apart, 0);
                 };
                 process.elements[usize::from(operation)] += done;
@@ -77,7 +77,7 @@ impl<C: Code> Part<'_, C> {
             }
             if !waits {
                 process.elements = [0; OPERATIONS];
-                return (Went::Through, last);
+                return (Went::Through, seen);
             }
             // One may have waited for words of another.
             if !any {
@@ -107,7 +107,9 @@ impl<C: Code> Part<'_, C> {
             Some(output) => &process.outputs[outputs_of(&process.outputs, output.color)?],
             None => &[],
         };
-        let own = self.own_of(into).filter(|own| !inputs.contains(&(*own as u32)));
+        // Words are made where they are taken, if that is not where others are taken from now.
+        let own = into.last().and_then(|&(_, into)| self.own(into));
+        let own = own.filter(|own| !inputs.contains(&(*own as u32)));
         let mut made = match own {
             Some(own) => self.fifos[own].words.lend(count as usize, &mut self.spare),
             None => std::mem::take(&mut self.made),
@@ -187,10 +189,10 @@ impl<C: Code> Part<'_, C> {
         }
     }
 
-    /// The last of some queues, if it is one of the part's: words for it can be made where they are taken.
+    /// Which of the part's own a queue among all is, if it is one.
     #[inline]
-    fn own_of(&self, into: &[(u8, u32)]) -> Option<usize> {
-        let own = into.last()?.1.wrapping_sub(self.first.2) as usize;
+    fn own(&self, queue: u32) -> Option<usize> {
+        let own = queue.wrapping_sub(self.first.2) as usize;
         (own < self.fifos.len()).then_some(own)
     }
 
@@ -198,11 +200,10 @@ impl<C: Code> Part<'_, C> {
     #[inline]
     fn send(&mut self, into: &[(u8, u32)], words: &[u32]) -> Option<()> {
         for &(_, into) in into {
-            let own = into.wrapping_sub(self.first.2) as usize;
-            if own >= self.fifos.len() {
+            let Some(own) = self.own(into) else {
                 self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, words);
                 continue;
-            }
+            };
             self.fifos[own].words.extend(words, &mut self.spare);
             self.wake(own);
         }

@@ -5,7 +5,7 @@ use crate::exec::Segment;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::sched::region::Region;
-use crate::sched::rounds::hand::{Hand, counts};
+use crate::sched::rounds::hand::Hand;
 use crate::sched::rounds::meeting::Mail;
 use crate::sched::rounds::ways::Fifo;
 
@@ -24,11 +24,13 @@ impl<C: Code> Part<'_, C> {
         let core = |process: &super::Process<C>| {
             regions[(process.at.0 - first) as usize].cores[process.at.1 as usize].as_deref()
         };
-        let segment = |core: &Core<C>| counts(core).then(|| core.segment.clone());
+        let segment = |process: &super::Process<C>, core: &Core<C>| {
+            process.counts.then(|| core.segment.clone())
+        };
         let Some(kept) = &mut self.kept else {
             let cores = self.processes.iter().flatten().filter_map(|process| {
                 let core = core(process)?;
-                Some((core.state.clone(), segment(core), process.hand.clone()))
+                Some((core.state.clone(), segment(process, core), process.hand.clone()))
             });
             let words = self.fifos.iter().map(|fifo| fifo.words.clone()).collect();
             self.kept = Some(Kept { rounds, cores: cores.collect(), words });
@@ -39,7 +41,7 @@ impl<C: Code> Part<'_, C> {
         for (process, (state, came, hand)) in self.processes.iter().flatten().zip(&mut kept.cores) {
             if let Some(core) = core(process) {
                 state.clone_from(&core.state);
-                (*came, *hand) = (segment(core), process.hand.clone());
+                (*came, *hand) = (segment(process, core), process.hand.clone());
             }
         }
         for (fifo, words) in self.fifos.iter().zip(&mut kept.words) {
