@@ -1,9 +1,9 @@
 //! Pipes that lead from one region into another, in the `flow` engine.
 //!
 //! Each of the two regions has an end of such a pipe. The sender's counts words and places, that of the
-//! taker holds the words; what one of them does the other is told, and knows a cycle (the least latency
-//! of a hop and a credit) later for each border on the way. That is before it could matter: a word takes
-//! longer to arrive, and a place to come back. (Words that have waited for more places in vain are said to
+//! taker holds the words; what one of them does the other is told, and knows some cycles later, by the
+//! number of borders on the way (`Latencies::lead_of_pipes`). That is before it could matter: a word takes
+//! longer to arrive, and a place as long to come back. (Words that have waited for more places in vain are said to
 //! have left before: whoever takes them had others until then.) So what a region does in a cycle depends on cycles before
 //! alone, whichever region is run first.
 //!
@@ -30,7 +30,7 @@ const ABROAD: u32 = 1 << 31;
 pub(crate) struct News {
     pub(crate) region: u32,
     /// The cycle at whose start it is known.
-    at: u64,
+    pub(crate) at: u64,
     /// The region that tells it.
     from: u32,
     /// Number of the pipe, in the region of the sender of its words.
@@ -161,7 +161,7 @@ impl<C: Code> Region<C> {
 
     /// Tells a region behind so many borders of a pipe.
     fn post(&mut self, (region, borders): (u32, u32), pipe: u32, what: What) {
-        let (at, from) = (self.now + u64::from(borders) * self.lead, self.id);
+        let (at, from) = (self.now + self.timing.lead_of_pipes(borders), self.id);
         self.messages.push(Message::News(News { region, at, from, pipe, what }));
     }
 

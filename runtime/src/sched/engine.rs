@@ -104,7 +104,7 @@ impl<C: Code> Engine<C> {
             links,
             kind,
             threads,
-            pace: Pace::new(config.engine),
+            pace: Pace::default(),
             now: 0,
             frontier: 0,
             broken: None,

@@ -76,6 +76,13 @@ impl Latencies {
         self.hop.min(self.credit)
     }
 
+    /// The same of what goes by pipes over so many borders: a word goes up the ramp before it goes over
+    /// a link, and a place comes back over the ramp, a link and the ramp.
+    pub(crate) fn lead_of_pipes(&self, borders: u32) -> u64 {
+        let first = (self.ramp_up + self.hop).min(3 * self.credit);
+        first + u64::from(borders.saturating_sub(1)) * self.lead()
+    }
+
     /// Cycles that a core may be ahead of its region (`pe::visit`): what its router grants in the
     /// region's next cycle comes in view later.
     pub(crate) fn ahead(&self) -> u64 {

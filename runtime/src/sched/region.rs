@@ -10,7 +10,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
 
 use super::account;
-use super::plan::Plan;
+use super::plan::{Latencies, Plan};
 use super::record::Event;
 use super::rounds::{Refrain, Tape};
 use super::wheel::Wakes;
@@ -130,10 +130,11 @@ pub(crate) struct Region<C: Code> {
     pub(crate) from_abroad: BTreeMap<(u32, u32), u32>,
     pub(crate) taken_abroad: Vec<u32>,
     pub(crate) news: Vec<News>,
-    /// When the first of these is known, and how many cycles after it was sent at least: threads are no
-    /// further apart than that.
+    /// When the first of these is known.
     pub(crate) next_news: u64,
-    pub(crate) lead: u64,
+    pub(crate) timing: Latencies,
+    /// Whether a word has ever been in a router.
+    has_routers: bool,
     /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
     /// Boxes of operations that are over.
@@ -207,6 +208,17 @@ pub(crate) enum Message {
     Credit { region: u32, pe: u32, color: u8, port: u8, free: u64 },
     /// What the other end of a pipe has done.
     News(News),
+}
+
+impl Message {
+    /// The first cycle of which the region that gets it may know.
+    pub(crate) fn stamp(&self) -> u64 {
+        match self {
+            Message::Word { word, .. } => word.stamp,
+            Message::Credit { free, .. } => *free,
+            Message::News(news) => news.at,
+        }
+    }
 }
 
 /// Where a link leads.
@@ -284,7 +296,8 @@ impl<C: Code> Region<C> {
             taken_abroad: Vec::new(),
             news: Vec::new(),
             next_news: NEVER,
-            lead: plan.timing.lead(),
+            timing: plan.timing,
+            has_routers: false,
             incoming,
             spare: Vec::new(),
             candidates: Vec::new(),
@@ -316,6 +329,7 @@ impl<C: Code> Region<C> {
     /// The router of a PE, made if need be.
     pub(crate) fn router(&mut self, plan: &Plan, pe: u32) -> &mut Router {
         let (rect, bytes) = (self.rect, &mut self.bytes);
+        self.has_routers = true;
         self.routers[pe as usize].get_or_insert_with(|| {
             let (x, y) = place(rect, pe);
             let router = Router::new(plan, x, y);
@@ -388,6 +402,12 @@ impl<C: Code> Region<C> {
     /// The next cycle in which something happens, as far as is known; the end of time if nothing does.
     pub(crate) fn next(&self) -> u64 {
         self.wakes.next().min(self.next_news)
+    }
+
+    /// Cycles after which another region may know at the earliest what comes to pass here.
+    pub(crate) fn least_lead(&self) -> u64 {
+        let by_pipes = self.flow && !self.has_routers && self.leaps.is_empty();
+        if by_pipes { self.timing.lead_of_pipes(1) } else { self.timing.lead() }
     }
 
     /// Takes a message from another region.

@@ -4,21 +4,19 @@
 //! there is little, or only one of them has it, handing cycles over costs more than the work. So a
 //! run is a row of stints, of all threads or of one. Results do not depend on who works.
 
-use crate::config::EngineKind;
-
 /// Cycles after which a thread looks at what it did.
 const CYCLES: u32 = 256;
 
-/// Work per cycle of a thread that makes up for keeping in step: visits, and nanoseconds in `flow`.
-const WORTH: u64 = 32;
-const FLOW_WORTH: u64 = 1000;
+/// Nanoseconds of work per cycle of a thread that make up for keeping in step.
+const WORTH: u64 = 1000;
 
 /// So many times as much is worth it whatever came of working together lately: there are bursts.
 const BURST: u64 = 16;
 
-/// Times that a thread slept after which it looks at what it did, and visits that make up for each.
+/// Times that a thread slept after which it looks at what it did, and nanoseconds of work that make up for
+/// each.
 const SLEEPS: u32 = 64;
-const REST: u64 = 300;
+const REST: u64 = 10_000;
 
 /// Most times that the stint of one thread is doubled.
 const LONGEST: u32 = 8;
@@ -32,31 +30,21 @@ pub(crate) struct Pace {
     doubts: u32,
     /// Cycles between looks.
     cycles: u32,
-    /// Work per cycle that is worth it.
-    worth: u64,
     /// A stint is over at each look, whatever was done.
     restless: bool,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { together: true, doubts: 0, cycles: CYCLES, worth: WORTH, restless: false }
+        Pace { together: true, doubts: 0, cycles: CYCLES, restless: false }
     }
 }
 
 impl Pace {
-    /// That of an engine.
-    pub(crate) fn new(kind: EngineKind) -> Pace {
-        match kind {
-            EngineKind::Step | EngineKind::Exact => Pace::default(),
-            EngineKind::Flow => Pace { worth: FLOW_WORTH, ..Pace::default() },
-        }
-    }
-
     /// One that tries what happens where stints meet.
     #[cfg(test)]
     pub(crate) fn restless(cycles: u32) -> Pace {
-        Pace { together: true, doubts: 0, cycles, worth: WORTH, restless: true }
+        Pace { together: true, doubts: 0, cycles, restless: true }
     }
 
     /// The stint is over; `paid`: it was one of all threads, and long.
@@ -71,15 +59,14 @@ impl Pace {
     pub(super) fn gauge(&self, threads: usize) -> Gauge {
         let work = match (threads, self.together) {
             (0 | 1, _) => Work::Any,
-            (_, true) => Work::Together { sleeps: 0, visits: [0; 2], looks: 0 },
-            (_, false) => Work::Alone { visits: vec![0; threads] },
+            (_, true) => Work::Together { sleeps: 0, spent: [0; 2], looks: 0 },
+            (_, false) => Work::Alone { spent: vec![0; threads] },
         };
         let wait = if self.together || self.restless { 0 } else { self.doubts };
         Gauge {
             left: self.cycles,
             cycles: self.cycles,
             looks: 1 << wait,
-            worth: self.worth,
             restless: self.restless,
             work,
         }
@@ -94,7 +81,6 @@ pub(crate) struct Gauge {
     cycles: u32,
     /// Looks until one in the stint of one thread says more than that there is a burst.
     looks: u32,
-    worth: u64,
     restless: bool,
     work: Work,
 }
@@ -104,10 +90,10 @@ pub(crate) struct Gauge {
 enum Work {
     /// There is no other way.
     Any,
-    /// Sleeps since the last look at them, visits since each kind of look, and looks.
-    Together { sleeps: u32, visits: [u64; 2], looks: u32 },
-    /// Visits by the thread that would make them.
-    Alone { visits: Vec<u64> },
+    /// Sleeps since the last look at them, time spent since each kind of look, and looks.
+    Together { sleeps: u32, spent: [u64; 2], looks: u32 },
+    /// Time spent by the thread whose work it would be.
+    Alone { spent: Vec<u64> },
 }
 
 impl Gauge {
@@ -116,12 +102,12 @@ impl Gauge {
         self.work != Work::Any
     }
 
-    /// So much was done in a region of the `owner`th thread.
-    pub(super) fn worked(&mut self, owner: usize, count: u64) {
+    /// So many nanoseconds went into a region of the `owner`th thread.
+    pub(super) fn worked(&mut self, owner: usize, time: u64) {
         match &mut self.work {
             Work::Any => {}
-            Work::Together { visits, .. } => visits.iter_mut().for_each(|it| *it += count),
-            Work::Alone { visits } => visits[owner] += count,
+            Work::Together { spent, .. } => spent.iter_mut().for_each(|it| *it += time),
+            Work::Alone { spent } => spent[owner] += time,
         }
     }
 
@@ -132,17 +118,17 @@ impl Gauge {
             return false;
         }
         self.left = self.cycles;
-        let worth = self.worth * u64::from(self.cycles);
+        let worth = WORTH * u64::from(self.cycles);
         match &mut self.work {
             Work::Any => false,
-            Work::Together { visits: [visits, _], looks, .. } => {
+            Work::Together { spent: [spent, _], looks, .. } => {
                 *looks = looks.saturating_add(1);
-                std::mem::take(visits) < worth || self.restless
+                std::mem::take(spent) < worth || self.restless
             }
-            Work::Alone { visits } => {
-                let most = visits.iter().copied().max().unwrap_or(0);
-                let all: u64 = visits.iter().sum();
-                visits.fill(0);
+            Work::Alone { spent } => {
+                let most = spent.iter().copied().max().unwrap_or(0);
+                let all: u64 = spent.iter().sum();
+                spent.fill(0);
                 // What the others would take off the one that has most to do.
                 let others = all - most;
                 self.looks = self.looks.saturating_sub(1);
@@ -154,7 +140,7 @@ impl Gauge {
 
     /// The thread has slept; whether the stint ought to be over.
     pub(super) fn slept(&mut self) -> bool {
-        let Work::Together { sleeps, visits: [_, visits], .. } = &mut self.work else {
+        let Work::Together { sleeps, spent: [_, spent], .. } = &mut self.work else {
             return false;
         };
         *sleeps += 1;
@@ -162,7 +148,7 @@ impl Gauge {
             return false;
         }
         *sleeps = 0;
-        std::mem::take(visits) * WORTH < REST * u64::from(SLEEPS) * self.worth
+        std::mem::take(spent) < REST * u64::from(SLEEPS)
     }
 
     /// Whether working together has gone on for a while.
@@ -175,11 +161,11 @@ impl Gauge {
 mod tests {
     use super::*;
 
-    /// Cycles of a stint until it is over, if each thread makes so many visits in each.
-    fn cycles(mut gauge: Gauge, visits: &[u64]) -> Option<u32> {
+    /// Cycles of a stint until it is over, if each thread works so long in each.
+    fn cycles(mut gauge: Gauge, times: &[u64]) -> Option<u32> {
         (1..1 << 20).find(|_| {
-            for (owner, &count) in visits.iter().enumerate() {
-                gauge.worked(owner, count);
+            for (owner, &time) in times.iter().enumerate() {
+                gauge.worked(owner, time);
             }
             gauge.cycle()
         })
@@ -190,11 +176,11 @@ mod tests {
         let together = Pace::default();
         let mut alone = together;
         alone.turn(true);
-        assert_eq!(cycles(together.gauge(2), &[31]), Some(CYCLES));
-        assert_eq!(cycles(together.gauge(2), &[32]), None);
-        assert_eq!(cycles(alone.gauge(2), &[1000, 10]), None);
-        assert_eq!(cycles(alone.gauge(2), &[120, 120]), None);
-        assert_eq!(cycles(alone.gauge(2), &[200, 200]), Some(CYCLES));
+        assert_eq!(cycles(together.gauge(2), &[999]), Some(CYCLES));
+        assert_eq!(cycles(together.gauge(2), &[1000]), None);
+        assert_eq!(cycles(alone.gauge(2), &[30_000, 300]), None);
+        assert_eq!(cycles(alone.gauge(2), &[3900, 3900]), None);
+        assert_eq!(cycles(alone.gauge(2), &[4100, 4100]), Some(CYCLES));
         assert_eq!(cycles(together.gauge(1), &[1]), None);
         // A thread that only sleeps.
         let mut gauge = together.gauge(2);
@@ -207,7 +193,7 @@ mod tests {
         let mut waited = Vec::new();
         for paid in [false, false, false, true] {
             pace.turn(paid);
-            waited.push(cycles(pace.gauge(2), &[200, 200]).unwrap_or(0) / CYCLES);
+            waited.push(cycles(pace.gauge(2), &[4100, 4100]).unwrap_or(0) / CYCLES);
             pace.turn(false);
         }
         assert_eq!(waited, [2, 4, 8, 1]);

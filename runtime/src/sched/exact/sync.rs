@@ -15,9 +15,8 @@ use super::super::run::lock;
 /// The end of time.
 pub(crate) const FOREVER: u64 = u64::MAX >> 1;
 
-/// Looks before a thread sleeps: a microsecond, or tens of them.
-const SPINS: u32 = 64;
-const SPINS_LONG: u32 = 2000;
+/// Looks before a thread sleeps: tens of microseconds, since to be woken takes a host longer.
+const SPINS: u32 = 2000;
 
 /// What the threads of a run share.
 pub(crate) struct Sync {
@@ -30,8 +29,6 @@ pub(crate) struct Sync {
     over: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
-    /// How often a thread looks again before it sleeps.
-    spins: u32,
     /// The last thread and the first one are neighbours too.
     ring: bool,
 }
@@ -44,10 +41,9 @@ struct State {
 }
 
 impl Sync {
-    /// For `count` threads; `flow`: a cycle takes them long, and their bands are dealt in turn.
+    /// For `count` threads; `flow`: their bands are dealt in turn.
     pub(crate) fn new(count: usize, flow: bool) -> Sync {
         Sync {
-            spins: if flow { SPINS_LONG } else { SPINS },
             ring: flow,
             promises: (0..count).map(|_| AtomicU64::new(0)).collect(),
             mail: (0..count).map(|_| Mutex::default()).collect(),
@@ -82,6 +78,11 @@ impl Sync {
             acted |= promise & 1 != 0;
         }
         (bound, acted)
+    }
+
+    /// The promise of a thread.
+    pub(crate) fn has_promised(&self, me: usize) -> u64 {
+        self.promises[me].load(Ordering::SeqCst) >> 1
     }
 
     /// Raises the promise of a thread.
@@ -142,29 +143,31 @@ impl Sync {
     pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) -> bool {
         let moved = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
         let news = || moved() || self.is_over();
-        for _ in 0..self.spins {
-            if news() {
-                return false;
-            }
-            std::hint::spin_loop();
-        }
         let mut state = lock(&self.state);
-        self.waiting.fetch_add(1, Ordering::SeqCst);
         state.next[me] = Some(next);
         if !news() {
             self.resolve(&state, lead);
         }
-        if !news() {
-            // The time limit lets the caller look at the run's limits.
-            let wait = self.changed.wait_timeout(state, Duration::from_millis(20));
-            state = match wait {
-                Ok((state, _)) => state,
-                Err(poisoned) => poisoned.into_inner().0,
-            };
+        drop(state);
+        let came = (0..SPINS).any(|_| {
+            std::hint::spin_loop();
+            news()
+        });
+        let mut state = lock(&self.state);
+        if !came {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            if !news() {
+                // The time limit lets the caller look at the run's limits.
+                let wait = self.changed.wait_timeout(state, Duration::from_millis(20));
+                state = match wait {
+                    Ok((state, _)) => state,
+                    Err(poisoned) => poisoned.into_inner().0,
+                };
+            }
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         state.next[me] = None;
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
-        true
+        !came
     }
 
     /// If all wait and no mail is under way, raises all promises beyond the least next event.

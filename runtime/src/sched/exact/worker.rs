@@ -113,7 +113,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
             if now < bound.min(stop) {
                 work += self.cycle(now);
-                self.sync.promise(self.id, self.least().min(bound).saturating_add(lead), true);
+                self.promise(self.least(), bound, true);
                 if self.gauge.cycle() {
                     self.sync.end_stint();
                 }
@@ -121,7 +121,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 break;
             } else {
                 if acted {
-                    self.sync.promise(self.id, now.min(bound).saturating_add(lead), false);
+                    self.promise(now, bound, false);
                 }
                 self.run.at(Work::Waiting);
                 let slept = self.sync.wait(self.id, bound, now, lead);
@@ -133,6 +133,14 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
         }
         self.check(0);
+    }
+
+    /// Nothing comes to pass here before cycle `next`, but for what others do from `bound` on.
+    fn promise(&self, next: u64, bound: u64, acted: bool) {
+        let lead = self.regions.iter().map(|region| region.least_lead()).min();
+        let own = next.saturating_add(lead.unwrap_or(FOREVER));
+        let passed_on = bound.saturating_add(self.run.plan.timing.lead());
+        self.sync.promise(self.id, own.min(passed_on), acted);
     }
 
     fn least(&self) -> u64 {
@@ -165,12 +173,12 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             }
             let region = &mut *self.regions[place];
             let bytes = region.bytes;
-            let begun = (region.flow && self.gauge.is_read()).then(Instant::now);
+            let begun = self.gauge.is_read().then(Instant::now);
             let visited = region.cycle(self.run, t);
             self.visits += visited as u64;
             visits += visited;
-            // Visits of `flow` are of all sizes.
-            let work = begun.map_or(visited as u64, |begun| begun.elapsed().as_nanos() as u64);
+            // Visits are of all sizes.
+            let work = begun.map_or(0, |begun| begun.elapsed().as_nanos() as u64);
             self.gauge.worked(self.bands[region.id as usize], work);
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
@@ -181,6 +189,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 if owner == self.id {
                     self.accept(message);
                 } else {
+                    debug_assert!(self.sync.has_promised(self.id) <= message.stamp());
                     self.outbox[owner].push(message);
                 }
             }
