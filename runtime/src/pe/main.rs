@@ -52,11 +52,11 @@ impl End {
     pub(crate) const WHOLE: End = End { whole: true, complete: true };
 }
 
-/// How the next segment begins.
+/// How the next segment begins. Both carry a number of one size, so that it is handed on in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Next {
-    /// At the start of the task.
-    Start { args: [u64; 2], count: u8 },
+    /// At the start of the task, with the word that it starts with.
+    Start { payload: u64 },
     /// After an act.
     Resume { value: u64 },
 }
@@ -64,7 +64,7 @@ pub(crate) enum Next {
 impl TaskPlan {
     /// The arguments that a word becomes, and how many.
     #[inline]
-    pub(super) fn args(&self, payload: u32) -> ([u64; 2], u8) {
+    pub(crate) fn args(&self, payload: u32) -> ([u64; 2], u8) {
         let mut args = [0; 2];
         if self.params.is_empty() {
             return (args, 0);
@@ -79,11 +79,10 @@ impl TaskPlan {
 }
 
 impl<O> Main<O> {
-    /// A task that was picked; its word becomes its arguments.
+    /// A task that was picked, with its word.
     #[inline]
-    pub(crate) fn start(task: &TaskPlan, payload: u32, from: u64) -> Main<O> {
-        let (args, count) = task.args(payload);
-        Main::Ready { from, next: Next::Start { args, count } }
+    pub(super) fn start(from: u64, payload: u32) -> Main<O> {
+        Main::Ready { from, next: Next::Start { payload: payload.into() } }
     }
 
     /// Becomes another one. There is nothing to drop where no operation was, as nearly always.
@@ -560,9 +559,10 @@ fn run_segment<C: Code>(
     segment.acts.clear();
     (segment.cycles, segment.assumed) = (0, 0);
     match next {
-        Next::Start { args, count } => {
-            let func = program.tasks[usize::from(*task)].func;
-            let args = &args[..usize::from(count)];
+        Next::Start { payload } => {
+            let task = &program.tasks[usize::from(*task)];
+            let (args, count) = task.args(payload as u32);
+            let (func, args) = (task.func, &args[..usize::from(count)]);
             code.run(*at, state, Entry::Start { func, args }, &view, segment);
         }
         Next::Resume { value } => {

@@ -145,7 +145,7 @@ impl<C: Code> Region<C> {
         payload: u32,
     ) -> u64 {
         let from = at.t + at.plan.timing.task_start;
-        core.main.set(Main::start(&at.program.tasks[usize::from(core.task)], payload, from));
+        core.main.set(Main::start(from, payload));
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(refrain) = &mut self.refrain {

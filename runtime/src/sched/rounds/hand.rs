@@ -10,7 +10,6 @@ use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
 use crate::pe::op::Op;
-use crate::pe::plan::TaskPlan;
 use crate::sched::plan::Plan;
 
 /// An operation and its elements.
@@ -55,31 +54,21 @@ pub(super) struct Hand<C: Code> {
     pub(super) operations: [Option<Work<C::Op>>; OPERATIONS],
     /// The operation that code has stopped for and that has not begun, if it has stopped for one.
     pub(super) pending: Option<Work<C::Op>>,
-    /// The word that starts the next task, or its arguments.
+    /// The word that starts the next task.
     pub(super) word: Option<u32>,
-    pub(super) args: ([u64; 2], u8),
 }
 
 impl<C: Code> Hand<C> {
     /// Nothing.
     pub(super) fn empty() -> Hand<C> {
         let operations = [const { None }; OPERATIONS];
-        Hand { operations, pending: None, word: None, args: ([0; 2], 0) }
+        Hand { operations, pending: None, word: None }
     }
 
-    /// The arguments that a task starts with, and how many.
+    /// The word that a task starts with; nothing where none does.
     #[inline]
-    pub(super) fn take_args(&mut self, task: &TaskPlan) -> ([u64; 2], u8) {
-        if task.params.is_empty() {
-            // As most are.
-            self.word = None;
-            return ([0; 2], 0);
-        }
-        let args = std::mem::take(&mut self.args);
-        match self.word.take().map(|word| Main::<C::Op>::start(task, word, 0)) {
-            Some(Main::Ready { next: Next::Start { args, count }, .. }) => (args, count),
-            _ => args,
-        }
+    pub(super) fn take_word(&mut self) -> u32 {
+        self.word.take().unwrap_or_default()
     }
 
     /// The operation that code has stopped for is ready to begin.
@@ -111,9 +100,9 @@ impl<C: Code> Hand<C> {
 
 impl<C: Code> Clone for Hand<C> {
     fn clone(&self) -> Hand<C> {
-        let Hand { operations, pending, word, args } = self;
+        let Hand { operations, pending, word } = self;
         let (operations, pending) = (operations.clone(), pending.clone());
-        Hand { operations, pending, word: *word, args: *args }
+        Hand { operations, pending, word: *word }
     }
 }
 
@@ -131,7 +120,7 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
     }
     let mut hand = Hand { operations, ..Hand::empty() };
     match &core.main {
-        Main::Ready { next: Next::Start { args, count }, .. } => hand.args = (*args, *count),
+        Main::Ready { next: Next::Start { payload }, .. } => hand.word = Some(*payload as u32),
         Main::Counting { .. } => {
             if let Stop::Vector(start) = &core.segment.stop
                 && let Some(ends) = ends_of(program, &core.bound, start)
@@ -149,13 +138,12 @@ pub(super) fn lift<C: Code>(plan: &Plan, code: &C, core: &Core<C>) -> Hand<C> {
 /// Puts back into a core what it works on. An operation goes on with what one has done that was begun in a later
 /// round, and is as it is but for that.
 pub(super) fn settle<C: Code>(
-    plan: &Plan,
     code: &C,
     outcomes: &[Outcome],
     core: &mut Core<C>,
     mut hand: Hand<C>,
 ) {
-    let Core { at, state, threads, main, task, .. } = core;
+    let Core { at, state, threads, main, .. } = core;
     let mut go_on = |op: &mut Op<C::Op>, with: Option<Work<C::Op>>| {
         let Some(mut with) = with else { return };
         let begun = with.begun(code, *at, state, outcomes);
@@ -169,10 +157,7 @@ pub(super) fn settle<C: Code>(
         go_on(op, with);
     }
     match main {
-        Main::Ready { next: Next::Start { args, count }, .. } => {
-            let program = &plan.programs[usize::from(at.program)];
-            (*args, *count) = hand.take_args(&program.tasks[usize::from(*task)]);
-        }
+        Main::Ready { next: Next::Start { payload }, .. } => *payload = hand.take_word().into(),
         Main::Vector(op) => go_on(op, hand.operations[OF_MAIN].take()),
         Main::Launch(op) => go_on(op, hand.pending),
         Main::Idle | Main::Ready { .. } | Main::Counting { .. } => {}

@@ -35,7 +35,6 @@ const AHEAD: u64 = 1 << 9;
 
 /// The PEs and their words.
 pub(super) struct Network<'a, C: Code> {
-    plan: &'a Plan,
     parts: Vec<Part<'a, C>>,
     paths: Vec<Path>,
 }
@@ -92,7 +91,7 @@ impl<'a, C: Code> Network<'a, C> {
             process.hand = lift(plan, code, core);
         }
         let parts = whole.divide(code, regions.len(), scripts, threads);
-        Some(Network { plan, parts, paths: whole.paths })
+        Some(Network { parts, paths: whole.paths })
     }
 
     /// Does rounds, `most` at most and as long as `goes_on` says that the run does; how many.
@@ -146,7 +145,7 @@ impl<'a, C: Code> Network<'a, C> {
                 let Process { at, task, hand, .. } = *process;
                 if let Some(core) = regions[at.0 as usize].cores[at.1 as usize].as_deref_mut() {
                     core.task = task;
-                    settle(self.plan, part.code, &part.outcomes, core, hand);
+                    settle(part.code, &part.outcomes, core, hand);
                 }
             }
         }

@@ -81,7 +81,7 @@ impl<C: Code> Part<'_, C> {
         let entry = match entry {
             Enters::Start { task } => {
                 let plan = &program.tasks[usize::from(task)];
-                args = hand.take_args(plan);
+                args = plan.args(hand.take_word());
                 Entry::Start { func: plan.func, args: &args.0[..usize::from(args.1)] }
             }
             Enters::Resume { value } => Entry::Resume { value: value.into() },
