@@ -31,8 +31,9 @@ const FEW: u64 = 8;
 /// each of its words goes through it, and cores at either end of it do not take turns.
 const SLOW: u64 = 32;
 
-/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
-/// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
+/// Most threads: they may drift apart by two cycles per neighbour (in `flow`, where they stand in a ring,
+/// by four), which must stay well below the cycles that are run beyond the one that ends a run
+/// (`sched::run::SLACK`).
 const MAX_THREADS: u32 = 24;
 
 /// Divides the rectangle into regions.

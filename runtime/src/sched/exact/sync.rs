@@ -200,7 +200,22 @@ impl Sync {
 
 #[cfg(test)]
 mod tests {
-    use super::Sync;
+    use std::sync::atomic::Ordering;
+
+    use super::{Sync, lock};
+
+    #[test]
+    fn the_last_one_to_wait_tells_what_comes_next() {
+        let sync = Sync::new(2, false);
+        lock(&sync.state).next[0] = Some(50);
+        assert!(!sync.wait(1, sync.bound(1).0, 70, 3), "it has not slept");
+        assert_eq!([sync.has_promised(0), sync.has_promised(1)], [53, 53]);
+        // With mail under way nobody knows what comes next.
+        sync.has_mail[0].store(true, Ordering::SeqCst);
+        lock(&sync.state).next[0] = Some(53);
+        assert!(sync.wait(1, 53, 70, 3), "it has slept");
+        assert_eq!(sync.has_promised(0), 53);
+    }
 
     #[test]
     fn threads_whose_bands_are_dealt_in_turn_stand_in_a_ring() {

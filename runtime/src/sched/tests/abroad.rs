@@ -123,3 +123,17 @@ fn a_row_in_bands_takes_the_same_cycles_for_any_number_of_threads() {
     assert!(exact.0.abs_diff(one.0) * 50 < exact.0, "{} and {}", exact.0, one.0);
     assert_eq!(exact.1.hops, one.1.hops);
 }
+
+/// A way over so many borders has as many links at least.
+#[test]
+fn what_is_done_beyond_a_border_is_known_before_it_matters() {
+    for (target, first) in [(TargetId::Wse2, 3), (TargetId::Wse3, 3)] {
+        let timing = Spec::new(target, 1, 1).engine(EngineKind::Flow, 1, 0).plan.timing;
+        assert_eq!(timing.lead_of_pipes(1), first);
+        for borders in 1..40 {
+            let (lead, links) = (timing.lead_of_pipes(borders), u64::from(borders));
+            assert!(lead <= timing.ramp_up + links * timing.hop, "a word is under way longer");
+            assert!(lead <= (links + 2) * timing.credit, "and so is a place");
+        }
+    }
+}
