@@ -234,7 +234,7 @@ impl<C: Code> Region<C> {
                 if sender.leads_abroad() {
                     sender.know(taken);
                     if let Some(t) = free {
-                        self.wake_sender(pipe, t.max(self.now));
+                        self.wake_sender(pipe, t);
                     }
                 }
             }

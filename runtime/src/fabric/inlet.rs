@@ -130,18 +130,19 @@ impl<C: Code> Region<C> {
         self.wake_sender(id, t);
     }
 
-    /// A place of a pipe is free, or will be: who waits for one looks again when it sees it.
+    /// A place of a pipe is free from cycle `t` on: who waits for one looks again when it sees it.
     pub(crate) fn wake_sender(&mut self, id: u32, t: u64) {
         if self.tell_sender(id, Some(t)) {
             return;
         }
         let pipe = &mut self.pipes[id as usize];
         let Some(credit) = pipe.credit() else { return };
-        let route = pipe.route();
+        // Of a place beyond a border it is told later.
+        let (route, seen) = (pipe.route(), (t + credit).max(self.now));
         if route.entry == RAMP {
-            self.wakes.core(route.source, t + credit);
+            self.wakes.core(route.source, seen);
         } else {
-            self.wakes.router(route.source, t + credit);
+            self.wakes.router(route.source, seen);
         }
     }
 

@@ -36,11 +36,6 @@ pub(crate) struct Leaps {
 }
 
 impl Leaps {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
     /// Notes what is on its way in them.
     pub(crate) fn note(&self, noter: &mut Noter<'_>) {
         for Leap { queue, packets, waiting, stops, last, .. } in &self.all {

@@ -27,13 +27,8 @@ const FLOW_BANDS: u32 = 16;
 /// Ways cross the borders of these if there is so much more to do: a word of such a way costs several times as much.
 const FEW: u64 = 8;
 
-/// A router of a way that would be a channel but for a border costs so many times what a way within one region does:
-/// each of its words goes through it, and cores at either end of it do not take turns.
-const SLOW: u64 = 32;
-
-/// Most threads: they may drift apart by two cycles per neighbour (in `flow`, where they stand in a ring,
-/// by four), which must stay well below the cycles that are run beyond the one that ends a run
-/// (`sched::run::SLACK`).
+/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
+/// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
 const MAX_THREADS: u32 = 24;
 
 /// Divides the rectangle into regions.
@@ -70,7 +65,7 @@ fn banded(plan: &Plan, threads: u32, whole: (u32, u32)) -> (u32, u32) {
         let columns = (count <= whole.0 / BAND).then(|| (whole.0.div_ceil(count), whole.1));
         let cuts = if whole.1 >= whole.0 { [rows, columns] } else { [columns, rows] };
         for cut in cuts.into_iter().flatten() {
-            let share = (work + SLOW * crossing(plan, cut)).div_ceil(u64::from(count));
+            let share = (work + crossing(plan, cut)).div_ceil(u64::from(count));
             if share < least {
                 (best, least) = (cut, share);
             }

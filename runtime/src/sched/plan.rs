@@ -52,6 +52,9 @@ pub(crate) struct Latencies {
     pub(crate) ramp_places: u32,
 }
 
+/// Cycles that neighbouring threads may be apart where latencies are shorter.
+const APART: u64 = 4;
+
 impl Latencies {
     /// From the target's data; every latency is at least one cycle (R1).
     pub(crate) fn new(timing: &dflow_ir::target::Timing) -> Latencies {
@@ -77,9 +80,9 @@ impl Latencies {
     }
 
     /// The same of what goes by pipes over so many borders: a word goes up the ramp before it goes over
-    /// a link, and a place comes back over the ramp, a link and the ramp.
+    /// a link, and a place comes back over the ramp, a link and the ramp. No more than threads may be apart.
     pub(crate) fn lead_of_pipes(&self, borders: u32) -> u64 {
-        let first = (self.ramp_up + self.hop).min(3 * self.credit);
+        let first = (self.ramp_up + self.hop).min(3 * self.credit).min(self.lead().max(APART));
         first + u64::from(borders.saturating_sub(1)) * self.lead()
     }
 

@@ -133,7 +133,7 @@ pub(crate) struct Region<C: Code> {
     /// When the first of these is known.
     pub(crate) next_news: u64,
     pub(crate) timing: Latencies,
-    /// Whether a word has ever been in a router.
+    /// Whether a router has ever been made, as for a leap.
     has_routers: bool,
     /// Pipes that end at each PE, in the `flow` engine.
     pub(crate) incoming: Option<Vec<Vec<Inflow>>>,
@@ -406,8 +406,11 @@ impl<C: Code> Region<C> {
 
     /// Cycles after which another region may know at the earliest what comes to pass here.
     pub(crate) fn least_lead(&self) -> u64 {
-        let by_pipes = self.flow && !self.has_routers && self.leaps.is_empty();
-        if by_pipes { self.timing.lead_of_pipes(1) } else { self.timing.lead() }
+        if self.flow && !self.has_routers {
+            self.timing.lead_of_pipes(1)
+        } else {
+            self.timing.lead()
+        }
     }
 
     /// Takes a message from another region.

@@ -45,7 +45,7 @@ fn stint<C: Code>(
 ) -> Option<bool> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
     let flow = regions.iter().any(|region| region.flow);
-    let sync = Sync::new(count, flow);
+    let sync = Sync::new(count, flow, run.plan.timing.lead());
     let mut workers: Vec<Worker<'_, '_, C>> =
         (0..count).map(|id| Worker::new(run, &sync, (owners, bands), id, gauge.clone())).collect();
     for (region, &owner) in regions.iter_mut().zip(owners) {

@@ -13,9 +13,9 @@ const WORTH: u64 = 1000;
 /// So many times as much is worth it whatever came of working together lately: there are bursts.
 const BURST: u64 = 16;
 
-/// Times that a thread slept after which it looks at what it did, and nanoseconds of work that make up for
+/// Times that a thread rested after which it looks at what it did, and nanoseconds of work that make up for
 /// each.
-const SLEEPS: u32 = 64;
+const RESTS: u32 = 64;
 const REST: u64 = 10_000;
 
 /// Most times that the stint of one thread is doubled.
@@ -59,7 +59,7 @@ impl Pace {
     pub(super) fn gauge(&self, threads: usize) -> Gauge {
         let work = match (threads, self.together) {
             (0 | 1, _) => Work::Any,
-            (_, true) => Work::Together { sleeps: 0, spent: [0; 2], looks: 0 },
+            (_, true) => Work::Together { rests: 0, spent: [0; 2], looks: 0 },
             (_, false) => Work::Alone { spent: vec![0; threads] },
         };
         let wait = if self.together || self.restless { 0 } else { self.doubts };
@@ -90,8 +90,8 @@ pub(crate) struct Gauge {
 enum Work {
     /// There is no other way.
     Any,
-    /// Sleeps since the last look at them, time spent since each kind of look, and looks.
-    Together { sleeps: u32, spent: [u64; 2], looks: u32 },
+    /// Rests since the last look at them, time spent since each kind of look, and looks.
+    Together { rests: u32, spent: [u64; 2], looks: u32 },
     /// Time spent by the thread whose work it would be.
     Alone { spent: Vec<u64> },
 }
@@ -138,17 +138,17 @@ impl Gauge {
         }
     }
 
-    /// The thread has slept; whether the stint ought to be over.
-    pub(super) fn slept(&mut self) -> bool {
-        let Work::Together { sleeps, spent: [_, spent], .. } = &mut self.work else {
+    /// The thread has slept, or has nothing to do for long; whether the stint ought to be over.
+    pub(super) fn rests(&mut self) -> bool {
+        let Work::Together { rests, spent: [_, spent], .. } = &mut self.work else {
             return false;
         };
-        *sleeps += 1;
-        if *sleeps < SLEEPS {
+        *rests += 1;
+        if *rests < RESTS {
             return false;
         }
-        *sleeps = 0;
-        std::mem::take(spent) < REST * u64::from(SLEEPS)
+        *rests = 0;
+        std::mem::take(spent) < REST * u64::from(RESTS)
     }
 
     /// Whether working together has gone on for a while.
@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(cycles(alone.gauge(2), &[3900, 3900]), None);
         assert_eq!(cycles(alone.gauge(2), &[4100, 4100]), Some(CYCLES));
         assert_eq!(cycles(together.gauge(1), &[1]), None);
-        // A thread that only sleeps.
+        // A thread that has nothing to do.
         let mut gauge = together.gauge(2);
-        assert_eq!((1..1000).find(|_| gauge.slept()), Some(SLEEPS));
+        assert_eq!((1..1000).find(|_| gauge.rests()), Some(RESTS));
     }
 
     #[test]

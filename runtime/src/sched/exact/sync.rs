@@ -3,7 +3,7 @@
 //! A thread promises "nothing from me has a stamp before P". Promises only rise. A thread
 //! that can do nothing waits; when all wait and no mail is on its way, the least next event of
 //! all is known, and everybody may promise the cycle after it. So idle stretches are jumped
-//! over, and no thread spins for more than some cycles take.
+//! over. A thread that waits longer than it takes to be woken sleeps.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -31,6 +31,8 @@ pub(crate) struct Sync {
     changed: Condvar,
     /// The last thread and the first one are neighbours too.
     ring: bool,
+    /// Least distance of a stamp from the cycle that makes it.
+    lead: u64,
 }
 
 struct State {
@@ -41,9 +43,11 @@ struct State {
 }
 
 impl Sync {
-    /// For `count` threads; `flow`: their bands are dealt in turn.
-    pub(crate) fn new(count: usize, flow: bool) -> Sync {
+    /// For `count` threads; `flow`: their bands are dealt in turn; `lead`: the least distance of a stamp from
+    /// the cycle that makes it.
+    pub(crate) fn new(count: usize, flow: bool, lead: u64) -> Sync {
         Sync {
+            lead,
             ring: flow,
             promises: (0..count).map(|_| AtomicU64::new(0)).collect(),
             mail: (0..count).map(|_| Mutex::default()).collect(),
@@ -138,15 +142,14 @@ impl Sync {
     }
 
     /// Waits until the bound is not `bound` any more or mail has come; `next` is the caller's
-    /// next event. `lead` is the least distance of a stamp from the cycle that makes it. Whether
-    /// it took a while.
-    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64, lead: u64) -> bool {
+    /// next event. Whether it has slept.
+    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64) -> bool {
         let moved = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
         let news = || moved() || self.is_over();
         let mut state = lock(&self.state);
         state.next[me] = Some(next);
         if !news() {
-            self.resolve(&state, lead);
+            self.resolve(&state);
         }
         drop(state);
         let came = (0..SPINS).any(|_| {
@@ -171,7 +174,7 @@ impl Sync {
     }
 
     /// If all wait and no mail is under way, raises all promises beyond the least next event.
-    fn resolve(&self, state: &State, lead: u64) {
+    fn resolve(&self, state: &State) {
         let mut least = FOREVER;
         for next in &state.next {
             let Some(next) = next else { return };
@@ -181,7 +184,7 @@ impl Sync {
         if mail.into_iter().any(|(mail, left)| !left && mail.load(Ordering::SeqCst)) {
             return;
         }
-        let value = least.saturating_add(lead).min(FOREVER) << 1;
+        let value = least.saturating_add(self.lead).min(FOREVER) << 1;
         for promise in &self.promises {
             promise.fetch_max(value, Ordering::SeqCst);
         }
@@ -194,6 +197,7 @@ impl Sync {
         let mut state = lock(&self.state);
         state.next[me] = Some(FOREVER);
         state.left[me] = true;
+        self.resolve(&state);
         self.changed.notify_all();
     }
 }
@@ -206,21 +210,21 @@ mod tests {
 
     #[test]
     fn the_last_one_to_wait_tells_what_comes_next() {
-        let sync = Sync::new(2, false);
+        let sync = Sync::new(2, false, 3);
         lock(&sync.state).next[0] = Some(50);
-        assert!(!sync.wait(1, sync.bound(1).0, 70, 3), "it has not slept");
+        assert!(!sync.wait(1, sync.bound(1).0, 70), "it has not slept");
         assert_eq!([sync.has_promised(0), sync.has_promised(1)], [53, 53]);
         // With mail under way nobody knows what comes next.
         sync.has_mail[0].store(true, Ordering::SeqCst);
         lock(&sync.state).next[0] = Some(53);
-        assert!(sync.wait(1, 53, 70, 3), "it has slept");
+        assert!(sync.wait(1, 53, 70), "it has slept");
         assert_eq!(sync.has_promised(0), 53);
     }
 
     #[test]
     fn threads_whose_bands_are_dealt_in_turn_stand_in_a_ring() {
         let of = |count: usize, flow: bool, me: usize| {
-            Sync::new(count, flow).neighbours(me).collect::<Vec<usize>>()
+            Sync::new(count, flow, 1).neighbours(me).collect::<Vec<usize>>()
         };
         assert_eq!(of(4, false, 0), [1]);
         assert_eq!(of(4, false, 3), [2]);

@@ -13,6 +13,9 @@ use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
 use crate::profile::Work;
 
+/// So many cycles without work are long.
+const LONG: u64 = 64;
+
 /// How often limits are looked at: the work of so many visits, where a turn counts for some.
 const CHECK: usize = 1 << 16;
 const TURN: usize = 64;
@@ -92,7 +95,6 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
 
     /// Runs up to the run's stop, or until the stint is over.
     pub(crate) fn run(&mut self) {
-        let lead = self.run.plan.timing.lead();
         // The first look comes before the first cycle: the state may be too large already.
         let mut work = CHECK;
         let _leave = Leave(self.sync, self.id);
@@ -124,8 +126,9 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                     self.promise(now, bound, false);
                 }
                 self.run.at(Work::Waiting);
-                let slept = self.sync.wait(self.id, bound, now, lead);
-                if slept && self.gauge.slept() {
+                // One that has nothing to do for long rests, too.
+                let slept = self.sync.wait(self.id, bound, now);
+                if (slept || now > bound.saturating_add(LONG)) && self.gauge.rests() {
                     self.sync.end_stint();
                 }
                 self.run.at(Work::Cores);
