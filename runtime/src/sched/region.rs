@@ -132,6 +132,7 @@ pub(crate) struct Region<C: Code> {
     pub(crate) news: Vec<News>,
     /// When the first of these is known.
     pub(crate) next_news: u64,
+    /// Latencies of the mesh.
     pub(crate) timing: Latencies,
     /// Whether a router has ever been made, as for a leap.
     has_routers: bool,

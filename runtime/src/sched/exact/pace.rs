@@ -18,6 +18,9 @@ const BURST: u64 = 16;
 const RESTS: u32 = 64;
 const REST: u64 = 10_000;
 
+/// Who waits rests, even if it does not sleep, when its next cycle with work is so far away.
+const LONG: u64 = 64;
+
 /// Most times that the stint of one thread is doubled.
 const LONGEST: u32 = 8;
 
@@ -138,11 +141,14 @@ impl Gauge {
         }
     }
 
-    /// The thread has slept, or has nothing to do for long; whether the stint ought to be over.
-    pub(super) fn rests(&mut self) -> bool {
+    /// The thread has waited, and has nothing to do for so many cycles yet; whether the stint ought to be over.
+    pub(super) fn waited(&mut self, slept: bool, idle: u64) -> bool {
         let Work::Together { rests, spent: [_, spent], .. } = &mut self.work else {
             return false;
         };
+        if !slept && idle <= LONG {
+            return false;
+        }
         *rests += 1;
         if *rests < RESTS {
             return false;
@@ -184,7 +190,9 @@ mod tests {
         assert_eq!(cycles(together.gauge(1), &[1]), None);
         // A thread that has nothing to do.
         let mut gauge = together.gauge(2);
-        assert_eq!((1..1000).find(|_| gauge.rests()), Some(RESTS));
+        assert_eq!((1..1000).find(|_| gauge.waited(true, 0)), Some(RESTS));
+        assert_eq!((1..1000).find(|_| gauge.waited(false, LONG + 1)), Some(RESTS));
+        assert_eq!((1..1000).find(|_| gauge.waited(false, LONG)), None);
     }
 
     #[test]

@@ -13,9 +13,6 @@ use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
 use crate::profile::Work;
 
-/// So many cycles without work are long.
-const LONG: u64 = 64;
-
 /// How often limits are looked at: the work of so many visits, where a turn counts for some.
 const CHECK: usize = 1 << 16;
 const TURN: usize = 64;
@@ -126,9 +123,8 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                     self.promise(now, bound, false);
                 }
                 self.run.at(Work::Waiting);
-                // One that has nothing to do for long rests, too.
                 let slept = self.sync.wait(self.id, bound, now);
-                if (slept || now > bound.saturating_add(LONG)) && self.gauge.rests() {
+                if self.gauge.waited(slept, now.saturating_sub(bound)) {
                     self.sync.end_stint();
                 }
                 self.run.at(Work::Cores);

@@ -23,8 +23,8 @@ fn way(spec: &mut Spec, color: u8, pes: &[(usize, Port)]) {
     }
 }
 
-/// The first PE of a way sends words by it, of which the last one takes some.
-fn exchange(spec: &mut Spec, color: u8, pes: &[(usize, Port)], (sent, taken): (u32, u32)) {
+/// The first PE of a way sends words by it, of which the last one takes some, so many by an operation each.
+fn exchange(spec: &mut Spec, color: u8, pes: &[(usize, Port)], (sent, taken): (u32, &[u32])) {
     way(spec, color, pes);
     let (first, last) = (pes[0].0, pes[pes.len() - 1].0);
     for (pe, is_input) in [(first, false), (last, true)] {
@@ -32,9 +32,9 @@ fn exchange(spec: &mut Spec, color: u8, pes: &[(usize, Port)], (sent, taken): (u
         spec.programs[pe].queues.push(QueueBinding::new(is_input, color, id, Loc::default()));
     }
     let send = vector(output(color, color), Stream::Scalar(7), sent);
-    let take = vector(Stream::Pointer { address: 0 }, input(color, color), taken);
+    let take = |&count| vector(Stream::Pointer { address: 0 }, input(color, color), count);
     spec.begins(first, vec![Act::Vector(Box::new(send))]);
-    spec.begins(last, vec![Act::Vector(Box::new(take))]);
+    spec.begins(last, taken.iter().map(|count| Act::Vector(Box::new(take(count)))).collect());
 }
 
 fn ended(engine: &mut Engine<Script>) -> RunEnd {
@@ -49,7 +49,8 @@ fn cycle(end: &RunEnd) -> u64 {
 }
 
 /// Down a column; and a way that leaves a region of two rows and comes back.
-fn specs(counts: (u32, u32)) -> [Spec; 2] {
+fn specs((sent, taken): (u32, u32)) -> [Spec; 2] {
+    let counts = (sent, &[taken][..]);
     let mut down = Spec::new(TargetId::Wse2, 1, 6);
     let south: Vec<(usize, Port)> = (0..5).map(|pe| (pe, Port::South)).collect();
     exchange(&mut down, 3, &[&south[..], &[(5, Port::Ramp)]].concat(), counts);
@@ -131,10 +132,12 @@ fn places_beyond_a_border_come_back_in_time() {
     for (target, hops) in [(TargetId::Wse2, 1), (TargetId::Wse2, 2), (TargetId::Wse3, 1)] {
         let mut spec = Spec::new(target, 1, hops + 1);
         let south: Vec<(usize, Port)> = (0..hops).map(|pe| (pe.into(), Port::South)).collect();
-        exchange(&mut spec, 3, &[&south[..], &[(hops.into(), Port::Ramp)]].concat(), (200, 2));
-        let take = || vector(Stream::Pointer { address: 0 }, input(3, 3), 2);
-        let takes = (0..99).map(|_| Act::Vector(Box::new(take()))).collect();
-        spec.begins(hops.into(), takes);
+        exchange(
+            &mut spec,
+            3,
+            &[&south[..], &[(hops.into(), Port::Ramp)]].concat(),
+            (200, &[2; 100]),
+        );
         let cycles = |engine, region| cycle(&ended(&mut spec.engine(engine, 1, region)));
         let (exact, within) = (cycles(EngineKind::Exact, 0), cycles(EngineKind::Flow, 0));
         assert_eq!((within, cycles(EngineKind::Flow, 1)), (exact, exact), "{target:?} {hops}");
