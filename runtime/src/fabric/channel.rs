@@ -45,6 +45,8 @@ pub(crate) enum Outlet {
     Closing(u32),
     /// To the host as this sender of a line (`gather`), in the `flow` engine.
     Gathered(u32),
+    /// To the host as this sender of a merge (`merge`), in the `exact` engine.
+    Merged(u32),
 }
 
 /// A channel.
@@ -456,12 +458,12 @@ impl<C: Code> Region<C> {
         // In crowded ways whose places come back late a channel is not always what routers are.
         let is_late = !self.flow && plan.timing.credit > 1;
         if plan.timing.link_places as usize > HISTORY || is_late {
-            return Outlet::Routers(Why::Links);
+            return self.merged(plan, core, (pe, color), Why::Links);
         }
         let route = match self.route(plan, (pe, RAMP), color) {
             Ok(route) => route,
             Err(why) if self.flow => return self.gathered(plan, pe, color, why),
-            Err(why) => return Outlet::Routers(why),
+            Err(why) => return self.merged(plan, core, (pe, color), why),
         };
         let clear = self.is_clear(plan, &route);
         if self.flow {

@@ -9,6 +9,7 @@
 //! Invariant: while a channel has a link, no lane from where the link may be used holds a word.
 
 use super::channel::Route;
+use super::merge::MERGED;
 use crate::pe::code::Code;
 use crate::pe::core::{Core, bits};
 use crate::sched::plan::Plan;
@@ -30,21 +31,35 @@ impl<C: Code> Region<C> {
         if links.is_empty() {
             return true;
         }
-        if self.claims.is_empty() {
-            self.claims = vec![0; 4 * self.routers.len()];
-            self.bytes += size_of_val(&*self.claims) as u64;
-        }
+        self.make_claims(links);
         links.iter().all(|&link| {
             let (pe, port) = (link / 4, link % 4);
             let router = self.routers[pe as usize].as_deref();
             let used = router.is_some_and(|router| router.holds_for(plan, port as u8));
-            !used && self.give_up(core, route.source, link)
+            !used && self.give_up(plan, Some((route.source, core)), link)
         })
     }
 
-    /// Whether a link is free, or was had by a channel without words, which is none any more.
-    fn give_up(&mut self, core: &mut Core<C>, visited: u32, link: u32) -> bool {
+    /// Has a table of who has which link, if there are links that may be had.
+    pub(super) fn make_claims(&mut self, links: &[u32]) {
+        if self.claims.is_empty() && !links.is_empty() {
+            self.claims = vec![0; 4 * self.routers.len()];
+            self.bytes += size_of_val(&*self.claims) as u64;
+        }
+    }
+
+    /// Whether a link is free, or was had by a channel or a merge without words, which is none any more. `visited`: a
+    /// PE whose core is being visited.
+    pub(super) fn give_up(
+        &mut self,
+        plan: &Plan,
+        visited: Option<(u32, &mut Core<C>)>,
+        link: u32,
+    ) -> bool {
         let Some(id) = self.claims[link as usize].checked_sub(1) else { return true };
+        if id & MERGED != 0 {
+            return self.give_up_merge(plan, id & !MERGED, visited);
+        }
         let channel = &self.channels[id as usize];
         if !channel.is_empty() || channel.rhythm.is_some() {
             return false;
@@ -52,9 +67,9 @@ impl<C: Code> Region<C> {
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::GivenUp);
         let route = self.drop_channel(id);
-        let source = match route.source == visited {
-            true => Some(core),
-            false => self.cores[route.source as usize].as_deref_mut(),
+        let source = match visited {
+            Some((visited, core)) if visited == route.source => Some(core),
+            _ => self.cores[route.source as usize].as_deref_mut(),
         };
         if let Some(source) = source.filter(|source| source.leads_to(route.color, id)) {
             source.look_again(route.color);
@@ -95,7 +110,8 @@ impl<C: Code> Region<C> {
             if let Some(id) = claims[port].checked_sub(1) {
                 #[cfg(test)]
                 crate::sched::reached::note(crate::sched::reached::Reached::Trespass);
-                let nodes = self.nodes(plan, &self.channels[id as usize].route());
+                let channel = self.channels.get(id as usize);
+                let nodes = channel.map_or_else(Vec::new, |it| self.nodes(plan, it.way()));
                 self.cuts.push((id, nodes));
             }
         }

@@ -215,7 +215,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The port by which a color leaves a router that only merges it.
-    fn merges_at(&self, plan: &Plan, pe: u32, color: u8, from: u8) -> Option<u8> {
+    pub(super) fn merges_at(&self, plan: &Plan, pe: u32, color: u8, from: u8) -> Option<u8> {
         let number = self.number(plan, pe);
         let configures = plan.program(number).is_some_and(|program| program.configures);
         let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));

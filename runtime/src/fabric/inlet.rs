@@ -61,9 +61,11 @@ impl<C: Code> Region<C> {
                 }
                 is_used
             }
-            Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) | Outlet::Gathered(_) => {
-                false
-            }
+            Outlet::Unknown
+            | Outlet::Routers(_)
+            | Outlet::Channel(_)
+            | Outlet::Gathered(_)
+            | Outlet::Merged(_) => false,
         }
     }
 

@@ -15,6 +15,7 @@ pub(crate) mod inlet;
 pub(crate) mod landing;
 pub(crate) mod leap;
 pub(crate) mod link;
+pub(crate) mod merge;
 pub(crate) mod pattern;
 pub(crate) mod pipe;
 pub(crate) mod plan;

@@ -73,7 +73,8 @@ impl<C: Code> Region<C> {
                 | Outlet::Routers(_)
                 | Outlet::Channel(_)
                 | Outlet::Closing(_)
-                | Outlet::Gathered(_) => 0,
+                | Outlet::Gathered(_)
+                | Outlet::Merged(_) => 0,
             };
         }
         if let [Some(first), Some(second)] = pipes {

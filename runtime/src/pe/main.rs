@@ -334,11 +334,12 @@ impl<C: Code> Region<C> {
     ) -> Result<(), Fault> {
         if let Some(output) = op.output.filter(|_| op.commands()) {
             self.close_gather(at.pe, output.color);
+            self.close_merge(at.pe, output.color);
             let outlet = core.outlets.entry(output.color.into());
             match *outlet {
                 Outlet::Pipe(id) | Outlet::Closing(id) => *outlet = Outlet::Closing(id),
                 Outlet::Gathered(_) => {}
-                Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) => {
+                Outlet::Unknown | Outlet::Routers(_) | Outlet::Channel(_) | Outlet::Merged(_) => {
                     let old = std::mem::replace(outlet, Outlet::Routers(Why::Commands));
                     core.retry &= !(1 << output.color);
                     self.cut_later(at.plan, old);

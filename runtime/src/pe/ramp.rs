@@ -90,6 +90,7 @@ impl<C: Code> Region<C> {
                 channel.free_from() <= at.t && !channel.is_shared()
             }
             Outlet::Routers(_) => self.free_in_router(at.pe, color) <= at.t,
+            Outlet::Merged(sender) => self.merges.free_from(sender) <= at.t,
             Outlet::Unknown | Outlet::Pipe(_) | Outlet::Closing(_) | Outlet::Gathered(_) => false,
         };
         leaves.then_some((queue, outlet))
@@ -147,6 +148,7 @@ impl<C: Code> Region<C> {
                 self.send_words(plan, id, (t - 1, t - 1), words);
             }
             Outlet::Gathered(sender) => self.send_gathered(&plan.timing, sender, word, t),
+            Outlet::Merged(sender) => self.send_merged(&plan.timing, sender, word, t),
             Outlet::Unknown | Outlet::Routers(_) | Outlet::Closing(_) => {
                 word.stamp = t + plan.timing.ramp_up;
                 let places = plan.timing.ramp_places;
@@ -283,6 +285,7 @@ impl<C: Code> Region<C> {
                 self.pipes[id as usize].want(0);
                 (NEVER, at.t)
             }
+            Outlet::Merged(sender) => (self.free_to_merge(at.plan, sender), next),
             Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) | Outlet::Gathered(_) => {
                 (self.free_in_router(at.pe, color), next)
             }
@@ -327,7 +330,7 @@ pub(super) fn way(outlet: Outlet) -> Way {
     match outlet {
         Outlet::Channel(_) => Way::Channel,
         Outlet::Pipe(_) => Way::Single,
-        Outlet::Gathered(_) => Way::Line,
+        Outlet::Gathered(_) | Outlet::Merged(_) => Way::Line,
         Outlet::Routers(why) => Way::Routers(why),
         Outlet::Closing(_) => Way::Routers(Why::Commands),
         Outlet::Unknown => Way::Routers(Why::Behind),

@@ -201,7 +201,7 @@ fn note_outlet(color: usize, outlet: Outlet, noter: &mut Noter<'_>) {
         Outlet::Unknown => noter.value((color, 0)),
         Outlet::Routers(_) => noter.value((color, 1)),
         Outlet::Pipe(id) => noter.value((color, 2, id)),
-        Outlet::Gathered(sender) => noter.value((color, 3, sender)),
+        Outlet::Gathered(sender) | Outlet::Merged(sender) => noter.value((color, 3, sender)),
         Outlet::Closing(_) | Outlet::Channel(_) => noter.only(false),
     }
 }

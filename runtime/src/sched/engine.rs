@@ -156,6 +156,7 @@ impl<C: Code> Engine<C> {
         let (region, pe) = self.plan.locate(info.at.x.into(), info.at.y.into());
         let cycle = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
+        region.unmerge(&self.plan, link.0, cycle);
         region.make_room(link.0, cycle, words);
         region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
@@ -174,6 +175,7 @@ impl<C: Code> Engine<C> {
         let (region, pe) = self.plan.locate(x, y);
         let from = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
+        region.unmerge(&self.plan, link.0, from);
         region.set_room(link.0, from, words);
         region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
@@ -232,9 +234,13 @@ impl<C: Code> Engine<C> {
         let mut run = Run::new(&self.plan, &self.code, limits, &self.links, self.now, goals);
         run.phases = phases.as_deref();
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
-        if run.goals_reached().is_some() || trapped {
-            let reached = run.goals_reached();
+        let reached = run.goals_reached();
+        if trapped || reached.is_some_and(|cycle| cycle <= self.frontier) {
             return self.end(reached, None, self.frontier, true);
+        }
+        if let Some(cycle) = reached {
+            // The word that was last has left, and is still to come.
+            run.stop_after(cycle);
         }
         let quiet = match self.kind {
             EngineKind::Step => {
@@ -427,6 +433,7 @@ fn advance<C: Code>(
     if run.broken().is_none() {
         for region in regions.iter_mut() {
             region.cut_all(plan, code, region.next(), run.stop());
+            run.after_cycle(region);
         }
         if quiet {
             settle_pipes(plan, code, regions);

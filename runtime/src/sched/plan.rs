@@ -7,6 +7,7 @@ use dflow_ir::mesh::{Coord, Port};
 use dflow_ir::target::TargetId;
 
 use crate::fabric::plan::RouterPlan;
+use crate::fabric::router::RAMP;
 use crate::machine::HostLinkInfo;
 use crate::pe::plan::PePlan;
 
@@ -74,6 +75,11 @@ impl Latencies {
 }
 
 impl Latencies {
+    /// Places of a router's buffer at a port.
+    pub(crate) fn places_at(&self, port: u8) -> u32 {
+        if port == RAMP { self.ramp_places } else { self.link_places }
+    }
+
     /// Cycles after which one region may know at the earliest what another one does.
     pub(crate) fn lead(&self) -> u64 {
         self.hop.min(self.credit)

@@ -57,6 +57,11 @@ pub(crate) enum Reached {
     Turns,
     Skipped,
     Held,
+    /// Buffers of routers that merge words came to stand side by side, and went back; a core waited for a place
+    /// in one of them.
+    Merged,
+    Unmerged,
+    MergeWaits,
     /// A machine did again what it had done; a round of that; one came to something else; PEs waited for each
     /// other, and handed on what they had; a pipe of `flow` led into another region; code went on past an
     /// operation; words stood where a way forks later.
@@ -97,7 +102,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 52] = [
+pub(crate) const ALL: [Reached; 55] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -126,6 +131,9 @@ pub(crate) const ALL: [Reached; 52] = [
     Reached::Turns,
     Reached::Skipped,
     Reached::Held,
+    Reached::Merged,
+    Reached::Unmerged,
+    Reached::MergeWaits,
     Reached::Rounds,
     Reached::Round,
     Reached::Apart,

@@ -22,6 +22,7 @@ use crate::fabric::deal::line::Line;
 use crate::fabric::gather::Gathers;
 use crate::fabric::landing::Landing;
 use crate::fabric::leap::Leaps;
+use crate::fabric::merge::Merges;
 use crate::fabric::pipe::{Inflow, Pipe};
 use crate::fabric::ring::{NEVER, Slot};
 use crate::fabric::router::{Candidate, Router};
@@ -89,6 +90,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) loads: Vec<Vec<Load>>,
     /// Words on their way to the host, in the `flow` engine.
     pub(crate) gathers: Gathers,
+    /// Likewise, in the `exact` engine.
+    pub(crate) merges: Merges,
     /// Likewise from the host, and those that wait for a place in the core of a PE.
     pub(crate) lines: Vec<Option<Box<Line>>>,
     pub(crate) held_up: BTreeSet<(u32, u32)>,
@@ -151,6 +154,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) refrain: Option<Box<Refrain>>,
     pub(crate) tape: Option<Box<Tape>>,
 }
+
+/// As many words as come.
+const UNBOUNDED: u64 = u64::MAX;
 
 /// Words that the host still takes over a link: from which cycle on, and how many.
 #[derive(Debug)]
@@ -274,6 +280,7 @@ impl<C: Code> Region<C> {
             links: BTreeMap::new(),
             loads: Vec::new(),
             gathers: Gathers::default(),
+            merges: Merges::default(),
             lines: Vec::new(),
             held_up: BTreeSet::new(),
             fans: Fans::default(),
@@ -386,13 +393,22 @@ impl<C: Code> Region<C> {
     /// The host takes so many words over a link from a cycle on, whatever was said before;
     /// `None`: as many as come.
     pub(crate) fn set_room(&mut self, link: u32, from: u64, words: Option<u64>) {
-        if let Ok(index) = self.room_index(link) {
-            self.rooms.remove(index);
+        let bounded = self.room_index(link).map(|index| self.rooms.remove(index));
+        match words {
+            Some(words) => {
+                self.gathers.bound(link);
+                self.make_room(link, from, words);
+            }
+            None if bounded.is_ok() => self.make_room(link, from, UNBOUNDED),
+            None => {}
         }
-        if let Some(words) = words {
-            self.gathers.bound(link);
-            self.make_room(link, from, words);
-        }
+    }
+
+    /// Whether the host limits what it takes over a link from cycle `t` on.
+    pub(crate) fn is_bounded(&self, link: u32, t: u64) -> bool {
+        let room = self.room_index(link).ok().map(|index| &self.rooms[index]);
+        let takes_all = |&(from, words): &(u64, u64)| from <= t && words > UNBOUNDED / 2;
+        room.is_some_and(|room| !room.words.front().is_some_and(takes_all))
     }
 
     /// Rooms are kept in the order of their links.

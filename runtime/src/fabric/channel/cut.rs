@@ -1,6 +1,7 @@
 //! Cuts: a channel's words go into the routers where they are, and it is no channel any more.
 
 use super::Outlet;
+use crate::fabric::merge::MERGED;
 use crate::fabric::ring::Slot;
 use crate::fabric::router::RAMP;
 use crate::pe::code::Code;
@@ -38,6 +39,10 @@ impl<C: Code> Region<C> {
     /// Cuts what is to be cut; all cycles before `t` have passed.
     pub(crate) fn cut_marked(&mut self, plan: &Plan, code: &C, t: u64) {
         for (id, nodes) in std::mem::take(&mut self.cuts) {
+            if id & MERGED != 0 {
+                self.end_merge(plan, id & !MERGED, (t, true), None);
+                continue;
+            }
             let source = self.channels[id as usize].route.source;
             let color = self.channels[id as usize].route.color;
             if let Some(core) = &mut self.cores[source as usize] {
@@ -82,6 +87,8 @@ impl<C: Code> Region<C> {
             for pe in 0..self.landings.len() as u32 {
                 self.descend(plan, code, pe, last);
             }
+            // What stands still waits for something that wakes it.
+            self.end_merges(plan, (last + 1, next != u64::MAX));
         }
         for id in 0..self.channels.len() as u32 {
             if self.channels[id as usize].ring.is_empty() {
@@ -92,7 +99,6 @@ impl<C: Code> Region<C> {
             if let Some(core) = &mut self.cores[route.source as usize] {
                 *core.outlets.entry(route.color.into()) = Outlet::Unknown;
             }
-            // What stands still waits for something that wakes it.
             self.cut(plan, id, &nodes, next.min(stop), next != u64::MAX);
         }
     }

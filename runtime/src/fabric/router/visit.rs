@@ -25,6 +25,8 @@ impl<C: Code> Region<C> {
             self.leave_gathers(plan, pe, t);
             self.leave_leaps(plan, pe, t);
             self.visit_lines(plan, code, pe, t);
+        } else if self.merges.any() {
+            self.visit_merges(plan, pe, t);
         }
         let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
         if self.turning != 0 && self.visit_turns(plan, code, (pe, busy), t) {

@@ -265,7 +265,8 @@ impl<C: Code> Region<C> {
             | Outlet::Routers(_)
             | Outlet::Pipe(_)
             | Outlet::Closing(_)
-            | Outlet::Gathered(_) => None,
+            | Outlet::Gathered(_)
+            | Outlet::Merged(_) => None,
         })
     }
 

@@ -252,6 +252,9 @@ impl<C: Code> Region<C> {
         if !self.cuts.is_empty() {
             self.cut_marked(plan, code, t + 1);
         }
+        if self.merges.are_asked() {
+            self.begin_merges(plan, t + 1);
+        }
         if !self.disturbed.is_empty() {
             self.disturb(plan, code, t + 1);
         }

@@ -93,7 +93,70 @@ pub(super) fn machine(seed: u64, style: Style) -> Machine {
     Machine { spec: build.spec, host }
 }
 
+/// A random machine in which many PEs send a color to a link of the host, and little else happens.
+pub(super) fn merging(seed: u64) -> Machine {
+    let rng = &mut Rng::new(seed ^ 0x6d65_7267);
+    let target = if rng.chance(50) { TargetId::Wse2 } else { TargetId::Wse3 };
+    let (width, height) = (1 + rng.below(8), 1 + rng.below(4));
+    let mut spec = Spec::new(target, width as u16, height as u16);
+    spec.slow = rng.chance(20);
+    let none = vec![Vec::new(); width * height];
+    let style = Style { words: rng.pick(&[3, 12, 60]), wild: 0, plain: rng.chance(60) };
+    let mut build = Build { rng, style, spec, down: none.clone(), up: none };
+    for color in 0..build.rng.below(3) as u8 {
+        build.color(color * 2 + 1);
+    }
+    build.merge(15);
+    for pe in 0..width * height {
+        build.program(pe);
+    }
+    Machine { spec: build.spec, host: Vec::new() }
+}
+
 impl Build<'_> {
+    /// A tree of routes of one color that leads to a link of the host.
+    fn merge(&mut self, color: u8) {
+        let (width, count) = (usize::from(self.spec.width), self.down.len());
+        let row = self.rng.below(count / width);
+        let mut routes: Vec<Option<Route>> = vec![None; count];
+        let root = row * width;
+        routes[root] = Some(Route { rx: PortSet::EMPTY, tx: PortSet::one(Port::West) });
+        let mut tips = vec![root];
+        for _ in 0..3 * count {
+            let at = self.rng.pick(&tips);
+            let port =
+                self.rng.pick(&[Port::East, Port::East, Port::West, Port::South, Port::North]);
+            let Some(next) = self.neighbour(at, port).filter(|&it| routes[it].is_none()) else {
+                continue;
+            };
+            let tx = PortSet::one(port.opposite());
+            routes[next] = Some(Route { rx: PortSet::EMPTY, tx });
+            let route = routes[at].as_mut().unwrap();
+            route.rx = route.rx.with(port);
+            tips.push(next);
+        }
+        let odd = self.rng.chance(20);
+        for (pe, route) in routes.into_iter().enumerate() {
+            let Some(mut route) = route else { continue };
+            if route.rx.is_empty() || self.rng.chance(80) {
+                route.rx = route.rx.with(Port::Ramp);
+                let times = if self.style.plain { 1 + self.rng.below(4) } else { 4 };
+                self.up[pe].extend(vec![color; times]);
+            }
+            let mut config = ColorConfig { route, ..ColorConfig::default() };
+            if odd && self.rng.chance(10) {
+                self.vary(pe, color, &mut config);
+            }
+            self.spec.routers[pe].colors.push((Color::new(color).unwrap(), config, Loc::default()));
+        }
+        let color = Color::new(color).unwrap();
+        let (at, port, to_mesh) = (Coord { x: 0, y: row as u16 }, Port::West, false);
+        self.spec.links.push(HostLinkInfo { at, port, color, to_mesh });
+        self.spec.programs[root].host_links.push(HostLink { port, color, to_mesh });
+        let room = self.rng.chance(15).then(|| self.rng.below(40) as u64);
+        self.spec.rooms.push(room);
+    }
+
     fn neighbour(&self, pe: usize, port: Port) -> Option<usize> {
         let (width, height) = (i32::from(self.spec.width), i32::from(self.spec.height));
         let (dx, dy) = port.step();

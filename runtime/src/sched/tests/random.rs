@@ -6,12 +6,12 @@
     reason = "the number of random machines can be raised by hand"
 )]
 
-use dflow_ir::mesh::Port;
+use dflow_ir::mesh::{Port, Wavelet};
 
-use super::generate::{Machine, Style, machine};
+use super::generate::{Machine, Style, machine, merging};
 use super::script::{Act, Script};
 use crate::account::Account;
-use crate::config::{EngineKind, Limits};
+use crate::config::{EngineKind, HOST_LATENCY, Limits};
 use crate::exec::Stream;
 use crate::machine::{Goal, LinkId};
 use crate::outcome::{Deadlock, RunEnd};
@@ -38,7 +38,7 @@ struct Seen {
     stats: Stats,
     waiting: Deadlock,
     account: Account,
-    received: Vec<(usize, u64)>,
+    received: Vec<(Vec<(u64, Wavelet)>, u64)>,
 }
 
 fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16, pace: Pace) -> Seen {
@@ -58,11 +58,18 @@ fn run(machine: &Machine, kind: EngineKind, threads: usize, region: u16, pace: P
         }
         let again = words.iter().copied();
         assert!(engine.send(LinkId(*link), engine.now + 100, again));
+    } else if !machine.spec.links.is_empty() {
+        // A host that sees nothing waits longer each time.
+        for (words, later) in [(1, 1), (5, 2), (40, 3)] {
+            ends.push(engine.run(&[Goal::Words(LinkId(0), words)], &limits));
+            let takes = (words == 5).then_some(9);
+            assert!(engine.allow(LinkId(0), engine.now + later * HOST_LATENCY, takes));
+        }
     }
     ends.push(engine.run(&[], &limits));
     let links = 0..machine.spec.links.len() as u32;
     let counts = |engine: &mut Engine<Script>, link| {
-        (engine.received(LinkId(link)).len(), engine.counted(LinkId(link)))
+        (engine.received(LinkId(link)), engine.counted(LinkId(link)))
     };
     let received = links.map(|link| counts(&mut engine, link)).collect();
     let account = engine.account();
@@ -86,9 +93,12 @@ fn compare(style: Style) {
 }
 
 fn agree(seed: u64, style: Style) {
-    let machine = machine(seed, style);
+    agree_on(&machine(seed, style), seed);
+}
+
+fn agree_on(machine: &Machine, seed: u64) {
     let usual = Pace::default();
-    let step = run(&machine, EngineKind::Step, 1, 0, usual);
+    let step = run(machine, EngineKind::Step, 1, 0, usual);
     for (threads, region, pace) in [
         (1, 0, usual),
         (1, 2, usual),
@@ -98,7 +108,7 @@ fn agree(seed: u64, style: Style) {
         (3, 3, usual),
         (8, 1, Pace::restless(60)),
     ] {
-        let exact = run(&machine, EngineKind::Exact, threads, region, pace);
+        let exact = run(machine, EngineKind::Exact, threads, region, pace);
         let first = step.events.iter().zip(&exact.events).find(|(step, exact)| step != exact);
         assert_eq!(first, None, "seed {seed}, {threads} threads, regions of {region}");
         let on = format!("seed {seed}, {threads} threads, regions of {region}");
@@ -117,6 +127,17 @@ fn machines_of_short_transfers_agree() {
 #[test]
 fn machines_of_long_transfers_agree() {
     compare(Style { words: 200, wild: 0, plain: false });
+}
+
+#[test]
+fn machines_that_send_to_the_host_agree() {
+    for seed in first()..first() + seeds() {
+        agree_on(&merging(seed), seed);
+    }
+    for what in [Reached::Merged, Reached::Unmerged, Reached::MergeWaits] {
+        let count = reached::count(what);
+        assert!(count > seeds() / 4, "{what:?}: {count} times");
+    }
 }
 
 /// Likewise, of a machine in which something comes to a core that is ahead alone.
@@ -227,6 +248,7 @@ fn the_generators_reach_the_shortcuts() {
         ] {
             run(&machine(seed, style), EngineKind::Exact, 1, 0, Pace::default());
         }
+        run(&merging(seed), EngineKind::Exact, 1, 0, Pace::default());
     }
     let steady =
         [Reached::Steady, Reached::Joined, Reached::Fed, Reached::Drained, Reached::Disturbed];
