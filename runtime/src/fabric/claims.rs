@@ -9,6 +9,7 @@
 //! Invariant: while a channel has a link, no lane from where the link may be used holds a word.
 
 use super::channel::Route;
+use super::flight::FLOWN;
 use super::merge::MERGED;
 use crate::pe::code::Code;
 use crate::pe::core::{Core, bits};
@@ -60,6 +61,9 @@ impl<C: Code> Region<C> {
         if id & MERGED != 0 {
             return self.give_up_merge(plan, id & !MERGED, visited);
         }
+        if id & FLOWN != 0 {
+            return self.give_up_flight(id & !FLOWN);
+        }
         let channel = &self.channels[id as usize];
         if !channel.is_empty() || channel.rhythm.is_some() {
             return false;
@@ -107,7 +111,9 @@ impl<C: Code> Region<C> {
         let Some(row) = self.table_at(plan, pe).row(color) else { return };
         let ports = row.tx.iter().fold(0, |all, tx| all | u64::from(*tx)) & LINKS;
         for port in bits(ports) {
-            if let Some(id) = claims[port].checked_sub(1) {
+            if let Some(id) = claims[port].checked_sub(1)
+                && (id & FLOWN == 0 || !self.flights.are_of(id & !FLOWN, color))
+            {
                 #[cfg(test)]
                 crate::sched::reached::note(crate::sched::reached::Reached::Trespass);
                 let channel = self.channels.get(id as usize);

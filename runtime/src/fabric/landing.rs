@@ -139,6 +139,14 @@ impl Landing {
 }
 
 impl<C: Code> Region<C> {
+    /// Nothing has happened from cycle `t` on.
+    pub(crate) fn rest_from(&mut self, t: u64) {
+        self.now = self.now.min(t);
+        for landing in &mut self.landings {
+            landing.until = landing.until.min(t);
+        }
+    }
+
     /// Words of channels go down the ramp of a PE in all cycles up to `t`.
     #[inline]
     pub(crate) fn descend(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {

@@ -269,7 +269,7 @@ impl<C: Code> Region<C> {
         let Sender { merge: id, node } = self.merges.senders[sender as usize];
         let merge = &mut self.merges.all[id as usize];
         if merge.held == 0 {
-            merge.until = merge.until.max(self.now + 1);
+            merge.until = self.now + 1;
             merge.armed = NEVER;
         }
         let stamp = t + timing.ramp_up;

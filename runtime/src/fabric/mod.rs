@@ -10,6 +10,7 @@ mod claims;
 pub(crate) mod control;
 pub(crate) mod deal;
 pub(crate) mod filter;
+pub(crate) mod flight;
 pub(crate) mod gather;
 pub(crate) mod inlet;
 pub(crate) mod landing;

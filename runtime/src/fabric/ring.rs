@@ -192,6 +192,25 @@ impl<const N: usize> Ring<N> {
         self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
     }
 
+    /// A word that has a place comes before those whose stamps are later.
+    pub(crate) fn insert(&mut self, slot: Slot) {
+        debug_assert!(!self.is_full());
+        let tail = self.tail();
+        *self.slot_mut(tail) = slot;
+        self.len += 1;
+        self.controls += u16::from(slot.control);
+        for word in (1..self.len()).rev() {
+            let (before, after) = (self.index(word - 1), self.index(word));
+            let (one, other) = (*self.slot(before), *self.slot(after));
+            if one.stamp > other.stamp {
+                *self.slot_mut(before) = other;
+                *self.slot_mut(after) = one;
+            }
+        }
+        self.first = self.slot(usize::from(self.head)).stamp;
+        self.free = if self.is_full() { NEVER } else { self.slot(self.tail()).stamp };
+    }
+
     /// Takes the oldest word; its place may be filled from cycle `free` on.
     #[inline]
     pub(crate) fn pop(&mut self, free: u64) -> Slot {

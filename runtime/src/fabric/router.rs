@@ -27,7 +27,7 @@ use super::filter::FilterState;
 use super::leap::Place;
 use super::plan::{ColorPlan, NONE, RouterPlan};
 use super::registers::Current;
-use super::ring::{Ring, Slot};
+use super::ring::{NEVER, Ring, Slot};
 use crate::pe::code::Code;
 use crate::rare::Rare;
 use crate::sched::plan::Plan;
@@ -69,6 +69,8 @@ pub(crate) struct Router {
     pub(crate) leaps: Rare<u32>,
     /// A line waits for a place in its core (`deal`).
     pub(crate) holds_up: bool,
+    /// One more than the flight that watches it (`flight`).
+    pub(super) flown: u32,
     /// Lanes that hold words.
     waiting: Lanes,
     /// Of these, lanes whose heads wait for something that ends it with [`Region::unblock`].
@@ -168,13 +170,15 @@ pub(crate) struct Source {
 /// How words of the host go on behind their link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dealing {
-    /// Not looked at; only the `flow` engine does.
+    /// Not looked at.
     Unknown,
     Routers,
     /// By this line, if they can.
     Line(u32),
     /// By this fan.
     Fan(u32),
+    /// By this flight, if they can (`exact`).
+    Flight(u32),
 }
 
 /// A head word that could go.
@@ -236,6 +240,7 @@ impl Router {
             gathers: Rare::default(),
             leaps: Rare::default(),
             holds_up: false,
+            flown: 0,
             waiting: Lanes::default(),
             blocked: Lanes::default(),
         }
@@ -247,6 +252,11 @@ impl Router {
             Some(own) => own,
             None => &plan.routers[self.plan as usize],
         }
+    }
+
+    /// Whether its configuration is not that of the program any more.
+    pub(super) fn differs(&self) -> bool {
+        self.own.is_some()
     }
 
     /// Its configuration, to be changed.
@@ -266,6 +276,13 @@ impl Router {
     /// Position and teardown of a color.
     pub(crate) fn current(&self, color: u8) -> Current {
         Current { position: self.position(color), torn: self.is_torn(color) }
+    }
+
+    /// Whether a word of a color at a port, which could be seen before cycle `t`, is held up, or is known to be.
+    pub(super) fn holds_up_before(&self, color: u8, port: u8, t: u64) -> bool {
+        let lane = self.lane_of[usize::from(color)][usize::from(port)];
+        let first = self.lanes.get(usize::from(lane)).map_or(NEVER, |lane| lane.ring.first());
+        first < t || first != NEVER && self.blocked.has(lane)
     }
 
     /// Whether a lane holds a word.
@@ -377,6 +394,17 @@ impl Router {
             lane = self.add_lane(plan, color, port, places);
         }
         self.add(lane, word)
+    }
+
+    /// A word comes to a lane of `places` places before those that can be seen later than it.
+    pub(super) fn insert(&mut self, plan: &Plan, way: (u8, u8), places: u32, word: Slot) {
+        let (color, port) = way;
+        let mut lane = self.lane_of[usize::from(color)][usize::from(port)];
+        if lane == NONE {
+            lane = self.add_lane(plan, color, port, places);
+        }
+        self.lanes[usize::from(lane)].ring.insert(word);
+        self.waiting.add(lane);
     }
 
     /// Appends a word to a lane; whether the lane was empty.

@@ -436,6 +436,9 @@ fn advance<C: Code>(
             run.after_cycle(region);
         }
         if quiet {
+            // What the host does next is part of cycles that have passed without an event.
+            let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);
+            regions.iter_mut().for_each(|region| region.rest_from(active));
             settle_pipes(plan, code, regions);
             regions.iter_mut().for_each(|region| region.settle_lines(plan));
             regions.iter_mut().for_each(|region| region.settle_leaps(plan));

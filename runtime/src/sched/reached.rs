@@ -62,6 +62,9 @@ pub(crate) enum Reached {
     Merged,
     Unmerged,
     MergeWaits,
+    /// A word of the host flew over routers; some were put into routers on their way.
+    Flown,
+    Landed,
     /// A machine did again what it had done; a round of that; one came to something else; PEs waited for each
     /// other, and handed on what they had; a pipe of `flow` led into another region; code went on past an
     /// operation; words stood where a way forks later.
@@ -102,7 +105,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 55] = [
+pub(crate) const ALL: [Reached; 57] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -134,6 +137,8 @@ pub(crate) const ALL: [Reached; 55] = [
     Reached::Merged,
     Reached::Unmerged,
     Reached::MergeWaits,
+    Reached::Flown,
+    Reached::Landed,
     Reached::Rounds,
     Reached::Round,
     Reached::Apart,

@@ -19,6 +19,7 @@ use crate::fabric::abroad::News;
 use crate::fabric::channel::Channel;
 use crate::fabric::deal::fan::Fans;
 use crate::fabric::deal::line::Line;
+use crate::fabric::flight::Flights;
 use crate::fabric::gather::Gathers;
 use crate::fabric::landing::Landing;
 use crate::fabric::leap::Leaps;
@@ -92,6 +93,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) gathers: Gathers,
     /// Likewise, in the `exact` engine.
     pub(crate) merges: Merges,
+    /// Words on their way from the host, likewise.
+    pub(crate) flights: Flights,
     /// Likewise from the host, and those that wait for a place in the core of a PE.
     pub(crate) lines: Vec<Option<Box<Line>>>,
     pub(crate) held_up: BTreeSet<(u32, u32)>,
@@ -281,6 +284,7 @@ impl<C: Code> Region<C> {
             loads: Vec::new(),
             gathers: Gathers::default(),
             merges: Merges::default(),
+            flights: Flights::default(),
             lines: Vec::new(),
             held_up: BTreeSet::new(),
             fans: Fans::default(),

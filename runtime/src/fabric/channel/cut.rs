@@ -1,6 +1,7 @@
 //! Cuts: a channel's words go into the routers where they are, and it is no channel any more.
 
 use super::Outlet;
+use crate::fabric::flight::FLOWN;
 use crate::fabric::merge::MERGED;
 use crate::fabric::ring::Slot;
 use crate::fabric::router::RAMP;
@@ -10,12 +11,14 @@ use crate::sched::region::Region;
 use crate::ways::Why;
 
 impl<C: Code> Region<C> {
-    /// Has the channels that pass a router cut when the cycle is over.
+    /// Has the channels that pass a router cut when the cycle is over, and what else is known of it forgotten.
     pub(crate) fn cut_through(&mut self, plan: &Plan, pe: u32) {
         let program = plan.program(self.number(plan, pe));
         if program.is_some_and(|program| program.configures) {
             return;
         }
+        self.close_merges(pe);
+        self.close_flights(pe);
         for id in 0..self.channels.len() as u32 {
             let channel = &self.channels[id as usize];
             if !channel.is_used() {
@@ -41,6 +44,10 @@ impl<C: Code> Region<C> {
         for (id, nodes) in std::mem::take(&mut self.cuts) {
             if id & MERGED != 0 {
                 self.end_merge(plan, id & !MERGED, (t, true), None);
+                continue;
+            }
+            if id & FLOWN != 0 {
+                self.cut_flight(plan, id & !FLOWN, (t, true));
                 continue;
             }
             let source = self.channels[id as usize].route.source;
@@ -89,6 +96,7 @@ impl<C: Code> Region<C> {
             }
             // What stands still waits for something that wakes it.
             self.end_merges(plan, (last + 1, next != u64::MAX));
+            self.cut_flights(plan, (last + 1, next != u64::MAX));
         }
         for id in 0..self.channels.len() as u32 {
             if self.channels[id as usize].ring.is_empty() {

@@ -14,8 +14,8 @@ pub(crate) struct Line {
     pub(super) from: u8,
     pub(super) color: u8,
     /// From one PE to the next, and how many there are.
-    pub(super) step: u32,
-    pub(super) nodes: u32,
+    pub(in crate::fabric) step: u32,
+    pub(in crate::fabric) nodes: u32,
     /// Routers at the front that do nothing but hand on, unless they are reset.
     pub(super) passing: u32,
     /// Words in the order in which they entered; in each part no word goes less far than those before it.

@@ -40,7 +40,7 @@ impl<C: Code> Region<C> {
                     region.enter_line(plan, line, index, t);
                 }),
                 Dealing::Fan(id) => self.visit_fan(plan, code, (id, index), t),
-                Dealing::Unknown | Dealing::Routers => {}
+                Dealing::Unknown | Dealing::Routers | Dealing::Flight(_) => {}
             }
         }
     }

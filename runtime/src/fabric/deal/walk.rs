@@ -28,7 +28,12 @@ struct Walk {
 
 impl<C: Code> Region<C> {
     /// The line behind a link into the mesh, if routers there do no more than their switches say.
-    pub(super) fn new_deal(&self, plan: &Plan, root: u32, (color, from): (u8, u8)) -> Option<Line> {
+    pub(in crate::fabric) fn new_deal(
+        &self,
+        plan: &Plan,
+        root: u32,
+        (color, from): (u8, u8),
+    ) -> Option<Line> {
         let onward = from ^ 1;
         let (mut pe, mut nodes, mut switched) = (root, 1, false);
         loop {

@@ -176,6 +176,16 @@ impl<C: Code> Region<C> {
         self.cuts.push((id | MERGED, Vec::new()));
     }
 
+    /// Likewise, of all words that pass a router.
+    pub(in crate::fabric) fn close_merges(&mut self, pe: u32) {
+        for (id, merge) in (0..).zip(&mut self.merges.all) {
+            if merge.nodes.iter().any(|node| node.pe == pe) {
+                merge.closed = true;
+                self.cuts.push((id | MERGED, Vec::new()));
+            }
+        }
+    }
+
     /// Moves all merged words at the end of a run, where all cycles before `t` have passed, and puts those that have
     /// not left into routers.
     pub(crate) fn end_merges(&mut self, plan: &Plan, (t, moves): (u64, bool)) {

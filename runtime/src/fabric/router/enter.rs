@@ -15,7 +15,8 @@ impl<C: Code> Region<C> {
             let Some(&(cycle, word)) = source.words.front() else { continue };
             let (color, port) = (source.color, source.port);
             let from = cycle.max(source.next).max(router.free_from(color, port));
-            if source.dealing == Dealing::Routers
+            if self.flow
+                && source.dealing == Dealing::Routers
                 && cycle.max(source.next) <= t
                 && self.enter_pipe(plan, (router, pe), index, t)
             {
@@ -34,6 +35,7 @@ impl<C: Code> Region<C> {
                 self.wakes.router(pe, stamp);
             }
             self.trespass(plan, pe, color);
+            self.walks(plan, router.sources[index].dealing, word);
             self.entered(router, pe, index, t, Way::Routers(Why::Host));
         }
     }

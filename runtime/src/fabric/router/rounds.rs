@@ -53,6 +53,7 @@ impl Router {
             gathers: _,
             leaps: _,
             holds_up: _,
+            flown: _,
             waiting: _,
             blocked: _,
         } = self;

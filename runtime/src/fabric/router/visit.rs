@@ -25,8 +25,11 @@ impl<C: Code> Region<C> {
             self.leave_gathers(plan, pe, t);
             self.leave_leaps(plan, pe, t);
             self.visit_lines(plan, code, pe, t);
-        } else if self.merges.any() {
-            self.visit_merges(plan, pe, t);
+        } else if self.wakes.are_kept() {
+            if self.merges.any() {
+                self.visit_merges(plan, pe, t);
+            }
+            self.visit_flights(plan, pe, t);
         }
         let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
         if self.turning != 0 && self.visit_turns(plan, code, (pe, busy), t) {
@@ -55,6 +58,9 @@ impl<C: Code> Region<C> {
             self.visit_any(&here, &mut router, ends);
         }
         self.routers[pe as usize] = Some(router);
+        if self.flights.any() {
+            self.check_flown(pe, t);
+        }
     }
 
     /// A visit to a router in which words may be in each other's way; `ends`: channels end there.

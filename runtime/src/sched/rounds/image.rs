@@ -232,6 +232,7 @@ impl<C: Code> Region<C> {
             && self.trap.is_none()
             && self.is_told()
             && !self.deals()
+            && !self.flights.hold_words()
             && self.gathers.words().next().is_none()
             && self.merges.rest(&self.timing, self.now)
     }
