@@ -63,7 +63,10 @@ struct Merge {
     /// By node, then by port, and how many there are where they stand here.
     buffers: Vec<Ring<3>>,
     places: usize,
-    /// Nodes that hold words; nodes whose cores wait for a place on the ramp. As bits.
+    /// By buffer: the node whose words come into it; of a ramp, or where none come, the node itself.
+    feeders: Vec<u32>,
+    /// Nodes that hold words which may go, once these can be seen; nodes whose cores wait for a place on the ramp. As
+    /// bits.
     busy: Vec<u64>,
     waits: Vec<u64>,
     waiting: u32,
@@ -121,11 +124,6 @@ impl Node {
 }
 
 impl Merge {
-    /// Whether a buffer is that of its node's ramp.
-    fn is_ramp(node: &Node, buffer: usize) -> bool {
-        node.has_ramp && buffer + 1 == node.buffers().end
-    }
-
     /// Its words move in all cycles before `until`.
     fn pass(&mut self, timing: &Latencies, until: u64, passed: &mut Passed) {
         while self.until < until && self.held != 0 {
@@ -143,9 +141,7 @@ impl Merge {
     #[inline]
     fn pass_one(&mut self, timing: &Latencies, index: usize, t: u64, passed: &mut Passed) {
         let node = self.nodes[index];
-        if node.to != HOST && self.buffers[node.to as usize].free_from() > t {
-            return;
-        }
+        let place = if node.to == HOST { 0 } else { self.buffers[node.to as usize].free_from() };
         let (mut oldest, mut from) = (NEVER, 0);
         for buffer in node.buffers() {
             let stamp = self.buffers[buffer].first();
@@ -153,16 +149,24 @@ impl Merge {
                 (oldest, from) = (stamp, buffer);
             }
         }
-        if oldest > t {
+        let from_when = oldest.max(place);
+        if from_when > t {
+            if from_when == NEVER {
+                self.busy[index / 64] &= !(1 << (index % 64));
+            }
             return;
         }
         let free = t + timing.credit;
+        let was_full = self.buffers[from].is_full();
         let word = self.buffers[from].pop(free);
-        if Merge::is_ramp(&node, from) && self.take_wait(index) {
-            passed.told.push((node.pe, free));
-        }
-        if node.buffers().all(|buffer| self.buffers[buffer].is_empty()) {
-            self.busy[index / 64] &= !(1 << (index % 64));
+        if was_full {
+            if node.has_ramp && from + 1 == node.buffers().end {
+                if self.take_wait(index) {
+                    passed.told.push((node.pe, free));
+                }
+            } else if let Some(&feeder) = self.feeders.get(from) {
+                self.set_busy(feeder as usize);
+            }
         }
         let word = Slot { stamp: t + timing.hop, color: self.color, ..word };
         if node.to == HOST {

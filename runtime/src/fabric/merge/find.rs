@@ -188,6 +188,7 @@ impl Merge {
             nodes,
             buffers: Vec::new(),
             places: 0,
+            feeders: Vec::new(),
             busy: Vec::new(),
             waits: Vec::new(),
             waiting: 0,
@@ -207,6 +208,7 @@ impl Merge {
     /// Estimated bytes.
     fn bytes(&self) -> u64 {
         let nodes = self.nodes.len() * size_of::<Node>();
-        (size_of::<Merge>() + nodes + self.places * size_of::<Ring<3>>()) as u64
+        (size_of::<Merge>() + nodes + self.places * (size_of::<Ring<3>>() + size_of::<u32>()))
+            as u64
     }
 }

@@ -233,8 +233,13 @@ impl Merge {
         let words = self.nodes.len().div_ceil(64);
         (self.busy, self.waits) = (vec![0; words], vec![0; words]);
         (self.held, self.waiting) = (0, 0);
+        self.feeders = vec![0; self.places];
         for index in 0..self.nodes.len() {
             let node = self.nodes[index];
+            self.feeders[node.buffers()].fill(index as u32);
+            if let Some(feeder) = self.feeders.get_mut(node.to as usize) {
+                *feeder = index as u32;
+            }
             let words: usize = node.buffers().map(|buffer| self.buffers[buffer].len()).sum();
             self.held += words as u32;
             if words != 0 {
