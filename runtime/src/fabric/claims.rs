@@ -1,4 +1,4 @@
-//! Links that several colors may use, and the channels that hold them.
+//! Links that several colors may use, and the channels, merges and flights that hold them.
 //!
 //! A way whose links other colors may use is a channel as long as nobody else wants them. It takes
 //! them when its first word goes up the ramp and no other word is there. A word that comes into a
@@ -6,7 +6,10 @@
 //! at the earliest, and before that the channel is cut. Its color tries again with its next
 //! operation. A channel without words gives its links up to whoever asks.
 //!
-//! Invariant: while a channel has a link, no lane from where the link may be used holds a word.
+//! Likewise merges (`merge`) and flights (`flight`).
+//!
+//! Invariant: while one of these has a link, no lane from where the link may be used holds a word, but for those of a
+//! flight's own color.
 
 use super::channel::Route;
 use super::flight::FLOWN;
@@ -49,7 +52,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Whether a link is free, or was had by a channel or a merge without words, which is none any more. `visited`: a
+    /// Whether a link is free, or was had by a channel, a merge or a flight without words, which gives it up. `visited`: a
     /// PE whose core is being visited.
     pub(super) fn give_up(
         &mut self,
@@ -81,7 +84,7 @@ impl<C: Code> Region<C> {
         true
     }
 
-    /// A channel has its links.
+    /// A channel, a merge or a flight has its links.
     pub(super) fn claim_links(&mut self, id: u32, links: &[u32]) {
         for &link in links {
             #[cfg(test)]
@@ -90,15 +93,15 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// A channel gives its links back.
+    /// They are given back.
     pub(super) fn release_links(&mut self, links: &[u32]) {
         for &link in links {
             self.claims[link as usize] = 0;
         }
     }
 
-    /// A word of a color has come into a router: channels that have links which it may want are
-    /// cut when the cycle is over.
+    /// A word of a color has come into a router: what has links which it may want is cut when the cycle is
+    /// over.
     #[inline]
     pub(crate) fn trespass(&mut self, plan: &Plan, pe: u32, color: u8) {
         let at = 4 * pe as usize;

@@ -1,4 +1,5 @@
-//! Dealt words: what the host sends into the mesh for one PE after another, in the `flow` engine.
+//! Dealt words: what the host sends into the mesh for one PE after another, in the `flow` engine. (`exact` has
+//! flights in their place, over the same routers.)
 //!
 //! Routers in a row whose switches decide who gets a word, and to which words come from one side only, are a
 //! *line* ([`mod@line`]): what a word meets in each of them is decided by the words before it, so it is

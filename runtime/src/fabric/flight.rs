@@ -19,6 +19,7 @@ use dflow_ir::mesh::Wavelet;
 use dflow_ir::mesh::wavelet::Command;
 
 use super::control;
+use super::patience::Patience;
 use super::ring::Slot;
 use super::router::{Dealing, RAMP, Router};
 use crate::pe::code::Code;
@@ -54,9 +55,8 @@ struct Flight {
     closed: bool,
     /// Words on their way, in the order in which they come to where they go.
     words: VecDeque<Flown>,
-    /// None flies before this cycle; for how long that was put off last.
-    again: u64,
-    patience: u64,
+    /// When words may fly.
+    patience: Patience,
 }
 
 /// A word on its way.
@@ -128,6 +128,7 @@ impl<C: Code> Region<C> {
             Dealing::Routers | Dealing::Line(_) | Dealing::Fan(_) => return None,
         }
         let way = (source.color, source.port);
+        // Places of routers that are flown over are not stamped, which with late ones could be told.
         let flight = if plan.timing.credit > 1 { None } else { self.new_flight(plan, pe, way) };
         let id = self.flights.all.len() as u32;
         let found = flight.map(|flight| {
@@ -166,8 +167,7 @@ impl<C: Code> Region<C> {
             clear: 0,
             closed: false,
             words: VecDeque::new(),
-            again: 0,
-            patience: 0,
+            patience: Patience::default(),
         })
     }
 
@@ -190,7 +190,7 @@ impl<C: Code> Region<C> {
             }
             flight.words.pop_front();
             if flight.words.is_empty() {
-                flight.patience = 0;
+                flight.patience.reset();
             }
             let (pe, color, from) = (flight.pe(word.target), flight.color, flight.from);
             let slot = flight.slot(&word, word.target, word.due);
@@ -207,7 +207,7 @@ impl<C: Code> Region<C> {
         let Some(router) = self.routers[pe as usize].as_deref() else { return false };
         let source = &router.sources[index];
         let Some(&(cycle, word)) = source.words.front() else { return false };
-        if cycle.max(source.next).max(self.flights.all[id as usize].again) > t {
+        if cycle.max(source.next) > t || !self.flights.all[id as usize].patience.is_over(t) {
             return false;
         }
         let Some(target) = self.target(plan, id, word, t) else { return false };

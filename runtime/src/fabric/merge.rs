@@ -15,15 +15,13 @@ mod turn;
 
 use std::collections::BTreeMap;
 
+use super::patience::Patience;
 use super::ring::{NEVER, Ring, Slot};
 use crate::pe::code::Code;
 use crate::pe::core::bits;
 use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
-
-/// Cycles for which words stand before they are moved, if nobody waits for a place: together with those that
-/// threads are apart fewer than `SLACK`.
-const LATE: u64 = 16;
+use crate::sched::run::LATE;
 
 /// In `claims` and `cuts`, numbers from here on are those of merges.
 pub(super) const MERGED: u32 = 1 << 31;
@@ -77,9 +75,9 @@ struct Merge {
     /// Never again.
     closed: bool,
     asked: bool,
-    /// It does not begin before this cycle; for how long it was put off last.
-    again: u64,
-    patience: u64,
+    /// When it may begin; and how many words have left since it did last.
+    patience: Patience,
+    left: u64,
     /// All cycles before it have passed here.
     until: u64,
     /// The last cycle in which a word moved.
@@ -117,6 +115,12 @@ struct Passed {
 }
 
 impl Node {
+    /// A router whose buffers are not known.
+    fn new(pe: u32, next: u32, to: u32) -> Node {
+        Node { pe, first: 0, count: 0, has_ramp: false, next, to }
+    }
+
+    /// The places of its buffers.
     fn buffers(&self) -> std::ops::Range<usize> {
         let first = self.first as usize;
         first..first + usize::from(self.count)
@@ -172,6 +176,7 @@ impl Merge {
         if node.to == HOST {
             passed.out.push(word);
             self.held -= 1;
+            self.left += 1;
         } else {
             self.buffers[node.to as usize].push(word);
             self.set_busy(node.next as usize);

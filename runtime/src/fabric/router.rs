@@ -63,7 +63,7 @@ pub(crate) struct Router {
     pub(crate) shadows: Rare<Shadow>,
     /// Source queues of the host.
     pub(crate) sources: Rare<Source>,
-    /// Lines of the `flow` engine that end at its links (`gather`).
+    /// Lines of the `flow` engine that end at its links (`gather`), or merges of `exact` (`merge`).
     pub(crate) gathers: Rare<u32>,
     /// Leaps that end here, of which packets go to the host (`leap::host`).
     pub(crate) leaps: Rare<u32>,

@@ -8,7 +8,8 @@
 //! Invariants: while a core is alone no operation has a queue and no channel is blocked or unblocked,
 //! so all that can become of a word is that nobody hears it and it is dropped: that is done in the
 //! word's cycle, when the core is ahead of it already, and so it is noted when a color enters teardown.
-//! Nobody asks about the core before the run's end, and whatever ends a run is known [`SLACK`] cycles before.
+//! Nobody asks about the core before the run's end, and whatever ends a run is known [`SLACK`] cycles before, less
+//! [`LATE`].
 
 use dflow_ir::inst::FlagOp;
 
@@ -22,11 +23,11 @@ use crate::exec::{ActKind, SlotAct, Stop};
 use crate::sched::plan::Plan;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
-use crate::sched::run::SLACK;
+use crate::sched::run::{LATE, SLACK};
 
 /// Cycles that a core alone may be ahead of its region; `threads` may be apart by two each.
 pub(crate) fn reach(threads: usize) -> u64 {
-    SLACK.saturating_sub(2 * threads as u64)
+    (SLACK - LATE).saturating_sub(2 * threads as u64)
 }
 
 /// Whether an act is the core's own business, and changes nothing about its queues and channels.

@@ -156,7 +156,7 @@ impl<C: Code> Engine<C> {
         let (region, pe) = self.plan.locate(info.at.x.into(), info.at.y.into());
         let cycle = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
-        region.unmerge(&self.plan, link.0, cycle);
+        region.unmerge(&self.plan, link.0, self.frontier);
         region.make_room(link.0, cycle, words);
         region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
@@ -175,7 +175,7 @@ impl<C: Code> Engine<C> {
         let (region, pe) = self.plan.locate(x, y);
         let from = cycle.max(self.frontier);
         let region = &mut self.regions[region as usize];
-        region.unmerge(&self.plan, link.0, from);
+        region.unmerge(&self.plan, link.0, self.frontier);
         region.set_room(link.0, from, words);
         region.route_host_words(1 << info.color.index());
         if region.routers[pe as usize].is_some() {
@@ -235,8 +235,9 @@ impl<C: Code> Engine<C> {
         run.phases = phases.as_deref();
         let trapped = self.regions.iter().any(|region| region.trap.is_some());
         let reached = run.goals_reached();
-        if trapped || reached.is_some_and(|cycle| cycle <= self.frontier) {
-            return self.end(reached, None, self.frontier, true);
+        let passed = reached.filter(|&cycle| cycle <= self.frontier);
+        if trapped || passed.is_some() {
+            return self.end(passed, None, self.frontier, true);
         }
         if let Some(cycle) = reached {
             // The word that was last has left, and is still to come.
@@ -249,30 +250,10 @@ impl<C: Code> Engine<C> {
                 run.guarded(|| step::run(&run, region, frontier)).unwrap_or(true)
             }
             EngineKind::Exact | EngineKind::Flow => {
-                let (threads, pace) = (self.threads, &mut self.pace);
                 if !self.plan.record && !self.plan.track {
                     rounds::listen(&mut self.regions);
                 }
-                loop {
-                    let quiet = advance(&run, &mut self.regions, threads, pace);
-                    let pause = run.stop();
-                    if !run.goes_on() || quiet {
-                        break quiet;
-                    }
-                    let _entered = run.phases.map(|phases| phases.enter(0));
-                    let regions = &mut self.regions;
-                    let mut on = |regions: &mut [Region<C>], cycle| {
-                        run.pause_at(cycle);
-                        let quiet = advance(&run, regions, threads, pace);
-                        run.goes_on() && !quiet
-                    };
-                    // Code runs in rounds, too.
-                    let done =
-                        run.guarded(|| rounds::repeat(&run, regions, pause, threads, &mut on));
-                    if done.is_none() {
-                        break true;
-                    }
-                }
+                run_awake(&run, &mut self.regions, self.threads, &mut self.pace)
             }
         };
         if let Some(what) = run.broken() {
@@ -280,8 +261,10 @@ impl<C: Code> Engine<C> {
             return RunEnd::Broken(what);
         }
         let (reached, aborted, stop) = (run.goals_reached(), run.limit(), run.stop());
-        let limit = aborted.or((!quiet).then_some(Limit::Cycles));
-        self.end(reached, limit, stop, goals.is_empty())
+        // A word that comes after the last cycle is the next run's.
+        let in_time = reached.filter(|&cycle| cycle <= stop);
+        let limit = aborted.or((!quiet || in_time != reached).then_some(Limit::Cycles));
+        self.end(in_time, limit, stop, goals.is_empty())
     }
 
     /// Judges how a run ended that ran up to `stop`, or earlier for a limit or because nothing
@@ -416,6 +399,33 @@ impl<C: Code> Engine<C> {
         let (region, pe) = self.plan.locate(x, y);
         let core = self.regions[region as usize].core(&self.plan, &self.code, pe);
         self.code.read(core.at, &mut core.state, address, bytes)
+    }
+}
+
+/// Runs all regions, and rounds of theirs, up to the run's end; whether nothing can happen any more.
+fn run_awake<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut [Region<C>],
+    threads: usize,
+    pace: &mut Pace,
+) -> bool {
+    loop {
+        let quiet = advance(run, regions, threads, pace);
+        let pause = run.stop();
+        if !run.goes_on() || quiet {
+            return quiet;
+        }
+        let _entered = run.phases.map(|phases| phases.enter(0));
+        let mut on = |regions: &mut [Region<C>], cycle| {
+            run.pause_at(cycle);
+            let quiet = advance(run, regions, threads, pace);
+            run.goes_on() && !quiet
+        };
+        // Code runs in rounds, too.
+        let done = run.guarded(|| rounds::repeat(run, regions, pause, threads, &mut on));
+        if done.is_none() {
+            return true;
+        }
     }
 }
 

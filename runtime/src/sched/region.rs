@@ -95,7 +95,7 @@ pub(crate) struct Region<C: Code> {
     pub(crate) merges: Merges,
     /// Words on their way from the host, likewise.
     pub(crate) flights: Flights,
-    /// Likewise from the host, and those that wait for a place in the core of a PE.
+    /// Words on their way from the host in the `flow` engine, and those that wait for a place in the core of a PE.
     pub(crate) lines: Vec<Option<Box<Line>>>,
     pub(crate) held_up: BTreeSet<(u32, u32)>,
     /// Those for all PEs of a row.
@@ -124,7 +124,7 @@ pub(crate) struct Region<C: Code> {
     pub(crate) woken: Vec<u32>,
     /// A buffer for words of links.
     pub(crate) moved: Vec<u32>,
-    /// One more than the channel that has a link, by four times the PE and the port, if there are
+    /// One more than the channel (or merge, or flight) that has a link, by four times the PE and the port, if there are
     /// links that several colors may use.
     pub(crate) claims: Vec<u32>,
     /// Words of cut channels that go up the ramp in a later cycle: cycle, PE, word.
@@ -161,7 +161,7 @@ pub(crate) struct Region<C: Code> {
 /// As many words as come.
 const UNBOUNDED: u64 = u64::MAX;
 
-/// Words that the host still takes over a link: from which cycle on, and how many.
+/// Words that the host still takes over a link: from which cycle on, and how many ([`UNBOUNDED`]: all).
 #[derive(Debug)]
 struct Room {
     link: u32,
@@ -376,7 +376,7 @@ impl<C: Code> Region<C> {
         let Ok(index) = self.room_index(link) else { return };
         let room = &mut self.rooms[index];
         let Some((_, words)) = room.words.front_mut() else { return };
-        *words -= 1;
+        *words -= u64::from(*words != UNBOUNDED);
         if *words == 0 {
             room.words.pop_front();
         }
@@ -397,6 +397,9 @@ impl<C: Code> Region<C> {
     /// The host takes so many words over a link from a cycle on, whatever was said before;
     /// `None`: as many as come.
     pub(crate) fn set_room(&mut self, link: u32, from: u64, words: Option<u64>) {
+        if words.is_none() && !self.is_bounded(link, from) {
+            return;
+        }
         let bounded = self.room_index(link).map(|index| self.rooms.remove(index));
         match words {
             Some(words) => {
@@ -411,7 +414,7 @@ impl<C: Code> Region<C> {
     /// Whether the host limits what it takes over a link from cycle `t` on.
     pub(crate) fn is_bounded(&self, link: u32, t: u64) -> bool {
         let room = self.room_index(link).ok().map(|index| &self.rooms[index]);
-        let takes_all = |&(from, words): &(u64, u64)| from <= t && words > UNBOUNDED / 2;
+        let takes_all = |&(from, words): &(u64, u64)| from <= t && words == UNBOUNDED;
         room.is_some_and(|room| !room.words.front().is_some_and(takes_all))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: whatever ends a run (goal or trap at cycle `c`) ends it for all PEs before cycle
 //! `c + SLACK`, exactly, so that state and counters at the end do not depend on who noticed
-//! first. Threads are never further apart than [`SLACK`], and it is less than HOST_LATENCY.
+//! first. Threads are never further apart than [`SLACK`] less [`LATE`], and it is less than HOST_LATENCY.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -20,6 +20,9 @@ use crate::profile::{Phases, Work};
 
 /// Cycles that are run beyond the one that ends a run.
 pub(crate) const SLACK: u64 = 64;
+
+/// Cycles by which the run is told late of words for the host (`fabric::merge`).
+pub(crate) const LATE: u64 = 16;
 
 /// How often the computer's memory is looked at.
 const PROBE: Duration = Duration::from_millis(50);

@@ -1,12 +1,12 @@
 //! Words that fly are put into the routers where they are.
 
-use super::{FLOWN, Flight, Flown};
+use super::{FLOWN, Flown};
 use crate::pe::code::Code;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Cycles after which words fly again of which some could not: the first time, and at most.
-const PATIENCE: (u64, u64) = (1 << 6, 1 << 12);
+/// Cycles for which flights are put off at most.
+const MOST: u64 = 1 << 12;
 
 impl<C: Code> Region<C> {
     /// Puts words into the routers where they are when all cycles before `t` have passed, and gives the links
@@ -17,7 +17,7 @@ impl<C: Code> Region<C> {
         if !words.is_empty() {
             #[cfg(test)]
             crate::sched::reached::note(crate::sched::reached::Reached::Landed);
-            flight.put_off(t);
+            flight.patience.put_off(t, MOST);
         }
         self.release_flight(id);
         let hop = plan.timing.hop;
@@ -63,7 +63,7 @@ impl<C: Code> Region<C> {
         for id in 0..self.flights.all.len() as u32 {
             if !self.flights.all[id as usize].words.is_empty() {
                 self.cut_flight(plan, id, (t, moves));
-                self.flights.all[id as usize].again = 0;
+                self.flights.all[id as usize].patience.reset();
             }
         }
     }
@@ -85,14 +85,5 @@ impl<C: Code> Region<C> {
             self.release_flight(id);
         }
         gives
-    }
-}
-
-impl Flight {
-    /// No word flies for a while, which is longer each time.
-    fn put_off(&mut self, t: u64) {
-        let (least, most) = PATIENCE;
-        self.patience = (2 * self.patience).clamp(least, most);
-        self.again = t + self.patience;
     }
 }

@@ -4,11 +4,12 @@ use dflow_ir::mesh::Port;
 
 use super::{HOST, Merge, Node, REFUSED, Sender};
 use crate::fabric::channel::Outlet;
+use crate::fabric::patience::Patience;
 use crate::fabric::ring::{NEVER, Ring};
 use crate::fabric::router::RAMP;
 use crate::pe::code::Code;
 use crate::pe::core::{Core, bits};
-use crate::sched::plan::Plan;
+use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
 use crate::ways::Why;
 
@@ -30,7 +31,7 @@ impl<C: Code> Region<C> {
         }
         if !merge.closed {
             core.retry |= 1 << color;
-            if !merge.asked && merge.again <= self.now {
+            if !merge.asked && merge.patience.is_over(self.now) {
                 merge.asked = true;
                 self.merges.asked.push(id);
             }
@@ -45,13 +46,10 @@ impl<C: Code> Region<C> {
             REFUSED => return None,
             sender => return Some(sender - 1),
         }
+        // PEs whose words would go the same way.
         let mut way = Vec::new();
         let merge = self.root_of(plan, pe, color, &mut way).and_then(|(root, link)| {
-            let (buffers, nodes) = (
-                0,
-                vec![Node { pe: root, first: 0, count: 0, has_ramp: false, next: 0, to: HOST }],
-            );
-            self.new_merge(plan, Merge::new(color, (root, link), nodes), buffers)
+            self.new_merge(plan, Merge::new(color, (root, link)), &mut way)
         });
         let Some(merge) = merge else {
             let known = self.known_of(color);
@@ -81,6 +79,10 @@ impl<C: Code> Region<C> {
     ) -> Option<(u32, u32)> {
         let mut from = RAMP;
         loop {
+            let known = self.merges.known.get(&color).map_or(0, |known| known[pe as usize]);
+            if known != 0 {
+                return None;
+            }
             way.push(pe);
             let port = self.merges_at(plan, pe, color, from)?;
             let number = self.number(plan, pe);
@@ -95,10 +97,12 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// All routers from which words come to the root, if all of them only merge.
-    fn new_merge(&self, plan: &Plan, mut merge: Merge, mut buffers: u32) -> Option<Merge> {
-        let (color, mut index) = (merge.color, 0);
+    /// All routers from which words come to the root, if all of them only merge; `seen` are those that have been
+    /// looked at.
+    fn new_merge(&self, plan: &Plan, mut merge: Merge, seen: &mut Vec<u32>) -> Option<Merge> {
+        let (color, mut index, mut buffers) = (merge.color, 0, 0);
         while let Some(&Node { pe, .. }) = merge.nodes.get(index) {
+            seen.push(pe);
             let rx = self.table_at(plan, pe).row(color)?.rx[0];
             let first = buffers;
             for port in bits(u64::from(rx)) {
@@ -107,14 +111,7 @@ impl<C: Code> Region<C> {
                     && let Some(before) = self.merges_into(plan, (pe, port), color)?
                 {
                     let (next, to) = (index as u32, buffers);
-                    merge.nodes.push(Node {
-                        pe: before,
-                        first: 0,
-                        count: 0,
-                        has_ramp: false,
-                        next,
-                        to,
-                    });
+                    merge.nodes.push(Node::new(before, next, to));
                 }
                 buffers += 1;
             }
@@ -174,13 +171,15 @@ impl<C: Code> Region<C> {
             known[node.pe as usize] = if node.has_ramp { sender + 1 } else { REFUSED };
         }
         self.router(plan, merge.root).gathers.push(id);
-        self.bytes += merge.bytes() + (merge.nodes.len() * size_of::<Sender>()) as u64;
+        self.bytes += merge.bytes(&plan.timing) + (merge.nodes.len() * size_of::<Sender>()) as u64;
         self.merges.all.push(merge);
     }
 }
 
 impl Merge {
-    fn new(color: u8, (root, link): (u32, u32), nodes: Vec<Node>) -> Merge {
+    /// One of a root alone.
+    fn new(color: u8, (root, link): (u32, u32)) -> Merge {
+        let nodes = vec![Node::new(root, 0, HOST)];
         Merge {
             color,
             root,
@@ -196,8 +195,8 @@ impl Merge {
             is_on: false,
             closed: false,
             asked: false,
-            again: 0,
-            patience: 0,
+            patience: Patience::default(),
+            left: 0,
             until: 0,
             last: 0,
             armed: NEVER,
@@ -206,9 +205,14 @@ impl Merge {
     }
 
     /// Estimated bytes.
-    fn bytes(&self) -> u64 {
+    fn bytes(&self, timing: &Latencies) -> u64 {
         let nodes = self.nodes.len() * size_of::<Node>();
-        (size_of::<Merge>() + nodes + self.places * (size_of::<Ring<3>>() + size_of::<u32>()))
-            as u64
+        // Some ramps have more places than stand in a buffer.
+        let ramps = self.nodes.iter().filter(|node| node.has_ramp).count();
+        let ramps = ramps * Ring::<3>::unopened(timing.ramp_places).bytes();
+        (size_of::<Merge>()
+            + nodes
+            + ramps
+            + self.places * (size_of::<Ring<3>>() + size_of::<u32>())) as u64
     }
 }

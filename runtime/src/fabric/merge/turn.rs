@@ -10,9 +10,8 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::Why;
 
-/// Cycles after which a merge may begin that could not, or has ended for others while it held words: the first time,
-/// and at most.
-const PATIENCE: (u64, u64) = (1 << 6, 1 << 12);
+/// Cycles for which a merge is put off at most, and for each of its routers.
+const MOST: (u64, u64) = (1 << 12, 1 << 4);
 
 /// A PE whose core is being visited.
 type Visited<'a, C> = Option<(u32, &'a mut Core<C>)>;
@@ -37,12 +36,19 @@ impl<C: Code> Region<C> {
         if merge.closed || merge.is_on || self.is_bounded(merge.link, t) {
             return false;
         }
-        let is_plain = |node: &Node| {
-            let (router, core) = (&self.routers[node.pe as usize], &self.cores[node.pe as usize]);
-            let commands = Outlet::Routers(Why::Commands);
-            router.as_deref().is_none_or(|router| router.is_plain(color))
-                && core.as_deref().is_none_or(|core| core.outlet(color) != commands)
+        let commands = |node: &Node| {
+            let core = self.cores[node.pe as usize].as_deref();
+            core.is_some_and(|core| core.outlet(color) == Outlet::Routers(Why::Commands))
         };
+        let is_plain = |node: &Node| {
+            let router = self.routers[node.pe as usize].as_deref();
+            router.is_none_or(|router| router.is_plain(color))
+        };
+        if merge.nodes.iter().any(commands) {
+            // What has commanded routers once is not taken for plain any more.
+            self.merges.all[id as usize].closed = true;
+            return false;
+        }
         if !merge.nodes.iter().all(is_plain) {
             return false;
         }
@@ -70,6 +76,7 @@ impl<C: Code> Region<C> {
         let merge = &mut self.merges.all[id as usize];
         (merge.nodes, merge.buffers) = (nodes, buffers);
         (merge.is_on, merge.until, merge.last, merge.armed) = (true, t, 0, NEVER);
+        merge.left = 0;
         merge.count();
         if merge.held != 0 {
             self.look_at_merge(id, t);
@@ -176,7 +183,7 @@ impl<C: Code> Region<C> {
         self.cuts.push((id | MERGED, Vec::new()));
     }
 
-    /// Likewise, of all words that pass a router.
+    /// Likewise, of all words that pass a router whose registers are written.
     pub(in crate::fabric) fn close_merges(&mut self, pe: u32) {
         for (id, merge) in (0..).zip(&mut self.merges.all) {
             if merge.nodes.iter().any(|node| node.pe == pe) {
@@ -196,7 +203,7 @@ impl<C: Code> Region<C> {
             self.pass_merge(plan, id, t);
             if self.merges.all[id as usize].held != 0 {
                 self.end_merge(plan, id, (t, moves), None);
-                self.merges.all[id as usize].again = 0;
+                self.merges.all[id as usize].patience.reset();
             }
         }
     }
@@ -253,8 +260,9 @@ impl Merge {
 
     /// Its buffers stand in their routers.
     fn stop(&mut self, t: u64) {
-        if self.held == 0 {
-            self.again = t;
+        // To begin and to end costs as much as some words of each router.
+        if self.held == 0 && self.left >= self.nodes.len() as u64 {
+            self.patience.reset();
         } else {
             self.put_off(t);
         }
@@ -262,10 +270,9 @@ impl Merge {
         (self.held, self.waiting) = (0, 0);
     }
 
-    /// It does not begin for a while, which is longer each time.
+    /// It does not begin for a while.
     fn put_off(&mut self, t: u64) {
-        let (least, most) = PATIENCE;
-        self.patience = (2 * self.patience).clamp(least, most);
-        self.again = t + self.patience;
+        let (most, by_router) = MOST;
+        self.patience.put_off(t, most.max(by_router * self.nodes.len() as u64));
     }
 }

@@ -201,6 +201,28 @@ fn gathered_words_keep_the_link_busy_in_the_same_cycles() {
     }
 }
 
+/// What the host is told late ends a run for all PEs where it does in `step`, also for those that are ahead.
+#[test]
+fn cores_that_are_alone_stop_where_they_do_in_step() {
+    for late in 0..130 {
+        let mut spec = row(TargetId::Wse3, [late, 0, 500 + late, 1, 0, 300 + 2 * late], 3, false);
+        // These go on for ever.
+        for pe in [1, 4] {
+            spec.acts[pe][0] = vec![Act::Work(3), Act::Flag(FlagOp::Activate, 9)];
+        }
+        let seen = |kind| {
+            let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+            let mut ends = Vec::new();
+            for words in [1, 4, 5, 9, 12] {
+                let limits = Limits { cycle: 3000, ..Limits::default() };
+                ends.push(engine.run(&[Goal::Words(LinkId(0), words)], &limits));
+            }
+            (ends, engine.stats(), engine.events(), engine.received(LinkId(0)))
+        };
+        assert_eq!(seen(EngineKind::Step), seen(EngineKind::Exact), "{late}");
+    }
+}
+
 /// A row whose PEs take words of a color that all of them get, after so many cycles.
 fn fanned(target: TargetId, delays: [u32; WIDTH as usize], words: [u32; WIDTH as usize]) -> Spec {
     let mut spec = row(target, delays, 1, true);
