@@ -338,3 +338,27 @@ impl<const N: usize> Ring<N> {
         self.index(self.len.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_comes_before_those_that_are_seen_later() {
+        let word = |stamp| Slot { stamp, payload: stamp as u32, ..Slot::default() };
+        let mut ring = Ring::<3>::new(3);
+        ring.push(word(1));
+        ring.pop(2);
+        ring.push(word(5));
+        ring.push(word(7));
+        ring.insert(Slot { control: true, ..word(6) });
+        assert!(ring.is_full() && ring.is_marked());
+        assert_eq!((ring.first(), ring.free_from()), (5, NEVER));
+        let words: Vec<u32> = (8..11).map(|free| ring.pop(free).payload).collect();
+        assert_eq!((words, ring.is_marked()), (vec![5, 6, 7], false));
+        let mut ring = Ring::<3>::new(3);
+        ring.push(word(7));
+        ring.insert(word(3));
+        assert_eq!((ring.first(), ring.free_from()), (3, 0));
+    }
+}
