@@ -230,13 +230,12 @@ impl<C: Code> Region<C> {
     /// those before it.
     fn target(&mut self, plan: &Plan, id: u32, word: Wavelet, t: u64) -> Option<u32> {
         let flight = &self.flights.all[id as usize];
-        let (target, ends) = (flight.passing, flight.passing < flight.nodes);
+        let target = flight.passing;
         let command = control::first(word.payload);
         let flies = !word.control || matches!(command, Command::Advance | Command::Nop);
-        let pe = flight.pe(target.min(flight.nodes - 1));
-        let position = flight.positions[target.min(flight.nodes - 1) as usize];
-        let row = self.table_at(plan, pe).row(flight.color)?;
-        if flight.closed || !ends || !flies || row.tx[usize::from(position)] != 1 << RAMP {
+        let &position = flight.positions.get(target as usize)?;
+        let row = self.table_at(plan, flight.pe(target)).row(flight.color)?;
+        if flight.closed || !flies || row.tx[usize::from(position)] != 1 << RAMP {
             return None;
         }
         while self.flights.all[id as usize].clear <= target {
@@ -293,11 +292,7 @@ impl<C: Code> Region<C> {
             let old = flight.positions[node as usize];
             let Some(row) = self.table_at(plan, flight.pe(node)).row(color) else { break };
             let goes_on = row.tx[usize::from(old)] & onward != 0;
-            let new = match command {
-                Command::Advance => row.next(old),
-                Command::Reset => 0,
-                Command::Nop | Command::Teardown => old,
-            };
+            let new = row.after(old, command);
             let flight = &mut self.flights.all[id as usize];
             flight.positions[node as usize] = new;
             flight.closed |= command == Command::Teardown;

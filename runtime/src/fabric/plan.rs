@@ -2,6 +2,7 @@
 //! by a router whose configuration registers are written.
 
 use dflow_ir::image::RouterConfig;
+use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Filter, PopMode, SwitchEntry};
 
 use super::router::RAMP;
@@ -205,6 +206,15 @@ impl ColorPlan {
         let invalid = |entry: &Entry| *entry == Entry::default();
         let valid = self.entries.iter().position(invalid).unwrap_or(self.entries.len());
         self.positions = valid as u8 + 1;
+    }
+
+    /// The position after `position`, by a command.
+    pub(crate) fn after(&self, position: u8, command: Command) -> u8 {
+        match command {
+            Command::Nop | Command::Teardown => position,
+            Command::Advance => self.next(position),
+            Command::Reset => 0,
+        }
     }
 
     /// The position after `position`, by ADV.

@@ -180,8 +180,7 @@ impl<C: Code> Region<C> {
         hops: usize,
         words: &mut impl Iterator<Item = Slot>,
     ) -> Vec<Slot> {
-        let ramp = port == RAMP;
-        let places = if ramp { plan.timing.ramp_places } else { plan.timing.link_places };
+        let places = plan.timing.places_at(port);
         let mut filled = Vec::new();
         for word in words.take(places as usize) {
             self.stats.hops += hops as u64;

@@ -400,15 +400,13 @@ impl<C: Code> Region<C> {
         if words.is_none() && !self.is_bounded(link, from) {
             return;
         }
-        let bounded = self.room_index(link).map(|index| self.rooms.remove(index));
-        match words {
-            Some(words) => {
-                self.gathers.bound(link);
-                self.make_room(link, from, words);
-            }
-            None if bounded.is_ok() => self.make_room(link, from, UNBOUNDED),
-            None => {}
+        if let Ok(index) = self.room_index(link) {
+            self.rooms.remove(index);
         }
+        if words.is_some() {
+            self.gathers.bound(link);
+        }
+        self.make_room(link, from, words.unwrap_or(UNBOUNDED));
     }
 
     /// Whether the host limits what it takes over a link from cycle `t` on.

@@ -139,7 +139,7 @@ impl<C: Code> Region<C> {
         for (node, word) in placed {
             self.stats.hops += u64::from(node);
             let (pe, port) = nodes[node as usize];
-            let places = if port == RAMP { timing.ramp_places } else { timing.link_places };
+            let places = timing.places_at(port);
             let was_empty = self.router(plan, pe).push(plan, route.color, port, places, word);
             if node != 0 {
                 self.active_until = self.active_until.max(word.stamp + 1 - timing.hop);

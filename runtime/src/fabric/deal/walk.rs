@@ -120,11 +120,7 @@ impl<C: Code> Region<C> {
         if walk.cores > u32::from(!word.control) {
             return None;
         }
-        let new = match command {
-            Command::Advance => row.next(old),
-            Command::Reset => 0,
-            Command::Nop | Command::Teardown => old,
-        };
+        let new = row.after(old, command);
         walk.heard |= command != Command::Nop && row.positions > 1;
         if hidden || new != old {
             walk.moves.push(Move { node: walk.node, old, new, hidden, goes_on });

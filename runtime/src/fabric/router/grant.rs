@@ -219,11 +219,7 @@ fn command<C>(
     let row = &router.table(here.plan).colors[index];
     let (old, pop) = (router.position(granted.color), row.pop);
     let command = control::first(word.payload);
-    let new = match command {
-        Command::Nop | Command::Teardown => old,
-        Command::Advance => row.next(old),
-        Command::Reset => 0,
-    };
+    let new = row.after(old, command);
     // Somebody has heard it.
     word.advance |= match command {
         Command::Nop => false,
