@@ -149,7 +149,8 @@ impl<C: Code> Region<C> {
         core.acted.acted = true;
         self.stats.tasks += 1;
         if let Some(refrain) = &mut self.refrain {
-            refrain.note(at.pe, at.t, core.task);
+            let visit = if self.flow { self.now } else { at.t };
+            refrain.note(at.pe, visit, at.t, core.task);
         }
         if let Some(events) = &mut self.events {
             events.push(Event::Task { cycle: at.t, pe: core.at.number, task: core.task });

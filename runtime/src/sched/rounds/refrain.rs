@@ -2,8 +2,12 @@
 
 /// Task starts that are remembered.
 const MEMORY: usize = 1 << 13;
-/// Starts per PE after which another one is listened to, if this one has had none.
+/// Visits per PE with starts after which another one is listened to, if this one has had none.
 const DEAF: u64 = 64;
+/// Repetitions of more starts per visit than this count after so many visits: a main thread that runs ahead does
+/// them in little time, and to tape them takes several times as long.
+const MANY: usize = 16;
+const PATIENCE: usize = 5;
 /// Earlier starts of the same task that are tried.
 const TRIES: usize = 64;
 
@@ -11,8 +15,9 @@ const TRIES: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Refrain {
     pe: u32,
-    /// Starts of other PEs since its last one.
+    /// Visits to other PEs with starts since its last one, and the last of these.
     others: u64,
+    other: (u32, u64),
     /// Number of PEs.
     count: u64,
     starts: Vec<Start>,
@@ -25,17 +30,20 @@ pub(crate) struct Refrain {
     found: Option<Found>,
 }
 
-/// A task starts so many cycles after the one before.
+/// A task starts so many cycles after the one before, in a visit to the core: a main thread that runs ahead starts
+/// many in one, the first of which is told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Start {
     task: u16,
     after: u64,
     cycle: u64,
+    visit: u64,
+    is_first: bool,
 }
 
 impl Start {
     fn is_like(self, other: Start) -> bool {
-        (self.task, self.after) == (other.task, other.after)
+        (self.task, self.after, self.is_first) == (other.task, other.after, other.is_first)
     }
 }
 
@@ -52,25 +60,29 @@ impl Refrain {
         Refrain { count: count as u64, ..Refrain::default() }
     }
 
-    /// A task of a PE starts in a cycle.
+    /// A task of a PE starts in a cycle, in the core's visit of another one.
     #[inline]
-    pub(crate) fn note(&mut self, pe: u32, cycle: u64, task: u16) {
+    pub(crate) fn note(&mut self, pe: u32, visit: u64, cycle: u64, task: u16) {
         if pe != self.pe {
-            self.others += 1;
-            if self.others > DEAF * self.count {
+            self.others += u64::from(self.other != (pe, visit));
+            self.other = (pe, visit);
+            if self.others > DEAF * self.count && self.found.is_none() {
                 let Refrain { count, least, tried, .. } = *self;
                 *self = Refrain { pe, count, least, tried, ..Refrain::default() };
             }
             return;
         }
         self.others = 0;
-        let after = self.starts.last().map_or(0, |last| cycle - last.cycle);
-        let start = Start { task, after, cycle };
+        let last = self.starts.last();
+        let after = last.map_or(0, |last| cycle - last.cycle);
+        let is_first = last.is_none_or(|last| last.visit != visit);
+        let start = Start { task, after, cycle, visit, is_first };
         if self.starts.last().is_none_or(|last| !last.is_like(start)) {
             self.began = self.starts.len();
         }
         self.starts.push(start);
-        if self.found.is_none() {
+        // How far a main thread is ahead is part of a machine's state: it repeats itself from visit to visit.
+        if is_first && self.found.is_none() {
             self.found = self.repetition();
         }
         if self.starts.len() == MEMORY {
@@ -79,12 +91,16 @@ impl Refrain {
         }
     }
 
-    /// Tasks of a PE do, one after the other.
-    pub(crate) fn note_all(&mut self, pe: u32, starts: impl ExactSizeIterator<Item = (u64, u16)>) {
-        // Of one that is not listened to it matters how many; if it is from now on, it is so from the last one on.
+    /// Tasks of a PE do, one after the other in one visit.
+    pub(crate) fn note_all(
+        &mut self,
+        pe: u32,
+        visit: u64,
+        starts: impl ExactSizeIterator<Item = (u64, u16)>,
+    ) {
+        // One that is not listened to is so from the last one on, if it is from now on.
         let unheard = if pe == self.pe { 0 } else { starts.len().saturating_sub(1) };
-        self.others += unheard as u64;
-        starts.skip(unheard).for_each(|(cycle, task)| self.note(pe, cycle, task));
+        starts.skip(unheard).for_each(|(cycle, task)| self.note(pe, visit, cycle, task));
     }
 
     /// The shortest repetition that ends with the last start.
@@ -113,12 +129,18 @@ impl Refrain {
         self.repeats(starts).then_some(Found { cycles, starts })
     }
 
-    /// Whether the last starts are like as many before them.
+    /// Whether the last starts are like as many before them, often enough.
     fn repeats(&self, starts: usize) -> bool {
         let (last, count) = (&self.starts, self.starts.len());
         // What the very first came after is not known.
-        count > 2 * starts
-            && (count - starts..count).rev().all(|at| last[at].is_like(last[at - starts]))
+        let Some(turn) = count.checked_sub(starts).filter(|from| *from > starts) else {
+            return false;
+        };
+        let visits = last[turn..].iter().filter(|start| start.is_first).count();
+        let times = if starts > MANY * visits { PATIENCE.div_ceil(visits) } else { 1 };
+        let from = count.checked_sub(times * starts);
+        let from = from.filter(|from| *from > starts);
+        from.is_some_and(|from| (from..count).rev().all(|at| last[at].is_like(last[at - starts])))
     }
 
     /// What was found.
@@ -150,7 +172,7 @@ impl Refrain {
 
 #[cfg(test)]
 mod tests {
-    use super::{MEMORY, Refrain};
+    use super::{DEAF, MEMORY, PATIENCE, Refrain};
 
     /// The starts of a repetition that is found in these tasks of one PE, which come again and again, a cycle apart
     /// but for the last one of each turn.
@@ -159,7 +181,7 @@ mod tests {
         let mut cycle = 0;
         for &task in std::iter::repeat_n(turn, turns).flatten() {
             cycle += if Some(&task) == turn.last() { 7 } else { 1 };
-            refrain.note(0, cycle, task);
+            refrain.note(0, cycle, cycle, task);
         }
         refrain.found().map(|found| found.starts)
     }
@@ -172,6 +194,35 @@ mod tests {
         assert_eq!(found(0, &[1, 1, 1, 1, 1, 2], 2), Some(1));
         assert_eq!(found(5, &[1, 1, 1, 1, 1, 2], 2), None);
         assert_eq!(found(5, &[1, 1, 1, 1, 1, 2], 4), Some(6));
+    }
+
+    /// What is found where the main thread does so many starts in each visit.
+    fn found_ahead(in_visit: u64, starts: u64) -> Option<usize> {
+        let mut refrain = Refrain::new(1);
+        (0..starts).for_each(|at| refrain.note(0, at / in_visit, 3 * at, (at % 2) as u16));
+        refrain.found().map(|found| found.starts)
+    }
+
+    #[test]
+    fn a_main_thread_that_runs_ahead_repeats_itself_from_visit_to_visit() {
+        assert_eq!(found_ahead(1, 8), Some(2));
+        assert_eq!(found_ahead(10, 31), Some(10));
+        assert_eq!(found_ahead(9, 46), Some(18));
+        // Many starts in a visit count later.
+        let times = PATIENCE as u64 + 1;
+        assert_eq!(found_ahead(100, times * 100), None);
+        assert_eq!(found_ahead(100, times * 100 + 1), Some(100));
+    }
+
+    #[test]
+    fn others_are_listened_to_by_visits() {
+        let mut refrain = Refrain::new(2);
+        (0..4).for_each(|at| refrain.note(0, 9, at, 1));
+        // As many starts as there are in a visit say nothing.
+        (0..1000).for_each(|at| refrain.note(1, 9, at, 1));
+        assert_eq!(refrain.pe, 0);
+        (10..10 + 2 * DEAF).for_each(|visit| refrain.note(1, visit, 1000 + visit, 1));
+        assert_eq!(refrain.pe, 1);
     }
 
     #[test]

@@ -136,11 +136,28 @@ impl Scripts {
 pub(super) struct Outcomes {
     all: Vec<(u16, Segment)>,
     known: HashMap<(u16, u32, usize, u64), Vec<u32>>,
+    /// Those that came last, which are tried first.
+    recent: [u32; 4],
 }
 
 impl Outcomes {
     /// The number of one.
     fn number(&mut self, program: u16, segment: &Segment) -> u32 {
+        let is_it = |number: &u32| {
+            let known = self.all.get(*number as usize);
+            known.is_some_and(|(of, known)| *of == program && is_like(known, segment))
+        };
+        if let Some(&number) = self.recent.iter().find(|number| is_it(number)) {
+            return number;
+        }
+        let number = self.find(program, segment);
+        self.recent.rotate_right(1);
+        self.recent[0] = number;
+        number
+    }
+
+    /// Likewise, wherever it is.
+    fn find(&mut self, program: u16, segment: &Segment) -> u32 {
         let known = (program, segment.cycles, segment.acts.len(), shape(segment));
         let known = self.known.entry(known).or_default();
         let same = |at: &&u32| is_like(&self.all[**at as usize].1, segment);

@@ -457,6 +457,30 @@ fn words_that_go_round() {
     compare_flow("", &spec, &[20_000]);
 }
 
+/// Cores of `flow` run ahead over many tasks in a visit, and repeat themselves from visit to visit; where tasks
+/// of PEs take other times, or one changes in some round, too.
+#[test]
+fn tasks_that_run_ahead_go_round() {
+    let since = |round, slots| Act::Since { round, act: Box::new(Act::Work(slots)) };
+    for (work, changes, goes_round) in
+        [([5, 5], None, true), ([5, 8], None, false), ([5, 5], Some(9_000), true)]
+    {
+        let mut spec = Spec::new(TargetId::Wse2, 2, 1);
+        for (pe, slots) in work.into_iter().enumerate() {
+            let first = vec![Act::Work(slots), flag(FlagOp::Activate, u16::from(FIRST) + 1)];
+            let mut second = vec![Act::Join { of: 1, times: 10_000, id: FIRST }];
+            second.extend(changes.filter(|_| pe == 1).map(|round| since(round, 30)));
+            begin(&mut spec, pe, TaskKind::Local, FIRST, &[], first);
+            begin(&mut spec, pe, TaskKind::Local, FIRST + 1, &[], second);
+            start(&mut spec, pe, FIRST);
+        }
+        let before = reached::count(Reached::Rounds);
+        compare_flow(&format!("{work:?}, {changes:?}"), &spec, &[70_001, 500_000]);
+        let rounds = reached::count(Reached::Rounds) - before;
+        assert_eq!(rounds != 0, goes_round, "{work:?}, {changes:?}: {rounds}");
+    }
+}
+
 /// Machines reach what these tests are about, in both engines and with several regions.
 #[test]
 fn hostile_rounds_are_reached() {

@@ -216,7 +216,11 @@ impl<C: Code> Region<C> {
         });
         if let Some(refrain) = &mut self.refrain {
             let task = |ear: usize| at.program.inputs[usize::from(ears.all[ear].queue)].task;
-            refrain.note_all(at.pe, starts.iter().map(|start| (start.t, task(start.ear))));
+            refrain.note_all(
+                at.pe,
+                self.now,
+                starts.iter().map(|start| (start.t, task(start.ear))),
+            );
         }
         let Some(last) = starts.last() else { return };
         let count = starts.len() as u64;
