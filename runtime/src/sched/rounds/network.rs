@@ -60,16 +60,16 @@ impl<'a, C: Code> Network<'a, C> {
         let mut whole = Whole { plan, processes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
         let (mut process_of, mut scripts) = (Vec::new(), Scripts::default());
         for (region, tape) in tapes.into_iter().enumerate() {
-            let outcomes = scripts.add_outcomes(&tape.outcomes);
-            let mut of = vec![NONE; tape.tracks.len()];
-            for (pe, track) in tape.tracks.into_iter().enumerate() {
+            let numbers = scripts.add_all(tape);
+            let mut of = vec![NONE; numbers.len()];
+            for (pe, script) in numbers.into_iter().enumerate() {
                 if let Some(core) = regions[region].cores[pe].as_deref() {
                     of[pe] = whole.processes.len() as u32;
                     whole.processes.push(Process {
                         at: (region as u32, pe as u32),
                         pe: core.at,
                         counts: counts(core),
-                        script: scripts.add(track.script, &outcomes),
+                        script,
                         done: 0,
                         next: 0,
                         elements: [0; OPERATIONS],

@@ -26,6 +26,11 @@ pub(super) const OF_MAIN: usize = COUNT;
 /// Acts and pieces of code per PE, on average: as much memory as a PE has of its own.
 const MOST: usize = 1 << 12;
 
+/// Acts in one go after which a track is held against others.
+const LONG: usize = 64;
+/// Tracks, or pieces of code, that something is held against first.
+const RECENT: usize = 4;
+
 /// What a PE does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Act {
@@ -105,13 +110,21 @@ pub(super) struct Scripts {
 }
 
 impl Scripts {
-    /// The numbers of what came of code in a region.
-    pub(super) fn add_outcomes(&mut self, outcomes: &Outcomes) -> Vec<u32> {
-        outcomes.all.iter().map(|(of, segment)| self.outcomes.number(*of, segment)).collect()
+    /// Those of a region's PEs: their numbers.
+    pub(super) fn add_all(&mut self, tape: Tape) -> Vec<u32> {
+        let Tape { tracks, alike, outcomes, .. } = tape;
+        let outcomes = outcomes.all.iter().map(|(of, segment)| self.outcomes.number(*of, segment));
+        let outcomes: Vec<u32> = outcomes.collect();
+        let alike: Vec<u32> = alike.into_iter().map(|script| self.add(script, &outcomes)).collect();
+        let number = |track: Track| match track.alike {
+            Some(at) => alike[at as usize],
+            None => self.add(track.script, &outcomes),
+        };
+        tracks.into_iter().map(number).collect()
     }
 
     /// The number of a script, whose acts have other numbers for what came of code.
-    pub(super) fn add(&mut self, mut script: Script, numbers: &[u32]) -> u32 {
+    fn add(&mut self, mut script: Script, numbers: &[u32]) -> u32 {
         for piece in &mut script.pieces {
             piece.outcome = numbers[piece.outcome as usize];
         }
@@ -137,7 +150,7 @@ pub(super) struct Outcomes {
     all: Vec<(u16, Segment)>,
     known: HashMap<(u16, u32, usize, u64), Vec<u32>>,
     /// Those that came last, which are tried first.
-    recent: [u32; 4],
+    recent: [u32; RECENT],
 }
 
 impl Outcomes {
@@ -174,8 +187,12 @@ impl Outcomes {
 /// What the PEs of a region do.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
-    pub(super) tracks: Vec<Track>,
-    pub(super) outcomes: Outcomes,
+    tracks: Vec<Track>,
+    /// What PEs have done in one go, each once.
+    alike: Vec<Script>,
+    /// Who did something last, and how many acts it had before that.
+    writer: (u32, usize),
+    outcomes: Outcomes,
     /// Acts that there is room for.
     room: usize,
     pub(super) is_spoilt: bool,
@@ -183,8 +200,10 @@ pub(crate) struct Tape {
 
 /// What one PE does.
 #[derive(Debug, Default)]
-pub(super) struct Track {
-    pub(super) script: Script,
+struct Track {
+    script: Script,
+    /// It is that one, and not the script here, which is empty.
+    alike: Option<u32>,
     /// Elements that are not among the acts yet, by operation: in whatever order.
     open: [u32; OPERATIONS],
     /// Operations have nothing to do with each other.
@@ -321,7 +340,53 @@ impl Tape {
 
     /// All that was done is among the acts.
     pub(super) fn close(&mut self) {
-        self.tracks.iter_mut().for_each(Track::close);
+        for pe in 0..self.tracks.len() {
+            if self.tracks[pe].open != [0; OPERATIONS] {
+                self.track(pe as u32).close();
+            }
+        }
+    }
+
+    /// The track of a PE that does something.
+    #[inline]
+    fn track(&mut self, pe: u32) -> &mut Track {
+        if self.writer.0 != pe {
+            self.turn_to(pe);
+        }
+        &mut self.tracks[pe as usize]
+    }
+
+    /// Another PE does something. Where the one before has done much in one go, as main threads do that run ahead,
+    /// others have most likely done the same.
+    #[inline(never)]
+    fn turn_to(&mut self, pe: u32) {
+        let (before, acts) = self.writer;
+        let track = &mut self.tracks[before as usize];
+        if track.script.len() >= acts + LONG {
+            let last = self.alike.iter().enumerate().rev().take(RECENT);
+            let same = last.into_iter().find(|(_, script)| **script == track.script);
+            let same = same.map(|(at, _)| at as u32);
+            let script = std::mem::take(&mut track.script);
+            track.alike = Some(same.unwrap_or(self.alike.len() as u32));
+            match same {
+                Some(_) => self.room += script.len(),
+                None => self.alike.push(script),
+            }
+        }
+        let track = &mut self.tracks[pe as usize];
+        if let Some(at) = track.alike.take() {
+            track.script = self.alike[at as usize].clone();
+            let acts = track.script.len();
+            self.take_room(acts);
+        }
+        self.writer = (pe, self.tracks[pe as usize].script.len());
+    }
+
+    /// There are so many acts more.
+    #[inline]
+    fn take_room(&mut self, acts: usize) {
+        self.is_spoilt |= self.room < acts;
+        self.room = self.room.saturating_sub(acts);
     }
 
     /// A PE does something more, if there is room for it; if not there is no use in going on.
@@ -332,12 +397,11 @@ impl Tape {
 
     #[inline]
     fn write(&mut self, pe: u32, write: impl FnOnce(&mut Track)) {
-        let track = &mut self.tracks[pe as usize];
+        let track = self.track(pe);
         let before = track.script.len();
         write(track);
         let more = track.script.len() - before;
-        self.is_spoilt |= self.room < more;
-        self.room = self.room.saturating_sub(more);
+        self.take_room(more);
     }
 
     /// Code of a PE has run.
@@ -360,7 +424,7 @@ impl Tape {
         };
         self.write(pe, |track| track.segment(entry, outcome));
         if let Stop::Vector(start) = &segment.stop {
-            self.tracks[pe as usize].are_apart &= start.asynchronous;
+            self.track(pe).are_apart &= start.asynchronous;
         }
     }
 
@@ -377,7 +441,7 @@ impl Tape {
         if self.is_spoilt {
             return;
         }
-        let (track, operation) = (&mut self.tracks[pe as usize], place(op));
+        let (track, operation) = (self.track(pe), place(op));
         if track.are_apart {
             track.open[operation] += count;
             return;
@@ -427,7 +491,7 @@ impl Tape {
             return;
         }
         self.push(pe, Act::Launch { thread: op.microthread });
-        let track = &mut self.tracks[pe as usize];
+        let track = self.track(pe);
         let plain = |op: &Op<C::Op>| op.is_plain() && code.is_plain(&op.code);
         let running = || core.threads.iter().filter(|op| !op.ended).chain([op]);
         let alone = !matches!(core.main, Main::Vector(_)) && running().all(plain);
@@ -438,5 +502,28 @@ impl Tape {
         colors.sort_unstable();
         let differ = colors.windows(2).all(|pair| pair[0] != pair[1]);
         track.are_apart = alone && differ && code.are_apart(&ops);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Act, LONG, Scripts, Tape};
+
+    #[test]
+    fn what_pes_do_in_one_go_is_kept_once() {
+        let mut tape = Tape::new(3, 1 << 20);
+        let room = tape.room;
+        for pe in [0, 1, 2, 0, 1, 2] {
+            (0..LONG).for_each(|_| tape.push(pe, Act::Word { queue: 1 }));
+        }
+        tape.push(1, Act::Word { queue: 2 });
+        tape.close();
+        // Once by all, twice by all, and what one does beyond that.
+        assert_eq!(room - tape.room, LONG + 2 * LONG + (2 * LONG + 1));
+        let mut scripts = Scripts::default();
+        let numbers = scripts.add_all(tape);
+        assert_eq!(numbers[0], numbers[2]);
+        let acts = numbers.iter().map(|&of| scripts.scripts[of as usize].acts.len());
+        assert_eq!(acts.collect::<Vec<_>>(), [2 * LONG, 2 * LONG + 1, 2 * LONG]);
     }
 }

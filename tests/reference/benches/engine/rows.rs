@@ -135,7 +135,7 @@ pub(crate) const ROWS: &[Row] = &[
         program: "cores.dfl",
         common: &[("what", 1)],
         small: &[("width", 32), ("height", 32), ("turns", 1000)],
-        full: &[("width", 128), ("height", 128), ("turns", 1000)],
+        full: &[("width", 128), ("height", 128), ("turns", 5000)],
         count: Count::Tasks,
     },
     Row {
