@@ -163,6 +163,14 @@ pub(crate) const ROWS: &[Row] = &[
         count: CELLS,
     },
     Row {
+        name: "finite volumes, together (cells and iterations)",
+        program: "cg.dfl",
+        common: &[("n", 900), ("faces", 1), ("solve", 0), ("joint", 1)],
+        small: &[("width", 8), ("height", 8), ("rounds", 10)],
+        full: &[("width", 64), ("height", 64), ("rounds", 100)],
+        count: CELLS,
+    },
+    Row {
         name: "scalar all-reduce (words)",
         program: "allreduce.dfl",
         common: &[("rounds", 1)],
