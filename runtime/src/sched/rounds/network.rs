@@ -60,7 +60,7 @@ impl<'a, C: Code> Network<'a, C> {
         let mut whole = Whole { plan, processes: Vec::new(), fifos: Vec::new(), paths: Vec::new() };
         let (mut process_of, mut scripts) = (Vec::new(), Scripts::default());
         for (region, tape) in tapes.into_iter().enumerate() {
-            let numbers = scripts.add_all(tape);
+            let numbers = scripts.add_all(&tape);
             let mut of = vec![NONE; numbers.len()];
             for (pe, script) in numbers.into_iter().enumerate() {
                 if let Some(core) = regions[region].cores[pe].as_deref() {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use dflow_ir::inst::FlagOp;
 
@@ -111,20 +112,21 @@ pub(super) struct Scripts {
 
 impl Scripts {
     /// Those of a region's PEs: their numbers.
-    pub(super) fn add_all(&mut self, tape: Tape) -> Vec<u32> {
-        let Tape { tracks, alike, outcomes, .. } = tape;
+    pub(super) fn add_all(&mut self, tape: &Tape) -> Vec<u32> {
+        let Tape { tracks, outcomes, .. } = tape;
         let outcomes = outcomes.all.iter().map(|(of, segment)| self.outcomes.number(*of, segment));
         let outcomes: Vec<u32> = outcomes.collect();
-        let alike: Vec<u32> = alike.into_iter().map(|script| self.add(script, &outcomes)).collect();
-        let number = |track: Track| match track.alike {
-            Some(at) => alike[at as usize],
-            None => self.add(track.script, &outcomes),
+        let mut known: HashMap<*const Script, u32> = HashMap::new();
+        let number = |track: &Track| {
+            let script = &track.script;
+            *known.entry(Arc::as_ptr(script)).or_insert_with(|| self.add(script, &outcomes))
         };
-        tracks.into_iter().map(number).collect()
+        tracks.iter().map(number).collect()
     }
 
     /// The number of a script, whose acts have other numbers for what came of code.
-    fn add(&mut self, mut script: Script, numbers: &[u32]) -> u32 {
+    fn add(&mut self, script: &Script, numbers: &[u32]) -> u32 {
+        let mut script = script.clone();
         for piece in &mut script.pieces {
             piece.outcome = numbers[piece.outcome as usize];
         }
@@ -188,8 +190,8 @@ impl Outcomes {
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     tracks: Vec<Track>,
-    /// What PEs have done in one go, each once.
-    alike: Vec<Script>,
+    /// What PEs have done in one go, each once, the last ones first.
+    recent: [Arc<Script>; RECENT],
     /// Who did something last, and how many acts it had before that.
     writer: (u32, usize),
     outcomes: Outcomes,
@@ -201,9 +203,8 @@ pub(crate) struct Tape {
 /// What one PE does.
 #[derive(Debug, Default)]
 struct Track {
-    script: Script,
-    /// It is that one, and not the script here, which is empty.
-    alike: Option<u32>,
+    /// It may be that of others too, until it gets longer.
+    script: Arc<Script>,
     /// Elements that are not among the acts yet, by operation: in whatever order.
     open: [u32; OPERATIONS],
     /// Operations have nothing to do with each other.
@@ -211,12 +212,19 @@ struct Track {
 }
 
 impl Track {
+    /// Its script, which is that of nobody else where something is added.
+    #[inline]
+    fn script(&mut self) -> &mut Script {
+        Arc::make_mut(&mut self.script)
+    }
+
     fn close(&mut self) {
         let mut beside = false;
-        for (operation, count) in self.open.iter_mut().enumerate() {
-            if *count != 0 {
-                let (operation, count) = (operation as u8, std::mem::take(count));
-                self.script.acts.push(Act::Elements { operation, beside, last: false, count });
+        for operation in 0..OPERATIONS {
+            let count = std::mem::take(&mut self.open[operation]);
+            if count != 0 {
+                let operation = operation as u8;
+                self.script().acts.push(Act::Elements { operation, beside, last: false, count });
                 beside = true;
             }
         }
@@ -224,13 +232,13 @@ impl Track {
 
     fn push(&mut self, act: Act) {
         self.close();
-        self.script.acts.push(act);
+        self.script().acts.push(act);
     }
 
     /// Code runs.
     fn segment(&mut self, entry: Enters, outcome: u32) {
         self.close();
-        let Script { acts, pieces, .. } = &mut self.script;
+        let Script { acts, pieces, .. } = self.script();
         let first = pieces.len() as u32;
         match (entry, &mut acts[..], pieces.last_mut()) {
             (
@@ -331,7 +339,9 @@ fn is_timeless(segment: &Segment) -> bool {
 impl Tape {
     /// An empty one for so many PEs, of so many bytes at most.
     pub(super) fn new(count: usize, bytes: u64) -> Tape {
-        let tracks = (0..count).map(|_| Track::default()).collect();
+        let none = Arc::new(Script::default());
+        let track = |_| Track { script: Arc::clone(&none), ..Track::default() };
+        let tracks = (0..count).map(track).collect();
         // Lists may have twice the room that they need.
         let room = bytes / (2 * size_of::<Act>().max(size_of::<Piece>()) as u64);
         let room = (MOST * count).min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -347,7 +357,7 @@ impl Tape {
         }
     }
 
-    /// The track of a PE that does something.
+    /// The track of a PE that does something, whose script is that of nobody else.
     #[inline]
     fn track(&mut self, pe: u32) -> &mut Track {
         if self.writer.0 != pe {
@@ -361,25 +371,26 @@ impl Tape {
     #[inline(never)]
     fn turn_to(&mut self, pe: u32) {
         let (before, acts) = self.writer;
-        let track = &mut self.tracks[before as usize];
-        if track.script.len() >= acts + LONG {
-            let last = self.alike.iter().enumerate().rev().take(RECENT);
-            let same = last.into_iter().find(|(_, script)| **script == track.script);
-            let same = same.map(|(at, _)| at as u32);
-            let script = std::mem::take(&mut track.script);
-            track.alike = Some(same.unwrap_or(self.alike.len() as u32));
-            match same {
-                Some(_) => self.room += script.len(),
-                None => self.alike.push(script),
+        let script = &mut self.tracks[before as usize].script;
+        let length = script.len();
+        if length >= acts + LONG {
+            if let Some(same) = self.recent.iter().find(|recent| *recent == script) {
+                *script = Arc::clone(same);
+                self.room += length;
+            } else {
+                self.recent.rotate_right(1);
+                let old = std::mem::replace(&mut self.recent[0], Arc::clone(script));
+                // It may have been that of nobody any more.
+                self.room += Arc::into_inner(old).map_or(0, |old| old.len());
             }
         }
-        let track = &mut self.tracks[pe as usize];
-        if let Some(at) = track.alike.take() {
-            track.script = self.alike[at as usize].clone();
-            let acts = track.script.len();
-            self.take_room(acts);
+        let script = &mut self.tracks[pe as usize].script;
+        let length = script.len();
+        if Arc::get_mut(script).is_none() {
+            Arc::make_mut(script);
+            self.take_room(length);
         }
-        self.writer = (pe, self.tracks[pe as usize].script.len());
+        self.writer = (pe, length);
     }
 
     /// There are so many acts more.
@@ -447,7 +458,7 @@ impl Tape {
             return;
         }
         let operation = operation as u8;
-        match track.script.acts.last_mut() {
+        match track.script().acts.last_mut() {
             Some(Act::Elements { operation: before, beside: false, count: all, .. })
                 if *before == operation =>
             {
@@ -521,7 +532,7 @@ mod tests {
         // Once by all, twice by all, and what one does beyond that.
         assert_eq!(room - tape.room, LONG + 2 * LONG + (2 * LONG + 1));
         let mut scripts = Scripts::default();
-        let numbers = scripts.add_all(tape);
+        let numbers = scripts.add_all(&tape);
         assert_eq!(numbers[0], numbers[2]);
         let acts = numbers.iter().map(|&of| scripts.scripts[of as usize].acts.len());
         assert_eq!(acts.collect::<Vec<_>>(), [2 * LONG, 2 * LONG + 1, 2 * LONG]);
