@@ -170,16 +170,20 @@ fn rounds_have_values_of_their_own() {
 #[test]
 fn flows_through_faces_are_those_of_plain_code() {
     let text = include_str!("../benches/engine/programs/cg.dfl");
-    let engines = [EngineKind::Exact, EngineKind::Flow];
     for (shape, joint) in SHAPES.iter().flat_map(|&shape| [(shape, 0), (shape, 1)]) {
         let more = [("n", shape.nz), ("rounds", 12), ("faces", 1), ("solve", 0), ("joint", joint)];
         let image = image("cg.dfl", text, &[&sizes(shape)[..], &more].concat(), "wse2");
         let (p, k) = (cg::columns(shape), cg::coefficients(shape));
         let expected = cg::as_mesh::faces(shape, &p, &k);
-        for engine in engines {
+        let step = run_on(&image, EngineKind::Step);
+        for engine in [EngineKind::Exact, EngineKind::Flow] {
             let mut machine = run_on(&image, engine);
             let found = read(&image, &mut machine, shape, "q");
             assert_eq!(found, expected, "{shape:?}, {engine:?}, joint {joint}");
+            assert_eq!(machine.stats().sent, step.stats().sent, "{shape:?}, {engine:?}");
+            if engine == EngineKind::Exact {
+                assert_eq!((machine.stats(), machine.now()), (step.stats(), step.now()));
+            }
             // PEs that wait for each other repeat themselves; one alone is through before that is noticed.
             let (rounds, alone) = (machine.ways().rounds.count, shape.nx * shape.ny == 1);
             assert!(joint == 0 || alone || rounds > 0, "{shape:?}, {engine:?}: {rounds}");

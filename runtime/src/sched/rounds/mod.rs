@@ -1,7 +1,7 @@
 //! Rounds: what a machine does again and again is done without times.
 //!
 //! A machine whose state in time ([`image`]) is what it was some cycles ago does in as many cycles what
-//! it did in those, as long as its code comes to the same. When a PE has done the same twice
+//! it did in those, as long as its code comes to the same. When a PE has done the same often enough
 //! ([`refrain`]), the machine is stopped, its state is noted, and what all PEs do in the next round is
 //! taped ([`tape`]). If the state after it is what it was before, further rounds are done as a network of
 //! processes ([`network`]): code runs, operations do their elements, words go from one to the other in

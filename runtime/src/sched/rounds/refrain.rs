@@ -1,11 +1,12 @@
-//! When one PE has done the same twice: the first sign that a whole machine may.
+//! When one PE has done the same twice, or in several visits: the first sign that a whole machine does.
 
 /// Task starts that are remembered.
 const MEMORY: usize = 1 << 13;
 /// Visits per PE with starts after which another one is listened to, if this one has had none.
 const DEAF: u64 = 64;
 /// Repetitions of more starts per visit than this count after so many visits: a main thread that runs ahead does
-/// them in little time, and to tape them takes several times as long.
+/// them in little time, and to tape them takes several times as long. [`MEMORY`] has room for six visits of a
+/// thousand starts each.
 const MANY: usize = 16;
 const PATIENCE: usize = 5;
 /// Earlier starts of the same task that are tried.
@@ -132,15 +133,18 @@ impl Refrain {
     /// Whether the last starts are like as many before them, often enough.
     fn repeats(&self, starts: usize) -> bool {
         let (last, count) = (&self.starts, self.starts.len());
-        // What the very first came after is not known.
-        let Some(turn) = count.checked_sub(starts).filter(|from| *from > starts) else {
-            return false;
+        let alike = |times: usize| {
+            // What the very first came after is not known.
+            let from = count.checked_sub(times * starts).filter(|from| *from > starts);
+            from.is_some_and(|from| {
+                (from..count).rev().all(|at| last[at].is_like(last[at - starts]))
+            })
         };
-        let visits = last[turn..].iter().filter(|start| start.is_first).count();
-        let times = if starts > MANY * visits { PATIENCE.div_ceil(visits) } else { 1 };
-        let from = count.checked_sub(times * starts);
-        let from = from.filter(|from| *from > starts);
-        from.is_some_and(|from| (from..count).rev().all(|at| last[at].is_like(last[at - starts])))
+        if !alike(1) {
+            return false;
+        }
+        let visits = last[count - starts..].iter().filter(|start| start.is_first).count();
+        starts <= MANY * visits || alike(PATIENCE.div_ceil(visits.max(1)))
     }
 
     /// What was found.
@@ -223,6 +227,15 @@ mod tests {
         assert_eq!(refrain.pe, 0);
         (10..10 + 2 * DEAF).for_each(|visit| refrain.note(1, visit, 1000 + visit, 1));
         assert_eq!(refrain.pe, 1);
+    }
+
+    #[test]
+    fn what_was_found_is_kept_until_it_is_looked_into() {
+        let mut refrain = Refrain::new(2);
+        (0..4).for_each(|at| refrain.note(0, at, at, 1));
+        assert!(refrain.found().is_some());
+        (10..10 + 4 * DEAF).for_each(|visit| refrain.note(1, visit, visit, 1));
+        assert!(refrain.found().is_some());
     }
 
     #[test]

@@ -201,7 +201,7 @@ pub(crate) struct Tape {
 }
 
 /// What one PE does.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Track {
     /// It may be that of others too, until it gets longer.
     script: Arc<Script>,
@@ -340,11 +340,11 @@ impl Tape {
     /// An empty one for so many PEs, of so many bytes at most.
     pub(super) fn new(count: usize, bytes: u64) -> Tape {
         let none = Arc::new(Script::default());
-        let track = |_| Track { script: Arc::clone(&none), ..Track::default() };
-        let tracks = (0..count).map(track).collect();
+        let track = || Track { script: Arc::clone(&none), open: [0; OPERATIONS], are_apart: false };
+        let tracks = std::iter::repeat_with(track).take(count).collect();
         // Lists may have twice the room that they need.
         let room = bytes / (2 * size_of::<Act>().max(size_of::<Piece>()) as u64);
-        let room = (MOST * count).min(usize::try_from(room).unwrap_or(usize::MAX));
+        let room = (MOST * (count + RECENT)).min(usize::try_from(room).unwrap_or(usize::MAX));
         Tape { tracks, room, ..Tape::default() }
     }
 
@@ -373,7 +373,8 @@ impl Tape {
         let (before, acts) = self.writer;
         let script = &mut self.tracks[before as usize].script;
         let length = script.len();
-        if length >= acts + LONG {
+        // What is shared is copied when it gets longer: no more often than it grows by a part of itself.
+        if length - acts >= LONG.max(length / 4) {
             if let Some(same) = self.recent.iter().find(|recent| *recent == script) {
                 *script = Arc::clone(same);
                 self.room += length;
@@ -518,7 +519,7 @@ impl Tape {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, LONG, Scripts, Tape};
+    use super::{Act, LONG, RECENT, Scripts, Tape};
 
     #[test]
     fn what_pes_do_in_one_go_is_kept_once() {
@@ -536,5 +537,31 @@ mod tests {
         assert_eq!(numbers[0], numbers[2]);
         let acts = numbers.iter().map(|&of| scripts.scripts[of as usize].acts.len());
         assert_eq!(acts.collect::<Vec<_>>(), [2 * LONG, 2 * LONG + 1, 2 * LONG]);
+    }
+
+    #[test]
+    fn no_room_is_taken_by_what_nobody_does_any_more() {
+        let count = 2 * RECENT;
+        let mut tape = Tape::new(count, 1 << 20);
+        let room = tape.room;
+        let mut go = |pes: std::ops::Range<usize>, queue: usize, acts: usize| {
+            for pe in pes {
+                let queue = (queue + pe) as u8;
+                (0..acts).for_each(|_| tape.push(pe as u32, Act::Word { queue }));
+            }
+            room - tape.room
+        };
+        // Each does something else, and then something more.
+        assert_eq!(go(0..count, 0, LONG), count * LONG);
+        let kept = go(0..count, 0, 2 * LONG) - count * 3 * LONG;
+        assert!(kept <= RECENT * LONG, "{kept}");
+        // Where there is no room to go on alone the tape is of no use.
+        let mut tape = Tape::new(2, 0);
+        tape.room = 3 * LONG;
+        for pe in [0, 1, 0, 1] {
+            assert!(!tape.is_spoilt);
+            (0..LONG).for_each(|_| tape.push(pe, Act::Word { queue: 1 }));
+        }
+        assert!(tape.is_spoilt);
     }
 }
