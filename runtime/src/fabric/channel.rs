@@ -360,9 +360,7 @@ impl RouterPlan {
             return Err(why);
         }
         let port = row.tx[0].trailing_zeros() as u8;
-        let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
-        let shared = others.any(|other| other.tx.iter().any(|tx| tx & row.tx[0] != 0));
-        Ok((port, port != RAMP && shared))
+        Ok((port, port != RAMP && self.shares(color, row.tx[0])))
     }
 }
 

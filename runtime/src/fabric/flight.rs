@@ -259,8 +259,7 @@ impl<C: Code> Region<C> {
         if router.holds_up_before(color, from, t) {
             return false;
         }
-        let mut others = self.table_at(plan, pe).colors.iter().filter(|it| it.color != color);
-        if others.any(|it| it.tx.iter().any(|tx| tx >> onward & 1 != 0)) {
+        if self.table_at(plan, pe).shares(color, 1 << onward) {
             let link = 4 * pe + u32::from(onward);
             let used = router.others_hold_for(plan, onward, color);
             self.make_claims(&[link]);

@@ -76,6 +76,15 @@ struct Sender {
     after: u64,
 }
 
+/// Where a color goes from a router.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Onward {
+    /// Over a link of the host.
+    Host(u32),
+    /// To another router of the region, and the port there.
+    Router(u32, u8),
+}
+
 /// What is known of the way from a router.
 #[derive(Clone, Copy, Debug, Default)]
 struct Node {
@@ -178,24 +187,24 @@ impl<C: Code> Region<C> {
     fn line_of(&mut self, plan: &Plan, source: u32, color: u8) -> Option<(u32, u32)> {
         let (mut pe, mut from, mut way) = (source, RAMP, Vec::new());
         let (line, mut hops) = loop {
-            let port = self.merges_at(plan, pe, color, from)?;
+            let onward = self.merges_to(plan, pe, color, from)?;
             let known = self.gathers.nodes.get(&color).map(|nodes| nodes[pe as usize]);
             if let Some(Node { line: 1.., .. }) = known {
                 break known.map(|node| (node.line - 1, node.hops))?;
             }
-            way.push(pe);
-            let number = self.number(plan, pe);
-            if let Some(link) = plan.link(number, Port::ALL[usize::from(port)], color) {
-                let line = self.new_line(plan, pe, link)?;
-                way.pop();
-                self.note_node(color, pe, line, 0);
-                break (line, 0);
+            match onward {
+                Onward::Host(link) => {
+                    let line = self.new_line(plan, pe, link)?;
+                    self.note_node(color, pe, line, 0);
+                    break (line, 0);
+                }
+                // A way that leads round has no end.
+                Onward::Router(..) if way.len() > self.routers.len() => return None,
+                Onward::Router(near, port) => {
+                    way.push(pe);
+                    (pe, from) = (near, port);
+                }
             }
-            // A way that leads round has no end.
-            if way.len() > self.routers.len() {
-                return None;
-            }
-            (pe, from) = (self.near(plan, pe, port).ok()?, port ^ 1);
         };
         for pe in way.into_iter().rev() {
             hops += 1;
@@ -212,6 +221,16 @@ impl<C: Code> Region<C> {
             vec![Node::default(); count].into()
         });
         nodes[pe as usize] = Node { line: line + 1, hops };
+    }
+
+    /// Where a color goes from a router that only merges it; none if that is neither a router of the region nor the host.
+    pub(super) fn merges_to(&self, plan: &Plan, pe: u32, color: u8, from: u8) -> Option<Onward> {
+        let port = self.merges_at(plan, pe, color, from)?;
+        let number = self.number(plan, pe);
+        if let Some(link) = plan.link(number, Port::ALL[usize::from(port)], color) {
+            return Some(Onward::Host(link));
+        }
+        Some(Onward::Router(self.near(plan, pe, port).ok()?, port ^ 1))
     }
 
     /// The port by which a color leaves a router that only merges it.

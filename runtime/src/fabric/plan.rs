@@ -142,6 +142,12 @@ impl RouterPlan {
     pub(crate) fn row(&self, color: u8) -> Option<&ColorPlan> {
         self.colors.get(usize::from(self.index_of[usize::from(color)]))
     }
+
+    /// Whether another color may leave by one of these ports, as bits.
+    pub(crate) fn shares(&self, color: u8, ports: u8) -> bool {
+        let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
+        others.any(|other| other.tx.iter().any(|tx| tx & ports != 0))
+    }
 }
 
 impl ColorPlan {

@@ -1,9 +1,8 @@
 //! Which routers do no more than merge a color's words towards a link to the host.
 
-use dflow_ir::mesh::Port;
-
 use super::{HOST, Merge, Node, REFUSED, Sender};
 use crate::fabric::channel::Outlet;
+use crate::fabric::gather::Onward;
 use crate::fabric::patience::Patience;
 use crate::fabric::ring::{NEVER, Ring};
 use crate::fabric::router::RAMP;
@@ -84,16 +83,12 @@ impl<C: Code> Region<C> {
                 return None;
             }
             way.push(pe);
-            let port = self.merges_at(plan, pe, color, from)?;
-            let number = self.number(plan, pe);
-            if let Some(link) = plan.link(number, Port::ALL[usize::from(port)], color) {
-                return Some((pe, link));
+            match self.merges_to(plan, pe, color, from)? {
+                Onward::Host(link) => return Some((pe, link)),
+                // A way that leads round has no end.
+                Onward::Router(..) if way.len() > self.routers.len() => return None,
+                Onward::Router(near, port) => (pe, from) = (near, port),
             }
-            // A way that leads round has no end.
-            if way.len() > self.routers.len() {
-                return None;
-            }
-            (pe, from) = (self.near(plan, pe, port).ok()?, port ^ 1);
         }
     }
 
@@ -154,9 +149,7 @@ impl<C: Code> Region<C> {
         let link = |node: &Node| {
             let table = self.table_at(plan, node.pe);
             let tx = table.row(merge.color)?.tx[0];
-            let mut others = table.colors.iter().filter(|it| it.color != merge.color && it.known);
-            let shared = others.any(|other| other.tx.iter().any(|it| it & tx != 0));
-            shared.then(|| 4 * node.pe + tx.trailing_zeros())
+            table.shares(merge.color, tx).then(|| 4 * node.pe + tx.trailing_zeros())
         };
         merge.nodes.iter().filter_map(link).collect()
     }
