@@ -311,10 +311,7 @@ impl<C: Code> Region<C> {
         let passes = |node: &u32| {
             let position = flight.positions[*node as usize];
             let row = self.table_at(plan, flight.pe(*node)).row(flight.color);
-            row.is_some_and(|row| {
-                row.tx[usize::from(position)] == 1 << (flight.from ^ 1)
-                    && row.next(position) == position
-            })
+            row.is_some_and(|row| row.passes(position, flight.from))
         };
         (first..flight.nodes).find(|node| !passes(node)).unwrap_or(flight.nodes)
     }

@@ -234,6 +234,11 @@ impl ColorPlan {
         }
     }
 
+    /// Whether words go straight on from a port in a position, and commands do not change that one.
+    pub(crate) fn passes(&self, position: u8, from: u8) -> bool {
+        self.tx[usize::from(position)] == 1 << (from ^ 1) && self.next(position) == position
+    }
+
     /// Whether it takes what enters by a port on its partner, the color that differs in bit 0.
     pub(crate) fn swaps(&self, port: u8) -> bool {
         match port / 2 {

@@ -135,11 +135,8 @@ impl<C: Code> Region<C> {
             let pe = line.pe(node);
             let Some(router) = self.routers[pe as usize].as_deref() else { return false };
             let Current { position, torn } = router.current(line.color);
-            router.table(plan).row(line.color).is_some_and(|row| {
-                !torn
-                    && row.tx[usize::from(position)] == 1 << (line.from ^ 1)
-                    && row.next(position) == position
-            })
+            let row = router.table(plan).row(line.color);
+            !torn && row.is_some_and(|row| row.passes(position, line.from))
         };
         (from..line.nodes).find(|node| !passes(node)).unwrap_or(line.nodes)
     }
