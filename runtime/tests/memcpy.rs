@@ -29,9 +29,9 @@ block0:
 block1:
   v4 = address [g0]
   store [v4], v0
-  v20 = const 8
+  v20 = const 4
   v21 = shr_u v0, v20
-  v22 = const 255
+  v22 = const 15
   v21 = and v21, v22
   v2 = truncate v21
   store [v1], v2
@@ -58,7 +58,7 @@ block3:
 block4:
   v4 = address [g0]
   v20 = load [v4]
-  v22 = const 255
+  v22 = const 15
   v21 = and v20, v22
   v10 = const CHANNEL
   v11 = slot slot0
@@ -80,14 +80,16 @@ block6:
   vector mov16 fabric v30, scalar v12 async activate=27 index=v11
   jump block12
 block7:
-  v12 = load [v9]
-  v13 = load [v9+2]
-  v40 = le_u v12, v11
-  v41 = le_u v11, v13
-  v40 = and v40, v41
-  branch v40, block8, block12
+  v5 = address [g2]
+  v6 = load [v5]
+  v40 = eq v6, v3
+  branch v40, block8, block15
 block8:
-  v14 = load [v9+4]
+  v23 = const 8
+  v24 = shr_u v20, v23
+  v22 = const 255
+  v24 = and v24, v22
+  v14 = truncate v24
   v15 = address [g5]
   v15 = load [v15]
   v7 = const 1
@@ -116,6 +118,13 @@ block14:
   v45 = load [v9+4]
   call fn2(v12, v45)
   jump block12
+block15:
+  v12 = load [v9]
+  v13 = load [v9+2]
+  v40 = le_u v12, v11
+  v41 = le_u v11, v13
+  v40 = and v40, v41
+  branch v40, block8, block12
 }
 func fn1 "on_done" () {
   locals v0: i16

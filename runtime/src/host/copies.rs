@@ -50,10 +50,11 @@ impl<M: Mesh> Session<M> {
             (_, true) => Operation::SpreadIn32,
         };
         let (columns, width) = (region.dealt(), self.symbols.columns());
-        let args = wire::copy_args(columns, (per_pe / word) as u32);
+        let count = (per_pe / word) as u32;
+        let command = wire::column_command(operation, export, columns, width, count);
         let block = |index: usize| &data[index * per_pe..][..per_pe];
         for (row, (commands, to_mesh)) in links.into_iter().enumerate() {
-            self.send(commands, &mut wire::command(operation, export, &args).into_iter())?;
+            self.send(commands, &mut command.iter().copied())?;
             if once {
                 self.send(to_mesh, &mut wire::words(block(row), word))?;
             } else {
@@ -103,9 +104,11 @@ impl<M: Mesh> Session<M> {
         if halves == 0 {
             return Ok(Vec::new());
         }
-        let args = wire::copy_args(region.dealt(), halves as u32);
+        let (columns, width) = (region.dealt(), self.symbols.columns());
+        let operation = Operation::CopyOut;
+        let command = wire::column_command(operation, export, columns, width, halves as u32);
         for (commands, _) in links {
-            self.send(commands, &mut wire::command(Operation::CopyOut, export, &args).into_iter())?;
+            self.send(commands, &mut command.iter().copied())?;
         }
         self.unfenced = false;
         let bytes = self.gather(region, halves as usize, |name| HostWait::Copy { name }, export)?;

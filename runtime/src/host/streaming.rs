@@ -10,7 +10,7 @@ use super::copies::share;
 use super::session::{Session, waiting_for};
 use super::stream::{End, Expected, Finished, Room, StreamId, Turn};
 use super::symbols::Style;
-use super::wire::{self, Operation};
+use super::wire::{self, Columns, Operation};
 use super::{Elements, Failure, HostError, Mesh, Region, Spread};
 use crate::config::{HOST_LATENCY, Limit, Limits};
 use crate::machine::{Goal, LinkId};
@@ -99,9 +99,9 @@ impl<M: Mesh> Session<M> {
         {
             return Ok(false);
         }
-        let args = wire::turn_args(0, last, color, 0);
+        let command = wire::deal_command(last, color);
         for commands in self.links(region, |row| row.commands, wire::COMMANDS)? {
-            self.send(commands, &mut wire::command(Operation::Deal, 0, &args).into_iter())?;
+            self.send(commands, &mut command.iter().copied())?;
         }
         self.fence()?;
         Ok(true)
@@ -261,11 +261,14 @@ impl<M: Mesh> Session<M> {
             let row = self.link_place(link).y;
             let commands = self.rows.get(usize::from(row)).and_then(|row| row.commands);
             let commands = commands.ok_or(HostError::NoStream { color, to_mesh: false })?;
-            let args = match turn {
-                Turn::Advance { first, last } => wire::turn_args(first, last, color, 0),
-                Turn::Reset { by } => wire::turn_args(by, by, color, wire::RESET_TURNS),
+            let (first, last, reset) = match turn {
+                Turn::Advance { first, last } => (first, last, 0),
+                Turn::Reset { by } => (by, by, wire::RESET_TURNS),
             };
-            self.send(commands, &mut wire::command(Operation::Turn, 0, &args).into_iter())?;
+            let columns = Columns { first, step: 1, count: last - first + 1 };
+            let (width, what) = (self.symbols.columns(), u32::from(color.index()) | reset);
+            let command = wire::column_command(Operation::Turn, 0, columns, width, what);
+            self.send(commands, &mut command.into_iter())?;
         }
         Ok(())
     }

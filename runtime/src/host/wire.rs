@@ -37,7 +37,10 @@ pub(super) enum Operation {
 }
 
 /// Ends the turns of columns before the sender, instead of the sender's own (section 5).
-pub(super) const RESET_TURNS: u32 = 1 << 8;
+pub(super) const RESET_TURNS: u32 = 1 << 7;
+
+/// The amount in the header of a command whose last argument is the amount.
+const GIVEN: u32 = 0xff;
 
 /// Columns of a row that words are dealt to: every `step`th from `first` on, `count` in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +60,16 @@ impl Columns {
         self.at(self.count.saturating_sub(1))
     }
 
+    /// The first and the last column as an argument.
+    fn span(self) -> u32 {
+        u32::from(self.first) | u32::from(self.last()) << 16
+    }
+
+    /// Whether it is each column from the first to the last.
+    fn is_dense(self) -> bool {
+        self.step == 1 || self.count == 1
+    }
+
     /// Columns between the one before and column `index`.
     fn gap(self, index: u16) -> u16 {
         if index == 0 { self.first } else { self.step }
@@ -65,19 +78,40 @@ impl Columns {
 
 /// A command as words.
 pub(super) fn command(operation: Operation, export: u32, args: &[u32]) -> Vec<Wavelet> {
-    let header = operation as u32 | (args.len() as u32 & 0xff) << 8 | export << 16;
+    command_on(operation, export, 0, args)
+}
+
+/// A command that concerns columns of a row of `width`, with an amount: elements or 16-bit words per
+/// PE, or a stream and what is asked of its turns. No word says what is usual: all columns, a small amount.
+pub(super) fn column_command(
+    operation: Operation,
+    export: u32,
+    columns: Columns,
+    width: u16,
+    amount: u32,
+) -> Vec<Wavelet> {
+    let is_last = columns.last() == width.saturating_sub(1);
+    let mut args = match columns.is_dense() {
+        true if columns.first == 0 && is_last => vec![],
+        true => vec![columns.span()],
+        false => vec![columns.span(), columns.step.into()],
+    };
+    if amount < GIVEN {
+        return command_on(operation, export, amount, &args);
+    }
+    args.push(amount);
+    command_on(operation, export, GIVEN, &args)
+}
+
+/// A deal to columns 0 to `last` over a stream without switches is to come.
+pub(super) fn deal_command(last: u16, color: Color) -> Vec<Wavelet> {
+    let columns = Columns { first: 0, step: 1, count: last + 1 };
+    command_on(Operation::Deal, 0, color.index().into(), &[columns.span()])
+}
+
+fn command_on(operation: Operation, export: u32, amount: u32, args: &[u32]) -> Vec<Wavelet> {
+    let header = operation as u32 | (args.len() as u32 & 0xf) << 4 | amount << 8 | export << 16;
     std::iter::once(header).chain(args.iter().copied()).map(Wavelet::data_word).collect()
-}
-
-/// The arguments of a copy: its columns, and elements or words per PE.
-pub(super) fn copy_args(columns: Columns, words: u32) -> [u32; 3] {
-    let last = columns.last();
-    [u32::from(columns.first) | u32::from(last) << 16, words, columns.step.into()]
-}
-
-/// The arguments of a turn or a deal: columns `first` to `last`, stream and what is asked of them.
-pub(super) fn turn_args(first: u16, last: u16, color: Color, flags: u32) -> [u32; 3] {
-    [u32::from(first) | u32::from(last) << 16, u32::from(color.index()) | flags, 1]
 }
 
 /// The control wavelet of one command that no compute element sees.
@@ -178,13 +212,30 @@ pub(super) fn ends_row(word: Wavelet) -> bool {
 mod tests {
     use super::*;
 
+    fn payloads(words: &[Wavelet]) -> Vec<u32> {
+        assert!(words.iter().all(|word| !word.control));
+        words.iter().map(|word| word.payload).collect()
+    }
+
     #[test]
     fn a_command_is_a_header_and_its_arguments() {
-        let columns = Columns { first: 2, step: 1, count: 4 };
-        let words = command(Operation::CopyOut, 7, &copy_args(columns, 9));
-        let payloads: Vec<u32> = words.iter().map(|word| word.payload).collect();
-        assert_eq!(payloads, [0x0007_0303, 0x0005_0002, 9, 1]);
-        assert!(words.iter().all(|word| !word.control));
+        let words = command(Operation::Launch, 7, &[5, 6]);
+        assert_eq!(payloads(&words), [0x0007_0024, 5, 6]);
+    }
+
+    #[test]
+    fn what_is_usual_takes_no_word() {
+        let copy = |first, step, count, amount| {
+            let columns = Columns { first, step, count };
+            payloads(&column_command(Operation::CopyOut, 7, columns, 6, amount))
+        };
+        assert_eq!(copy(0, 1, 6, 9), [0x0007_0903]);
+        assert_eq!(copy(0, 1, 6, 254), [0x0007_fe03]);
+        assert_eq!(copy(0, 1, 6, 255), [0x0007_ff13, 255]);
+        assert_eq!(copy(2, 1, 4, 9), [0x0007_0913, 0x0005_0002]);
+        assert_eq!(copy(0, 2, 3, 9), [0x0007_0923, 0x0004_0000, 2]);
+        assert_eq!(copy(0, 5, 2, 300), [0x0007_ff33, 0x0005_0000, 5, 300]);
+        assert_eq!(copy(3, 2, 1, 9), [0x0007_0913, 0x0003_0003]);
     }
 
     #[test]

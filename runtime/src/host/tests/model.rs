@@ -135,33 +135,34 @@ impl Model {
         let mut commands: VecDeque<u32> =
             self.sources[link].drain(..).map(|word| word.payload).collect();
         while let Some(header) = commands.pop_front() {
-            let args: Vec<u32> = commands.drain(..(header >> 8 & 0xff) as usize).collect();
-            self.execute(row, header & 0xff, header >> 16, &args);
+            let args = commands.drain(..(header >> 4 & 0xf) as usize).collect();
+            self.execute(row, header & 0xf, header >> 16, header >> 8 & 0xff, args);
         }
     }
 
-    fn execute(&mut self, row: usize, operation: u32, export: u32, args: &[u32]) {
+    fn execute(&mut self, row: usize, operation: u32, export: u32, amount: u32, args: Vec<u32>) {
         let out = self.link(row, 22);
+        let (region, amount) = self.region(amount, &args);
         match operation {
             1 | 2 | 7 | 8 => {
                 self.deal(row, 21);
                 let bytes = if operation % 6 == 1 { 4 } else { 2 };
                 for column in (0..self.width).filter(|_| operation > 2) {
-                    if !region(args).contains(&column) {
-                        self.pes[row][column].inbox.drain(..args[1] as usize);
+                    if !region.contains(&column) {
+                        self.pes[row][column].inbox.drain(..amount);
                     }
                 }
-                for column in region(args) {
+                for column in region {
                     let pe = &mut self.pes[row][column];
-                    let words: Vec<u32> = pe.inbox.drain(..args[1] as usize).collect();
+                    let words: Vec<u32> = pe.inbox.drain(..amount).collect();
                     let raw = words.iter().flat_map(|word| word.to_le_bytes()[..bytes].to_vec());
                     pe.memory[export as usize] = raw.collect();
                 }
             }
             3 => {
                 // Round robin from the last column on.
-                for half in 0..args[1] as usize {
-                    for column in region(args).into_iter().rev() {
+                for half in 0..amount {
+                    for &column in region.iter().rev() {
                         let memory = &self.pes[row][column].memory[export as usize];
                         let byte = |at: usize| memory.get(at).copied().unwrap_or(0);
                         let data = u16::from_le_bytes([byte(2 * half), byte(2 * half + 1)]);
@@ -171,7 +172,7 @@ impl Model {
             }
             4 => {
                 for pe in &mut self.pes[row] {
-                    pe.launches.push((export, args.to_vec()));
+                    pe.launches.push((export, args.clone()));
                 }
             }
             5 => {
@@ -181,6 +182,21 @@ impl Model {
             }
             other => panic!("operation {other}"),
         }
+    }
+
+    /// The columns that a command concerns, and its amount.
+    fn region(&self, amount: u32, args: &[u32]) -> (Vec<usize>, usize) {
+        let (amount, args) = match args.split_last() {
+            Some((&last, rest)) if amount == 255 => (last, rest),
+            _ => (amount, args),
+        };
+        let from_to = |span: u32| (span & 0xffff) as usize..=(span >> 16) as usize;
+        let columns = match *args {
+            [] => (0..self.width).collect(),
+            [span] => from_to(span).collect(),
+            [span, step, ..] => from_to(span).step_by(step.max(1) as usize).collect(),
+        };
+        (columns, amount as usize)
     }
 
     fn echo(&mut self, row: usize) {
@@ -203,10 +219,6 @@ impl Model {
             self.answer(out, mark);
         }
     }
-}
-
-fn region(args: &[u32]) -> Vec<usize> {
-    ((args[0] & 0xffff) as usize..=(args[0] >> 16) as usize).step_by(args[2] as usize).collect()
 }
 
 impl Mesh for Model {
