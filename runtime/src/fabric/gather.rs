@@ -23,6 +23,12 @@ use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
 use crate::ways::Why;
 
+/// Cycles for which all operations that send to a line may fill it ahead, and words that each may put
+/// into it at once, whatever their number.
+const SPAN: u32 = 2048;
+const FEWEST: u32 = 4;
+const MOST: u32 = 64;
+
 /// All of a region.
 #[derive(Debug, Default)]
 pub(crate) struct Gathers {
@@ -50,6 +56,8 @@ struct Gather {
     /// Cycle of the next look.
     armed: u64,
     held: u32,
+    /// PEs that have a way to it.
+    senders: u32,
     /// No word enters any more.
     closed: bool,
     /// Cores that wait until it is closed and empty.
@@ -72,8 +80,9 @@ struct Sender {
     source: u32,
     /// Place of the oldest of its entries in `left`.
     oldest: u32,
-    /// The cycle after its last word's on the link.
+    /// The cycle after its last word's on the link, and after it went up the ramp.
     after: u64,
+    up: u64,
 }
 
 /// Where a color goes from a router.
@@ -96,8 +105,19 @@ struct Node {
 impl Gather {
     fn new(root: u32, link: u32) -> Gather {
         let (cycles, waiting) = (VecDeque::new(), Vec::new());
-        let (base, full, held) = (0, 0, 0);
-        Gather { root, link, cycles, base, full, armed: NEVER, held, closed: false, waiting }
+        let (base, full, held, senders) = (0, 0, 0, 0);
+        Gather {
+            root,
+            link,
+            cycles,
+            base,
+            full,
+            armed: NEVER,
+            held,
+            senders,
+            closed: false,
+            waiting,
+        }
     }
 
     /// Gives a word the first free cycle of the link from `from` on, which is after cycle `now`.
@@ -171,12 +191,13 @@ impl<C: Code> Region<C> {
         let Some((line, hops)) = self.line_of(plan, source, color) else {
             return Outlet::Routers(why);
         };
-        if self.gathers.lines[line as usize].closed {
+        let Gathers { lines, senders, left, .. } = &mut self.gathers;
+        if lines[line as usize].closed {
             return Outlet::Routers(Why::Commands);
         }
-        let Gathers { senders, left, .. } = &mut self.gathers;
         let places = plan.timing.ramp_places as usize;
-        senders.push(Sender { line, hops, source, oldest: 0, after: 0 });
+        lines[line as usize].senders += 1;
+        senders.push(Sender { line, hops, source, oldest: 0, after: 0, up: 0 });
         left.resize(senders.len() * places, 0);
         self.bytes += (size_of::<Sender>() + places * size_of::<u64>()) as u64;
         Outlet::Gathered(senders.len() as u32 - 1)
@@ -284,6 +305,39 @@ impl<C: Code> Region<C> {
         Some(if before == 0 { 0 } else { before + timing.credit })
     }
 
+    /// Words that an operation of a sender may put into its line at once; none if it is closed. All senders
+    /// together do not fill it for longer than [`SPAN`] cycles, or [`FEWEST`] words each.
+    pub(crate) fn line_takes(&self, sender: u32) -> Option<u32> {
+        let line = &self.gathers.lines[self.gathers.senders[sender as usize].line as usize];
+        (!line.closed).then(|| (SPAN / line.senders.max(1)).clamp(FEWEST, MOST))
+    }
+
+    /// Words of an operation of a sender go up the ramp as soon as each can, the first element having
+    /// issued in cycle `begin` and no more than one in a cycle; they leave by an output queue of so many
+    /// places. When the last element has issued.
+    pub(crate) fn send_to_line(
+        &mut self,
+        timing: &Latencies,
+        (sender, places): (u32, u32),
+        words: impl Iterator<Item = Slot>,
+        begin: u64,
+    ) -> u64 {
+        let mut ups = VecDeque::with_capacity(places as usize);
+        let mut issue = begin;
+        for word in words {
+            if ups.len() == places as usize {
+                issue = issue.max(ups.pop_front().map_or(0, |up: u64| up + 1));
+            }
+            let after = self.gathers.senders[sender as usize].up;
+            let free = self.gathers_from(timing, sender).unwrap_or_default();
+            let up = after.max(free).max(issue + 1);
+            self.send_gathered(timing, sender, word, up);
+            ups.push_back(up);
+            issue += 1;
+        }
+        issue - 1
+    }
+
     /// A word of a sender goes up the ramp in cycle `t`.
     pub(crate) fn send_gathered(&mut self, timing: &Latencies, sender: u32, word: Slot, t: u64) {
         let Gathers { lines, senders, left, .. } = &mut self.gathers;
@@ -294,8 +348,8 @@ impl<C: Code> Region<C> {
         let latency = u64::from(sender.hops) * timing.hop;
         let from = (t + timing.ramp_up + latency).max(sender.after);
         let (hops, source) = (sender.hops, sender.source);
-        let at = line.place(from, t, Gathered { word, hops, source });
-        sender.after = at + 1;
+        let at = line.place(from, self.now, Gathered { word, hops, source });
+        (sender.after, sender.up) = (at + 1, t + 1);
         left[entry + sender.oldest as usize] = at - latency;
         sender.oldest = if sender.oldest + 1 == places { 0 } else { sender.oldest + 1 };
         if at < line.armed {

@@ -205,8 +205,17 @@ impl<C: Code> Region<C> {
         }
         op.output.is_none_or(|output| {
             let queue = usize::from(output.queue);
-            let outlet = self.known_outlet(at.plan, core, at.pe, output.color, queue);
-            matches!(outlet, Outlet::Pipe(_))
+            match self.known_outlet(at.plan, core, at.pe, output.color, queue) {
+                Outlet::Pipe(_) => true,
+                Outlet::Gathered(sender) => {
+                    op.needs.inputs == 0 && self.line_takes(sender).is_some()
+                }
+                Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Closing(_)
+                | Outlet::Merged(_) => false,
+            }
         })
     }
 

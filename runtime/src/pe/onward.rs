@@ -13,7 +13,7 @@ use super::core::{Core, Fault};
 use super::flow::LONGEST;
 use super::op::Op;
 use super::ramp::way;
-use super::stretch::Reach;
+use super::stretch::{Reach, Sink};
 use super::visit::Visit;
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::Slot;
@@ -67,7 +67,7 @@ impl<C: Code> Region<C> {
             leaves: self.passes_from(place, id),
             count: count as usize,
             inputs: [None; 2],
-            output: Some(id),
+            output: Sink::Pipe(id),
         };
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::Onward);

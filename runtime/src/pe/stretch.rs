@@ -20,7 +20,7 @@ use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::flow::LONGEST;
 use super::main::{End, Main};
-use super::op::Op;
+use super::op::{Op, Output};
 use super::share::{WHOLE, WINDOW};
 use super::threads::COUNT;
 use super::visit::Visit;
@@ -38,6 +38,8 @@ pub(super) const SOONER: u64 = 4;
 const PATIENCE: u64 = 32;
 /// Stretches may begin so many cycles ahead.
 pub(super) const SOON: u64 = 16;
+/// Likewise, where nobody waits for their words but the host.
+const SOON_TO_LINE: u64 = 64;
 /// A stretch waits for somebody to take its words.
 pub(super) const WAITS: u64 = u64::MAX >> 1;
 
@@ -168,9 +170,18 @@ pub(super) struct Reach {
     /// Before which cycle its first word does not leave.
     pub(super) leaves: u64,
     pub(super) count: usize,
-    /// Pipes of its inputs, in their order, and of its output.
+    /// Pipes of its inputs, in their order, and where its words go.
     pub(super) inputs: [Option<u32>; 2],
-    pub(super) output: Option<u32>,
+    pub(super) output: Sink,
+}
+
+/// Where the words of a stretch go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sink {
+    Nowhere,
+    Pipe(u32),
+    /// A sender's line to the host.
+    Line(u32),
 }
 
 impl<C: Code> Core<C> {
@@ -290,10 +301,16 @@ impl<C: Code> Region<C> {
                 op.stretch.floor = op.stretch.floor.max(follow);
             }
         }
-        if let Some(pipe) = output {
+        let sent = if let Sink::Nowhere = output { None } else { op.output };
+        if let Some(Output { queue, color, .. }) = sent {
             self.stats.sent += count as u64;
-            let color = op.output.map_or(0, |output| output.color);
-            self.ways.count(color, Way::Stretch, count as u64);
+            let way = if let Sink::Line(_) = output { Way::Line } else { Way::Stretch };
+            self.ways.count(color, way, count as u64);
+            if let Some(sent) = &mut core.outputs[usize::from(queue)].sent {
+                sent.words += count as u64;
+            }
+        }
+        if let Sink::Pipe(pipe) = output {
             let bound = op.stretch.bound();
             op.stretch.floor = bound.max(self.slowed(pipe, (t, count as u64), bound));
             let until = (t + count as u64 - 1).max(op.stretch.bound());
@@ -301,12 +318,14 @@ impl<C: Code> Region<C> {
             let last = until.max(first + count as u64 - 1);
             let end = self.send_words(plan, pipe, (first, last), outputs);
             op.stretch.output = Some(Words::new(pipe, end, until));
-            if let Some(output) = op.output
-                && let Some(sent) = &mut core.outputs[usize::from(output.queue)].sent
-            {
-                sent.words += count as u64;
-            }
         } else {
+            if let (Sink::Line(sender), Some(output)) = (output, sent) {
+                self.spoil_tape();
+                let places = at.program.outputs[usize::from(output.queue)].places;
+                let words = outputs.drain(..).map(|payload| output.slot(0, payload, 0, false));
+                let last = self.send_to_line(&plan.timing, (sender, places), words, t);
+                op.stretch.floor = op.stretch.floor.max(last);
+            }
             self.buffers.push(outputs);
         }
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
@@ -387,12 +406,19 @@ impl<C: Code> Region<C> {
         }
         let (done, length) = at.code.progress(&op.code);
         let left = length.map_or(LONGEST, |length| length - done);
-        let (mut count, mut output) = (left.min(LONGEST) as usize, None);
-        if let Some(out) = op.output {
-            let queue = usize::from(out.queue);
-            let Outlet::Pipe(id) = self.known_outlet(at.plan, core, at.pe, out.color, queue) else {
+        let (mut count, mut output) = (left.min(LONGEST) as usize, Sink::Nowhere);
+        let outlet = op
+            .output
+            .map(|out| self.known_outlet(at.plan, core, at.pe, out.color, out.queue.into()));
+        if let Some(Outlet::Gathered(sender)) = outlet {
+            let Some(most) = self.line_takes(sender) else {
+                self.flow_no_more(at, core, op);
                 return None;
             };
+            count = count.min(most as usize);
+            output = Sink::Line(sender);
+        } else if let Some(outlet) = outlet {
+            let Outlet::Pipe(id) = outlet else { return None };
             let waited = at.t >= op.patience;
             let since = op.patience.saturating_sub(PATIENCE);
             let room = self.room_for(at, core, op, (id, left));
@@ -406,9 +432,10 @@ impl<C: Code> Region<C> {
                 // Had it known that no more places would become free, it would not have waited.
                 begin = since.max(op.from);
             }
-            output = Some(id);
+            output = Sink::Pipe(id);
         }
-        if begin > at.t + SOON {
+        let soon = if let Sink::Line(_) = output { SOON_TO_LINE } else { SOON };
+        if begin > at.t + soon {
             core.begins = core.begins.min(begin);
             return None;
         }
@@ -417,6 +444,14 @@ impl<C: Code> Region<C> {
         }
         let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
         (count != 0).then_some(Reach { begin, floor, leaves: 0, count, inputs, output })
+    }
+
+    /// An operation goes word by word from now on: its words have to go through routers.
+    #[cold]
+    fn flow_no_more(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
+        op.flows = false;
+        core.flowing_out &= !op.needs.output;
+        self.wakes.core(at.pe, at.t + 1);
     }
 
     /// Places of a pipe for the words that an operation has left. One that has all its words at hand waits until

@@ -174,6 +174,7 @@ impl<O> Threads<O> {
         }
         let id = usize::from(op.microthread);
         self.busy = self.busy & !(1 << id) | u64::from(op.stretch.is_on()) << id;
+        self.flowing &= !(u64::from(!op.flows) << id);
         self.held |= 1 << id;
         // It was taken: there is none to drop.
         std::mem::forget(self.ops[id].replace(op));
@@ -186,10 +187,11 @@ impl<O> Threads<O> {
         self.ops.get_mut(id)?.take()
     }
 
-    /// Takes back one that was lent, which may be in a stretch now.
+    /// Takes back one that was lent, which may be in a stretch now, or flow no more.
     #[inline]
     pub(super) fn give_back(&mut self, id: usize, op: Box<Op<O>>) {
         self.busy |= u64::from(op.stretch.is_on()) << id;
+        self.flowing &= !(u64::from(!op.flows) << id);
         // It was lent: there is none to drop.
         std::mem::forget(self.ops[id].replace(op));
     }
