@@ -342,6 +342,15 @@ impl Channel {
     }
 }
 
+/// A router of a way: the port by which words come, and the one by which they leave, if it still
+/// hands them on, with whether another color may leave by it.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    pe: u32,
+    from: u8,
+    onward: Option<(u8, bool)>,
+}
+
 impl RouterPlan {
     /// The one port by which a color that enters by `from` always leaves, and whether another
     /// color may leave by it; or what else happens to the color.
@@ -509,32 +518,34 @@ impl<C: Code> Region<C> {
         route
     }
 
+    /// The routers of a way, in its order.
+    fn steps(&self, plan: &Plan, route: &Route) -> impl Iterator<Item = Step> {
+        let (mut next, mut left) = (Some((route.source, route.entry)), route.hops);
+        std::iter::from_fn(move || {
+            let (pe, from) = next?;
+            let onward = self.table_at(plan, pe).hands_on(route.color, from).ok();
+            let near = |(port, _)| Some((self.near(plan, pe, port).ok()?, port ^ 1));
+            next = onward.filter(|_| left != 0).and_then(near);
+            left = left.saturating_sub(1);
+            Some(Step { pe, from, onward })
+        })
+    }
+
     /// The routers of a way with the ports by which its words come.
     pub(super) fn nodes(&self, plan: &Plan, route: &Route) -> Vec<(u32, u8)> {
-        let mut nodes = vec![(route.source, route.entry)];
-        let (mut pe, mut from) = nodes[0];
-        while nodes.len() <= route.hops as usize {
-            let next = self
-                .table_at(plan, pe)
-                .hands_on(route.color, from)
-                .and_then(|(port, _)| Ok((self.near(plan, pe, port)?, port ^ 1)));
-            let Ok(next) = next else { break };
-            (pe, from) = next;
-            nodes.push(next);
-        }
-        nodes
+        self.steps(plan, route).map(|step| (step.pe, step.from)).collect()
     }
 
     /// Links of a way that other colors may use too, as four times the PE and the port.
     pub(crate) fn shared_links(&self, plan: &Plan, route: &Route) -> Box<[u32]> {
-        let mut links = Vec::new();
-        let nodes = self.nodes(plan, route);
-        for &(pe, from) in &nodes {
-            if let Ok((port, true)) = self.table_at(plan, pe).hands_on(route.color, from) {
+        let (mut links, mut last) = (Vec::new(), (route.source, route.entry));
+        for Step { pe, from, onward } in self.steps(plan, route) {
+            last = (pe, from);
+            if let Some((port, true)) = onward {
                 links.push(4 * pe + u32::from(port));
             }
         }
-        if let Some(&last) = nodes.last().filter(|_| route.borders != 0) {
+        if route.borders != 0 {
             links.extend(self.links_abroad(plan, route, last));
         }
         links.into()
@@ -542,10 +553,10 @@ impl<C: Code> Region<C> {
 
     /// Whether no router of a way holds a word of it.
     pub(crate) fn is_clear(&self, plan: &Plan, route: &Route) -> bool {
-        let holds = |&(pe, port): &(u32, u8)| {
+        let holds = |Step { pe, from, .. }: Step| {
             let router = self.routers[pe as usize].as_deref();
-            router.is_some_and(|router| router.holds(route.color, port))
+            router.is_some_and(|router| router.holds(route.color, from))
         };
-        !self.nodes(plan, route).iter().any(holds)
+        !self.steps(plan, route).any(holds)
     }
 }
