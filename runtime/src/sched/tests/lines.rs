@@ -201,6 +201,69 @@ fn gathered_words_keep_the_link_busy_in_the_same_cycles() {
     }
 }
 
+/// A row whose PEs send `words` words each to the host by a microthread, while code goes on; PE 3 sends a word
+/// that moves switches instead, if it does.
+fn sending(target: TargetId, words: u32, moves: bool) -> Spec {
+    let mut spec = row(target, [0, 9, 40, 150, 3, 70], words, false);
+    for pe in 0..usize::from(WIDTH) {
+        for act in &mut spec.acts[pe][0] {
+            let Act::Vector(start) = act else { continue };
+            (start.asynchronous, start.microthread) = (true, 2);
+            if let (Stream::Output { advance_switch, .. }, true) =
+                (&mut start.dest, moves && pe == 3)
+            {
+                (*advance_switch, start.length) = (true, Some(1));
+            }
+        }
+        spec.acts[pe][0].extend([Act::Yield, Act::Work(25)]);
+    }
+    spec
+}
+
+/// The words that the host gets, in order of their values, and when the last one comes; the words that went by lines,
+/// and stretches.
+fn sent(spec: &Spec, kind: EngineKind) -> (Vec<u32>, u64, u64, u64) {
+    let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+    let end = engine.run(&[], &Limits { cycle: 9000, ..Limits::default() });
+    assert!(matches!(end, RunEnd::Idle { .. }), "{end:?}");
+    assert!(engine.account().is_balanced());
+    let got = engine.received(LinkId(0));
+    let mut words: Vec<u32> = got.iter().map(|(_, word)| word.payload).collect();
+    words.sort_unstable();
+    let ways = engine.ways();
+    let lines = ways.rows().filter(|(_, way, _)| *way == Way::Line).map(|(.., words)| words).sum();
+    (words, got.last().map_or(0, |(t, _)| *t), lines, ways.stretches.stretches)
+}
+
+#[test]
+fn what_is_sent_to_the_host_goes_by_stretches() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (words, most) in [(1, 6), (30, 6), (200, 24)] {
+            let spec = sending(target, words, false);
+            let exact = sent(&spec, EngineKind::Exact);
+            let flow = sent(&spec, EngineKind::Flow);
+            assert_eq!(exact.0.len(), 6 * words as usize);
+            assert_eq!((&exact.0, exact.1), (&flow.0, flow.1), "{target:?} {words}");
+            assert_eq!(flow.2, u64::from(6 * words));
+            assert!((6..=most).contains(&flow.3), "{} stretches", flow.3);
+        }
+    }
+}
+
+/// A word that moves switches closes the line: what operations have left goes through routers.
+#[test]
+fn a_line_that_is_closed_takes_no_more_stretches() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        let spec = sending(target, 200, true);
+        let exact = sent(&spec, EngineKind::Exact);
+        let flow = sent(&spec, EngineKind::Flow);
+        assert_eq!(exact.0.len(), 1001);
+        assert_eq!(exact.0, flow.0, "{target:?}");
+        assert!(exact.1.abs_diff(flow.1) < 8, "{} and {} cycles", exact.1, flow.1);
+        assert!((64..900).contains(&flow.2), "{} words by the line", flow.2);
+    }
+}
+
 /// What the host is told late ends a run for all PEs where it does in `step`, also for those that are ahead.
 #[test]
 fn cores_that_are_alone_stop_where_they_do_in_step() {
