@@ -36,6 +36,9 @@ pub(crate) struct Gathers {
     senders: Vec<Sender>,
     /// By sender: when its last words left its router, as many as the ramp has places.
     left: Vec<u64>,
+    /// By sender that goes by stretches: when its last words went up the ramp, as many as its output
+    /// queue has places.
+    ups: Vec<u64>,
     /// By color and PE: what is known of the way from there.
     nodes: BTreeMap<u8, Box<[Node]>>,
     /// Links of which the host has ever limited what it takes.
@@ -83,6 +86,8 @@ struct Sender {
     /// The cycle after its last word's on the link, and after it went up the ramp.
     after: u64,
     up: u64,
+    /// Where its entries in `ups` begin, how many there are, and which is the oldest.
+    queue: (u32, u32, u32),
 }
 
 /// Where a color goes from a router.
@@ -197,7 +202,7 @@ impl<C: Code> Region<C> {
         }
         let places = plan.timing.ramp_places as usize;
         lines[line as usize].senders += 1;
-        senders.push(Sender { line, hops, source, oldest: 0, after: 0, up: 0 });
+        senders.push(Sender { line, hops, source, oldest: 0, after: 0, up: 0, queue: (0, 0, 0) });
         left.resize(senders.len() * places, 0);
         self.bytes += (size_of::<Sender>() + places * size_of::<u64>()) as u64;
         Outlet::Gathered(senders.len() as u32 - 1)
@@ -298,44 +303,62 @@ impl<C: Code> Region<C> {
             if line.held == 0 {
                 return None;
             }
-            line.waiting.push(source);
+            if line.waiting.last() != Some(&source) {
+                line.waiting.push(source);
+            }
             return Some(NEVER);
         }
         let before = left[sender as usize * timing.ramp_places as usize + oldest as usize];
         Some(if before == 0 { 0 } else { before + timing.credit })
     }
 
-    /// Words that an operation of a sender may put into its line at once; none if it is closed. All senders
-    /// together do not fill it for longer than [`SPAN`] cycles, or [`FEWEST`] words each.
-    pub(crate) fn line_takes(&self, sender: u32) -> Option<u32> {
-        let line = &self.gathers.lines[self.gathers.senders[sender as usize].line as usize];
-        (!line.closed).then(|| (SPAN / line.senders.max(1)).clamp(FEWEST, MOST))
+    /// Words that an operation of a sender may put into its line at once, and from when on its output queue of so
+    /// many places has one for the first; none if the line is closed. All senders together do not fill it for
+    /// longer than [`SPAN`] cycles, or [`FEWEST`] words each.
+    pub(crate) fn line_takes(&mut self, sender: u32, places: u32) -> Option<(u32, u64)> {
+        let Gathers { lines, senders, ups, .. } = &mut self.gathers;
+        let Sender { line, queue, .. } = &mut senders[sender as usize];
+        let line = &lines[*line as usize];
+        if line.closed {
+            return None;
+        }
+        let (begin, count, oldest) = *queue;
+        let from = if count == places {
+            ups[(begin + oldest) as usize] + 1
+        } else {
+            *queue = (ups.len() as u32, places, 0);
+            ups.resize(ups.len() + places as usize, 0);
+            self.bytes += u64::from(places) * size_of::<u64>() as u64;
+            0
+        };
+        Some(((SPAN / line.senders.max(1)).clamp(FEWEST, MOST), from))
     }
 
-    /// Words of an operation of a sender go up the ramp as soon as each can, the first element having
-    /// issued in cycle `begin` and no more than one in a cycle; they leave by an output queue of so many
-    /// places. When the last element has issued.
+    /// Words of an operation of a sender go up the ramp as soon as each can, their elements having issued evenly
+    /// from cycle `begin` up to cycle `end`, or later for want of places ([`Region::line_takes`] has been asked).
+    /// When the last element has issued.
     pub(crate) fn send_to_line(
         &mut self,
         timing: &Latencies,
-        (sender, places): (u32, u32),
-        words: impl Iterator<Item = Slot>,
-        begin: u64,
+        sender: u32,
+        words: impl ExactSizeIterator<Item = Slot>,
+        (begin, end): (u64, u64),
     ) -> u64 {
-        let mut ups = VecDeque::with_capacity(places as usize);
-        let mut issue = begin;
-        for word in words {
-            if ups.len() == places as usize {
-                issue = issue.max(ups.pop_front().map_or(0, |up: u64| up + 1));
-            }
-            let after = self.gathers.senders[sender as usize].up;
+        let (steps, mut issue) = (words.len().saturating_sub(1).max(1) as u64, 0);
+        for (at, word) in words.enumerate() {
+            let known = self.gathers.senders[sender as usize];
+            let (first, places, oldest) = known.queue;
+            let entry = (first + oldest) as usize;
+            let due = begin + end.saturating_sub(begin) * at as u64 / steps;
+            issue = due.max(issue + 1).max(self.gathers.ups[entry] + 1);
             let free = self.gathers_from(timing, sender).unwrap_or_default();
-            let up = after.max(free).max(issue + 1);
+            let up = known.up.max(free).max(issue + 1);
             self.send_gathered(timing, sender, word, up);
-            ups.push_back(up);
-            issue += 1;
+            self.gathers.ups[entry] = up;
+            let next = if oldest + 1 == places { 0 } else { oldest + 1 };
+            self.gathers.senders[sender as usize].queue = (first, places, next);
         }
-        issue - 1
+        issue
     }
 
     /// A word of a sender goes up the ramp in cycle `t`.

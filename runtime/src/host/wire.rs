@@ -40,7 +40,7 @@ pub(super) enum Operation {
 pub(super) const RESET_TURNS: u32 = 1 << 7;
 
 /// The amount in the header of a command whose last argument is the amount.
-const GIVEN: u32 = 0xff;
+const GIVEN_AMOUNT: u32 = 0xff;
 
 /// Columns of a row that words are dealt to: every `step`th from `first` on, `count` in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl Columns {
 
 /// A command as words.
 pub(super) fn command(operation: Operation, export: u32, args: &[u32]) -> Vec<Wavelet> {
-    command_on(operation, export, 0, args)
+    encode(operation, export, 0, args)
 }
 
 /// A command that concerns columns of a row of `width`, with an amount: elements or 16-bit words per
@@ -96,20 +96,20 @@ pub(super) fn column_command(
         true => vec![columns.span()],
         false => vec![columns.span(), columns.step.into()],
     };
-    if amount < GIVEN {
-        return command_on(operation, export, amount, &args);
+    if amount < GIVEN_AMOUNT {
+        return encode(operation, export, amount, &args);
     }
     args.push(amount);
-    command_on(operation, export, GIVEN, &args)
+    encode(operation, export, GIVEN_AMOUNT, &args)
 }
 
 /// A deal to columns 0 to `last` over a stream without switches is to come.
 pub(super) fn deal_command(last: u16, color: Color) -> Vec<Wavelet> {
     let columns = Columns { first: 0, step: 1, count: last + 1 };
-    command_on(Operation::Deal, 0, color.index().into(), &[columns.span()])
+    encode(Operation::Deal, 0, color.index().into(), &[columns.span()])
 }
 
-fn command_on(operation: Operation, export: u32, amount: u32, args: &[u32]) -> Vec<Wavelet> {
+fn encode(operation: Operation, export: u32, amount: u32, args: &[u32]) -> Vec<Wavelet> {
     let header = operation as u32 | (args.len() as u32 & 0xf) << 4 | amount << 8 | export << 16;
     std::iter::once(header).chain(args.iter().copied()).map(Wavelet::data_word).collect()
 }

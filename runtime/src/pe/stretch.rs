@@ -13,14 +13,17 @@
 mod ends;
 mod loads;
 mod rounds;
+mod sink;
 
 use std::num::NonZeroU32;
+
+pub(super) use sink::Sink;
 
 use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::flow::LONGEST;
 use super::main::{End, Main};
-use super::op::{Op, Output};
+use super::op::Op;
 use super::share::{WHOLE, WINDOW};
 use super::threads::COUNT;
 use super::visit::Visit;
@@ -28,7 +31,6 @@ use crate::fabric::channel::Outlet;
 use crate::fabric::ring::NEVER;
 use crate::sched::region::Region;
 use crate::trap::TrapKind;
-use crate::ways::Way;
 
 /// Parts of an element.
 pub(super) const PARTS: u64 = 1 << 8;
@@ -38,8 +40,6 @@ pub(super) const SOONER: u64 = 4;
 const PATIENCE: u64 = 32;
 /// Stretches may begin so many cycles ahead.
 pub(super) const SOON: u64 = 16;
-/// Likewise, where nobody waits for their words but the host.
-const SOON_TO_LINE: u64 = 64;
 /// A stretch waits for somebody to take its words.
 pub(super) const WAITS: u64 = u64::MAX >> 1;
 
@@ -175,15 +175,6 @@ pub(super) struct Reach {
     pub(super) output: Sink,
 }
 
-/// Where the words of a stretch go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sink {
-    Nowhere,
-    Pipe(u32),
-    /// A sender's line to the host.
-    Line(u32),
-}
-
 impl<C: Code> Core<C> {
     /// An operation in a stretch, by its microthread or that of the main thread.
     pub(super) fn streamed(&mut self, id: usize) -> Option<&mut Op<C::Op>> {
@@ -301,33 +292,7 @@ impl<C: Code> Region<C> {
                 op.stretch.floor = op.stretch.floor.max(follow);
             }
         }
-        let sent = if let Sink::Nowhere = output { None } else { op.output };
-        if let Some(Output { queue, color, .. }) = sent {
-            self.stats.sent += count as u64;
-            let way = if let Sink::Line(_) = output { Way::Line } else { Way::Stretch };
-            self.ways.count(color, way, count as u64);
-            if let Some(sent) = &mut core.outputs[usize::from(queue)].sent {
-                sent.words += count as u64;
-            }
-        }
-        if let Sink::Pipe(pipe) = output {
-            let bound = op.stretch.bound();
-            op.stretch.floor = bound.max(self.slowed(pipe, (t, count as u64), bound));
-            let until = (t + count as u64 - 1).max(op.stretch.bound());
-            let first = t.max(leaves);
-            let last = until.max(first + count as u64 - 1);
-            let end = self.send_words(plan, pipe, (first, last), outputs);
-            op.stretch.output = Some(Words::new(pipe, end, until));
-        } else {
-            if let (Sink::Line(sender), Some(output)) = (output, sent) {
-                self.spoil_tape();
-                let places = at.program.outputs[usize::from(output.queue)].places;
-                let words = outputs.drain(..).map(|payload| output.slot(0, payload, 0, false));
-                let last = self.send_to_line(&plan.timing, (sender, places), words, t);
-                op.stretch.floor = op.stretch.floor.max(last);
-            }
-            self.buffers.push(outputs);
-        }
+        self.send_stretch(at, core, op, output, (t, leaves, count as u64), outputs);
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
         core.busy_in |= op.needs.inputs;
         self.promise(at, core, op);
@@ -407,18 +372,17 @@ impl<C: Code> Region<C> {
         let (done, length) = at.code.progress(&op.code);
         let left = length.map_or(LONGEST, |length| length - done);
         let (mut count, mut output) = (left.min(LONGEST) as usize, Sink::Nowhere);
-        let outlet = op
-            .output
-            .map(|out| self.known_outlet(at.plan, core, at.pe, out.color, out.queue.into()));
-        if let Some(Outlet::Gathered(sender)) = outlet {
-            let Some(most) = self.line_takes(sender) else {
-                self.flow_no_more(at, core, op);
-                return None;
+        if let Some(out) = op.output {
+            let queue = usize::from(out.queue);
+            let id = match self.known_outlet(at.plan, core, at.pe, out.color, queue) {
+                Outlet::Pipe(id) => id,
+                Outlet::Gathered(id) => return self.reach_line(at, core, op, (id, count, begin)),
+                Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Closing(_)
+                | Outlet::Merged(_) => return None,
             };
-            count = count.min(most as usize);
-            output = Sink::Line(sender);
-        } else if let Some(outlet) = outlet {
-            let Outlet::Pipe(id) = outlet else { return None };
             let waited = at.t >= op.patience;
             let since = op.patience.saturating_sub(PATIENCE);
             let room = self.room_for(at, core, op, (id, left));
@@ -434,8 +398,7 @@ impl<C: Code> Region<C> {
             }
             output = Sink::Pipe(id);
         }
-        let soon = if let Sink::Line(_) = output { SOON_TO_LINE } else { SOON };
-        if begin > at.t + soon {
+        if begin > at.t + SOON {
             core.begins = core.begins.min(begin);
             return None;
         }
@@ -444,14 +407,6 @@ impl<C: Code> Region<C> {
         }
         let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
         (count != 0).then_some(Reach { begin, floor, leaves: 0, count, inputs, output })
-    }
-
-    /// An operation goes word by word from now on: its words have to go through routers.
-    #[cold]
-    fn flow_no_more(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
-        op.flows = false;
-        core.flowing_out &= !op.needs.output;
-        self.wakes.core(at.pe, at.t + 1);
     }
 
     /// Places of a pipe for the words that an operation has left. One that has all its words at hand waits until

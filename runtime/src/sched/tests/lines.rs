@@ -1,6 +1,8 @@
 //! Lines of the `flow` engine, flights and merges of `exact`, against routers: the same words, counters, ends and
 //! reports, and in `exact` the same cycles.
 
+use std::collections::BTreeSet;
+
 use dflow_ir::inst::FlagOp;
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::wavelet::{Command, Control, ControlCommand};
@@ -229,6 +231,11 @@ fn sent(spec: &Spec, kind: EngineKind) -> (Vec<u32>, u64, u64, u64) {
     assert!(engine.account().is_balanced());
     let got = engine.received(LinkId(0));
     let mut words: Vec<u32> = got.iter().map(|(_, word)| word.payload).collect();
+    // Each PE counts from a number of its own on.
+    let mut come = BTreeSet::new();
+    for &word in &words {
+        assert!(come.insert(word) && !come.contains(&(word + 1)), "{word} was overtaken");
+    }
     words.sort_unstable();
     let ways = engine.ways();
     let lines = ways.rows().filter(|(_, way, _)| *way == Way::Line).map(|(.., words)| words).sum();
@@ -247,6 +254,30 @@ fn what_is_sent_to_the_host_goes_by_stretches() {
             assert_eq!(flow.2, u64::from(6 * words));
             assert!((6..=most).contains(&flow.3), "{} stretches", flow.3);
         }
+    }
+}
+
+/// Operations of a word each: a PE is held up by its queue and its ramp as it is in `exact`, so that no
+/// more words are under way than these have places for.
+#[test]
+fn short_operations_are_held_up_where_they_are_in_exact() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        let mut spec = sending(target, 1, false);
+        for acts in &mut spec.acts {
+            let sends = acts[0].iter().find(|act| matches!(act, Act::Vector(_))).cloned();
+            let Some(Act::Vector(mut start)) = sends else { panic!("no operation") };
+            start.asynchronous = false;
+            acts[0] = (0..300).flat_map(|_| [Act::Vector(start.clone()), Act::Yield]).collect();
+        }
+        let (exact, flow) = (sent(&spec, EngineKind::Exact), sent(&spec, EngineKind::Flow));
+        assert_eq!(exact.0, flow.0);
+        assert!(10 * exact.1.abs_diff(flow.1) <= exact.1, "{} and {} cycles", exact.1, flow.1);
+        assert_eq!(flow.2, 1800);
+        let mut engine: Engine<Script> = spec.engine(EngineKind::Flow, 1, 0);
+        engine.run(&[], &Limits { cycle: 600, ..Limits::default() });
+        let under_way = engine.regions[0].gathers.words().count();
+        // Queues, ramps and the way; six times as many if nobody were held up.
+        assert!((6..=120).contains(&under_way), "{under_way} words");
     }
 }
 
