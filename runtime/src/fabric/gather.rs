@@ -36,8 +36,8 @@ pub(crate) struct Gathers {
     senders: Vec<Sender>,
     /// By sender: when its last words left its router, as many as the ramp has places.
     left: Vec<u64>,
-    /// By sender that goes by stretches: when its last words went up the ramp, as many as its output
-    /// queue has places.
+    /// By sender that goes by stretches: when its last words went up the ramp, as many as the output
+    /// queue that it used first has places.
     ups: Vec<u64>,
     /// By color and PE: what is known of the way from there.
     nodes: BTreeMap<u8, Box<[Node]>>,
@@ -323,7 +323,7 @@ impl<C: Code> Region<C> {
             return None;
         }
         let (begin, count, oldest) = *queue;
-        let from = if count == places {
+        let from = if count != 0 {
             ups[(begin + oldest) as usize] + 1
         } else {
             *queue = (ups.len() as u32, places, 0);
@@ -371,7 +371,10 @@ impl<C: Code> Region<C> {
         let latency = u64::from(sender.hops) * timing.hop;
         let from = (t + timing.ramp_up + latency).max(sender.after);
         let (hops, source) = (sender.hops, sender.source);
+        let room = line.cycles.capacity();
         let at = line.place(from, self.now, Gathered { word, hops, source });
+        let more = line.cycles.capacity() - room;
+        self.bytes += (more * size_of::<Option<Gathered>>()) as u64;
         (sender.after, sender.up) = (at + 1, t + 1);
         left[entry + sender.oldest as usize] = at - latency;
         sender.oldest = if sender.oldest + 1 == places { 0 } else { sender.oldest + 1 };

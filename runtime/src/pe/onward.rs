@@ -67,7 +67,7 @@ impl<C: Code> Region<C> {
             leaves: self.passes_from(place, id),
             count: count as usize,
             inputs: [None; 2],
-            output: Sink::Pipe(id),
+            output: Some(Sink::Pipe(id)),
         };
         #[cfg(test)]
         crate::sched::reached::note(crate::sched::reached::Reached::Onward);

@@ -172,7 +172,7 @@ pub(super) struct Reach {
     pub(super) count: usize,
     /// Pipes of its inputs, in their order, and where its words go.
     pub(super) inputs: [Option<u32>; 2],
-    pub(super) output: Sink,
+    pub(super) output: Option<Sink>,
 }
 
 impl<C: Code> Core<C> {
@@ -371,7 +371,7 @@ impl<C: Code> Region<C> {
         }
         let (done, length) = at.code.progress(&op.code);
         let left = length.map_or(LONGEST, |length| length - done);
-        let (mut count, mut output) = (left.min(LONGEST) as usize, Sink::Nowhere);
+        let (mut count, mut output) = (left.min(LONGEST) as usize, None);
         if let Some(out) = op.output {
             let queue = usize::from(out.queue);
             let id = match self.known_outlet(at.plan, core, at.pe, out.color, queue) {
@@ -396,7 +396,7 @@ impl<C: Code> Region<C> {
                 // Had it known that no more places would become free, it would not have waited.
                 begin = since.max(op.from);
             }
-            output = Sink::Pipe(id);
+            output = Some(Sink::Pipe(id));
         }
         if begin > at.t + SOON {
             core.begins = core.begins.min(begin);

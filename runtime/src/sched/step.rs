@@ -36,9 +36,15 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
         t += 1;
         looked += region.routers.len() + 64;
         visits += 2 * region.routers.len() as u64;
-        if region.active_until < t && region.wakes.latest < t {
+        if rests(region, t) {
             return true;
         }
     }
-    false
+    // It may have come to rest in the cycles that were run beyond the end of the run before.
+    rests(region, t)
+}
+
+/// Whether nothing is to happen from cycle `t` on.
+fn rests<C: Code>(region: &Region<C>, t: u64) -> bool {
+    region.active_until < t && region.wakes.latest < t
 }

@@ -15,7 +15,6 @@ const SOON_TO_LINE: u64 = 64;
 /// Where the words of a stretch go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::pe) enum Sink {
-    Nowhere,
     Pipe(u32),
     /// A sender's line to the host.
     Line(u32),
@@ -44,7 +43,7 @@ impl<C: Code> Region<C> {
         let count = count.min(most as usize);
         let after_main = !core.is_before_main(op.priority);
         let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
-        let (inputs, output) = ([None; 2], Sink::Line(sender));
+        let (inputs, output) = ([None; 2], Some(Sink::Line(sender)));
         (count != 0).then_some(Reach { begin, floor, leaves: 0, count, inputs, output })
     }
 
@@ -56,17 +55,18 @@ impl<C: Code> Region<C> {
         self.wakes.core(at.pe, at.t + 1);
     }
 
-    /// The words of a stretch that begins in cycle `t` go where they go, the first one not before cycle `leaves`.
+    /// The words of a stretch that begins in cycle `t`, if it sends any, go where they go, the first one
+    /// not before cycle `leaves`.
     pub(super) fn send_stretch(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
         op: &mut Op<C::Op>,
-        sink: Sink,
+        sink: Option<Sink>,
         (t, leaves, count): (u64, u64, u64),
         mut words: Vec<u32>,
     ) {
-        let (Some(output), false) = (op.output, sink == Sink::Nowhere) else {
+        let (Some(output), Some(sink)) = (op.output, sink) else {
             return self.buffers.push(words);
         };
         self.stats.sent += count;
@@ -74,21 +74,24 @@ impl<C: Code> Region<C> {
             sent.words += count;
         }
         let bound = op.stretch.bound();
-        if let Sink::Pipe(pipe) = sink {
-            self.ways.count(output.color, Way::Stretch, count);
-            op.stretch.floor = bound.max(self.slowed(pipe, (t, count), bound));
-            let until = (t + count - 1).max(op.stretch.bound());
-            let first = t.max(leaves);
-            let last = until.max(first + count - 1);
-            let end = self.send_words(at.plan, pipe, (first, last), words);
-            op.stretch.output = Some(Words::new(pipe, end, until));
-        } else if let Sink::Line(sender) = sink {
-            self.ways.count(output.color, Way::Line, count);
-            self.spoil_tape();
-            let slots = words.drain(..).map(|payload| output.slot(0, payload, 0, false));
-            let last = self.send_to_line(&at.plan.timing, sender, slots, (t, bound));
-            op.stretch.floor = bound.max(last);
-            self.buffers.push(words);
+        match sink {
+            Sink::Pipe(pipe) => {
+                self.ways.count(output.color, Way::Stretch, count);
+                op.stretch.floor = bound.max(self.slowed(pipe, (t, count), bound));
+                let until = (t + count - 1).max(op.stretch.bound());
+                let first = t.max(leaves);
+                let last = until.max(first + count - 1);
+                let end = self.send_words(at.plan, pipe, (first, last), words);
+                op.stretch.output = Some(Words::new(pipe, end, until));
+            }
+            Sink::Line(sender) => {
+                self.ways.count(output.color, Way::Line, count);
+                self.spoil_tape();
+                let slots = words.drain(..).map(|payload| output.slot(0, payload, 0, false));
+                let last = self.send_to_line(&at.plan.timing, sender, slots, (t, bound));
+                op.stretch.floor = bound.max(last);
+                self.buffers.push(words);
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::exec::Stream;
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 use crate::sched::engine::Engine;
+use crate::sched::run::LATE;
 use crate::ways::Way;
 
 const WIDTH: u16 = 6;
@@ -292,6 +293,25 @@ fn a_line_that_is_closed_takes_no_more_stretches() {
         assert_eq!(exact.0, flow.0, "{target:?}");
         assert!(exact.1.abs_diff(flow.1) < 8, "{} and {} cycles", exact.1, flow.1);
         assert!((64..900).contains(&flow.2), "{} words by the line", flow.2);
+    }
+}
+
+/// A run ends at a goal just before the limit: all cycles up to that are over then, and nothing is left for the next one.
+#[test]
+fn what_has_come_to_rest_rests_at_the_limit() {
+    let spec = row(TargetId::Wse2, [0; WIDTH as usize], 3, false);
+    let ends = |kind, limit| {
+        let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+        let limits = Limits { cycle: limit, ..Limits::default() };
+        let first = engine.run(&[Goal::Words(LinkId(0), 18)], &limits);
+        (first, engine.run(&[], &limits), engine.account())
+    };
+    let reached = cycle(&ends(EngineKind::Step, 9000).0);
+    // A look at what is merged may be to come for so long in `exact`.
+    for limit in reached + LATE..reached + 70 {
+        let step = ends(EngineKind::Step, limit);
+        assert_eq!(step, ends(EngineKind::Exact, limit), "{limit}");
+        assert_eq!(step.1, RunEnd::Idle { cycle: reached }, "{limit}");
     }
 }
 
