@@ -469,7 +469,7 @@ impl<C: Code> Region<C> {
         }
         let route = match self.route(plan, (pe, RAMP), color) {
             Ok(route) => route,
-            Err(why) if self.flow => return self.gathered(plan, pe, color, why),
+            Err(why) if self.flow => return self.gathered(plan, pe, (color, depth), why),
             Err(why) => return self.merged(plan, core, (pe, color), why),
         };
         let clear = self.is_clear(plan, &route);

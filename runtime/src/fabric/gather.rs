@@ -34,11 +34,9 @@ const MOST: u32 = 64;
 pub(crate) struct Gathers {
     lines: Vec<Gather>,
     senders: Vec<Sender>,
-    /// By sender: when its last words left its router, as many as the ramp has places.
-    left: Vec<u64>,
-    /// By sender that goes by stretches: when its last words went up the ramp, as many as the output
-    /// queue that it used first has places.
-    ups: Vec<u64>,
+    /// By sender: when its last words left its router, as many as the ramp has places, and went up the
+    /// ramp, as many as its output queue has.
+    times: Vec<u64>,
     /// By color and PE: what is known of the way from there.
     nodes: BTreeMap<u8, Box<[Node]>>,
     /// Links of which the host has ever limited what it takes.
@@ -81,13 +79,40 @@ struct Sender {
     line: u32,
     hops: u32,
     source: u32,
-    /// Place of the oldest of its entries in `left`.
-    oldest: u32,
     /// The cycle after its last word's on the link, and after it went up the ramp.
     after: u64,
     up: u64,
-    /// Where its entries in `ups` begin, how many there are, and which is the oldest.
-    queue: (u32, u32, u32),
+    /// When its last words left its router, and went up the ramp.
+    left: Lately,
+    ups: Lately,
+}
+
+/// When the last of some words did something: entries in a table, the oldest of which is used anew.
+#[derive(Clone, Copy, Debug)]
+struct Lately {
+    first: u32,
+    count: u32,
+    oldest: u32,
+}
+
+impl Lately {
+    /// Entries for `count` words, which have done nothing yet.
+    fn new(times: &mut Vec<u64>, count: u32) -> Lately {
+        let first = times.len() as u32;
+        times.resize(times.len() + count as usize, 0);
+        Lately { first, count, oldest: 0 }
+    }
+
+    /// When the oldest did it; 0 if none has.
+    fn oldest(self, times: &[u64]) -> u64 {
+        times[(self.first + self.oldest) as usize]
+    }
+
+    /// One more does it in cycle `t`.
+    fn note(&mut self, times: &mut [u64], t: u64) {
+        times[(self.first + self.oldest) as usize] = t;
+        self.oldest = if self.oldest + 1 == self.count { 0 } else { self.oldest + 1 };
+    }
 }
 
 /// Where a color goes from a router.
@@ -192,19 +217,26 @@ impl RouterPlan {
 
 impl<C: Code> Region<C> {
     /// The way of a core's words to the host, if nothing but merging happens on it; `why` if not.
-    pub(super) fn gathered(&mut self, plan: &Plan, source: u32, color: u8, why: Why) -> Outlet {
+    /// `depth`: places of its output queue.
+    pub(super) fn gathered(
+        &mut self,
+        plan: &Plan,
+        source: u32,
+        (color, depth): (u8, u32),
+        why: Why,
+    ) -> Outlet {
         let Some((line, hops)) = self.line_of(plan, source, color) else {
             return Outlet::Routers(why);
         };
-        let Gathers { lines, senders, left, .. } = &mut self.gathers;
+        let Gathers { lines, senders, times, .. } = &mut self.gathers;
         if lines[line as usize].closed {
             return Outlet::Routers(Why::Commands);
         }
-        let places = plan.timing.ramp_places as usize;
         lines[line as usize].senders += 1;
-        senders.push(Sender { line, hops, source, oldest: 0, after: 0, up: 0, queue: (0, 0, 0) });
-        left.resize(senders.len() * places, 0);
-        self.bytes += (size_of::<Sender>() + places * size_of::<u64>()) as u64;
+        let places = plan.timing.ramp_places;
+        let (left, ups) = (Lately::new(times, places), Lately::new(times, depth.max(1)));
+        senders.push(Sender { line, hops, source, after: 0, up: 0, left, ups });
+        self.bytes += (size_of::<Sender>() + (places + depth) as usize * size_of::<u64>()) as u64;
         Outlet::Gathered(senders.len() as u32 - 1)
     }
 
@@ -296,8 +328,8 @@ impl<C: Code> Region<C> {
     /// From which cycle the next word of a sender may go up the ramp; none if it has to go through
     /// routers. `pe` is told when that may have changed.
     pub(crate) fn gathers_from(&mut self, timing: &Latencies, sender: u32) -> Option<u64> {
-        let Gathers { lines, senders, left, .. } = &mut self.gathers;
-        let Sender { line, oldest, source, .. } = senders[sender as usize];
+        let Gathers { lines, senders, times, .. } = &mut self.gathers;
+        let Sender { line, source, left, .. } = senders[sender as usize];
         let line = &mut lines[line as usize];
         if line.closed {
             if line.held == 0 {
@@ -308,34 +340,23 @@ impl<C: Code> Region<C> {
             }
             return Some(NEVER);
         }
-        let before = left[sender as usize * timing.ramp_places as usize + oldest as usize];
+        let before = left.oldest(times);
         Some(if before == 0 { 0 } else { before + timing.credit })
     }
 
-    /// Words that an operation of a sender may put into its line at once, and from when on its output queue of so
-    /// many places has one for the first; none if the line is closed. All senders together do not fill it for
-    /// longer than [`SPAN`] cycles, or [`FEWEST`] words each.
-    pub(crate) fn line_takes(&mut self, sender: u32, places: u32) -> Option<(u32, u64)> {
-        let Gathers { lines, senders, ups, .. } = &mut self.gathers;
-        let Sender { line, queue, .. } = &mut senders[sender as usize];
-        let line = &lines[*line as usize];
-        if line.closed {
-            return None;
-        }
-        let (begin, count, oldest) = *queue;
-        let from = if count != 0 {
-            ups[(begin + oldest) as usize] + 1
-        } else {
-            *queue = (ups.len() as u32, places, 0);
-            ups.resize(ups.len() + places as usize, 0);
-            self.bytes += u64::from(places) * size_of::<u64>() as u64;
-            0
-        };
-        Some(((SPAN / line.senders.max(1)).clamp(FEWEST, MOST), from))
+    /// Words that an operation of a sender may put into its line at once, and from when on its output queue has a
+    /// place for the first; none if the line is closed. All senders together do not fill it for longer than
+    /// [`SPAN`] cycles, or [`FEWEST`] words each.
+    pub(crate) fn line_takes(&self, sender: u32) -> Option<(u32, u64)> {
+        let Gathers { lines, senders, times, .. } = &self.gathers;
+        let Sender { line, ups, .. } = senders[sender as usize];
+        let line = &lines[line as usize];
+        let most = (SPAN / line.senders.max(1)).clamp(FEWEST, MOST);
+        (!line.closed).then(|| (most, ups.oldest(times) + 1))
     }
 
     /// Words of an operation of a sender go up the ramp as soon as each can, their elements having issued evenly
-    /// from cycle `begin` up to cycle `end`, or later for want of places ([`Region::line_takes`] has been asked).
+    /// from cycle `begin` up to cycle `end`, or later for want of places.
     /// When the last element has issued.
     pub(crate) fn send_to_line(
         &mut self,
@@ -346,26 +367,18 @@ impl<C: Code> Region<C> {
     ) -> u64 {
         let (steps, mut issue) = (words.len().saturating_sub(1).max(1) as u64, 0);
         for (at, word) in words.enumerate() {
-            let known = self.gathers.senders[sender as usize];
-            let (first, places, oldest) = known.queue;
-            let entry = (first + oldest) as usize;
+            let Sender { up, ups, .. } = self.gathers.senders[sender as usize];
             let due = begin + end.saturating_sub(begin) * at as u64 / steps;
-            issue = due.max(issue + 1).max(self.gathers.ups[entry] + 1);
+            issue = due.max(issue + 1).max(ups.oldest(&self.gathers.times) + 1);
             let free = self.gathers_from(timing, sender).unwrap_or_default();
-            let up = known.up.max(free).max(issue + 1);
-            self.send_gathered(timing, sender, word, up);
-            self.gathers.ups[entry] = up;
-            let next = if oldest + 1 == places { 0 } else { oldest + 1 };
-            self.gathers.senders[sender as usize].queue = (first, places, next);
+            self.send_gathered(timing, sender, word, up.max(free).max(issue + 1));
         }
         issue
     }
 
     /// A word of a sender goes up the ramp in cycle `t`.
     pub(crate) fn send_gathered(&mut self, timing: &Latencies, sender: u32, word: Slot, t: u64) {
-        let Gathers { lines, senders, left, .. } = &mut self.gathers;
-        let places = timing.ramp_places;
-        let entry = sender as usize * places as usize;
+        let Gathers { lines, senders, times, .. } = &mut self.gathers;
         let sender = &mut senders[sender as usize];
         let line = &mut lines[sender.line as usize];
         let latency = u64::from(sender.hops) * timing.hop;
@@ -376,8 +389,8 @@ impl<C: Code> Region<C> {
         let more = line.cycles.capacity() - room;
         self.bytes += (more * size_of::<Option<Gathered>>()) as u64;
         (sender.after, sender.up) = (at + 1, t + 1);
-        left[entry + sender.oldest as usize] = at - latency;
-        sender.oldest = if sender.oldest + 1 == places { 0 } else { sender.oldest + 1 };
+        sender.left.note(times, at - latency);
+        sender.ups.note(times, t);
         if at < line.armed {
             line.armed = at;
             self.wakes.router(line.root, at);

@@ -208,8 +208,7 @@ impl<C: Code> Region<C> {
             match self.known_outlet(at.plan, core, at.pe, output.color, queue) {
                 Outlet::Pipe(_) => true,
                 Outlet::Gathered(sender) => {
-                    let places = at.program.outputs[queue].places;
-                    op.needs.inputs == 0 && self.line_takes(sender, places).is_some()
+                    op.needs.inputs == 0 && self.line_takes(sender).is_some()
                 }
                 Outlet::Unknown
                 | Outlet::Routers(_)

@@ -30,8 +30,7 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
         (sender, count, begin): (u32, usize, u64),
     ) -> Option<Reach> {
-        let queue = op.output.map_or(0, |output| usize::from(output.queue));
-        let Some((most, from)) = self.line_takes(sender, at.program.outputs[queue].places) else {
+        let Some((most, from)) = self.line_takes(sender) else {
             self.flow_no_more(at, core, op);
             return None;
         };
