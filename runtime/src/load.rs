@@ -108,6 +108,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         let engine = compile(&loaded, config)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
+    plan.note_written();
     borders::divide(&mut plan, config);
     Ok((plan, programs))
 }

@@ -18,7 +18,7 @@ pub enum Why {
     Host,
     /// The way ends at the host, or the host sends words of the color into a router on it.
     HostLink,
-    /// A PE on the way writes configuration registers.
+    /// The program of a PE on the way may write registers of the color.
     RunTime,
     /// They are, or came behind, control wavelets or words that move a switch.
     Commands,

@@ -54,3 +54,4 @@ pub mod target;
 pub mod text;
 pub mod ty;
 pub mod validate;
+pub mod written;

@@ -66,9 +66,6 @@ impl<C: Code> Region<C> {
             let program = plan.program(number);
             let linked =
                 |port: u8| plan.link(number, Port::ALL[usize::from(port)], color).is_some();
-            if program.is_some_and(|program| program.configures) {
-                return Err(Why::RunTime);
-            }
             let table = &plan.routers[plan.router_of[number] as usize];
             (port, _) = table.hands_on(color, from)?;
             if plan.has_links(number) && (linked(from) || linked(port)) {

@@ -355,6 +355,9 @@ impl RouterPlan {
     /// The one port by which a color that enters by `from` always leaves, and whether another
     /// color may leave by it; or what else happens to the color.
     pub(crate) fn hands_on(&self, color: u8, from: u8) -> Result<(u8, bool), Why> {
+        if self.is_written(color) {
+            return Err(Why::RunTime);
+        }
         let row = self.row(color).filter(|row| row.known).ok_or(Why::Unknown)?;
         let more = [
             (self.swaps, Why::Swap),
@@ -390,9 +393,6 @@ impl<C: Code> Region<C> {
             let has_links = plan.has_links(number);
             if has_links && (pe, from) != (source, entry) && link(from).is_some() {
                 return Err(Why::HostLink);
-            }
-            if program.is_some_and(|program| program.configures) {
-                return Err(Why::RunTime);
             }
             let router = self.routers[pe as usize].as_deref();
             if router.is_some_and(|router| router.is_torn(color)) {

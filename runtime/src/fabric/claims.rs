@@ -111,8 +111,7 @@ impl<C: Code> Region<C> {
         if claims == [0; 4] {
             return;
         }
-        let Some(row) = self.table_at(plan, pe).row(color) else { return };
-        let ports = row.tx.iter().fold(0, |all, tx| all | u64::from(*tx)) & LINKS;
+        let ports = u64::from(self.table_at(plan, pe).may_leave_by(color)) & LINKS;
         for port in bits(ports) {
             if let Some(id) = claims[port].checked_sub(1)
                 && (id & FLOWN == 0 || !self.flights.are_of(id & !FLOWN, color))

@@ -98,6 +98,14 @@ impl FilterState {
         }
     }
 
+    /// Whether all data pass, and change nothing here, until a register is written.
+    pub(crate) fn lets_data_pass(&self) -> bool {
+        let mut after = *self;
+        after.count(false);
+        let Filter::Counter { .. } = self.rule else { return self.open };
+        after == *self && self.passes(0, false)
+    }
+
     /// A word was judged.
     pub(crate) fn count(&mut self, control: bool) {
         let Some(counted) = self.counted() else { return };

@@ -151,8 +151,9 @@ impl<C: Code> Region<C> {
         let position = |node| self.position_at(plan, root + node * step, color);
         let is_usual = |node| {
             let router = self.routers[(root + node * step) as usize].as_deref();
-            // A router whose registers have been written may be anything, and is not at hand when words enter.
-            let is_odd = |router: &Router| router.holds(color, from) || router.differs();
+            // What has been written into registers is not at hand when words enter.
+            let differs = |router: &Router| router.differs(plan, color);
+            let is_odd = |router: &Router| router.holds(color, from) || differs(router);
             !router.is_some_and(is_odd) && position(node) < counts(node)
         };
         (0..nodes).all(is_usual).then(|| Flight {

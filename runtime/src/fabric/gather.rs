@@ -208,7 +208,8 @@ impl Gathers {
 impl RouterPlan {
     /// The one port by which a color that comes from `from` leaves, to be merged with others.
     fn merges(&self, color: u8, from: u8) -> Option<u8> {
-        let row = self.row(color).filter(|row| row.known && !self.swaps)?;
+        let row =
+            self.row(color).filter(|row| row.known && !self.swaps && !self.is_written(color))?;
         let plain = row.positions == 1 && !row.teardown && row.rx[0] >> from & 1 != 0;
         let one = row.tx[0].count_ones() == 1 && row.tx[0] != 1 << RAMP;
         (plain && one).then(|| row.tx[0].trailing_zeros() as u8)
@@ -294,14 +295,13 @@ impl<C: Code> Region<C> {
     /// The port by which a color leaves a router that only merges it.
     pub(super) fn merges_at(&self, plan: &Plan, pe: u32, color: u8, from: u8) -> Option<u8> {
         let number = self.number(plan, pe);
-        let configures = plan.program(number).is_some_and(|program| program.configures);
         let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));
         let enters = |port: &Port| {
             let link = plan.link(number, *port, color);
             link.is_some_and(|link| plan.links[link as usize].to_mesh)
         };
         let fed = plan.has_links(number) && Port::ALL.iter().any(enters);
-        if configures || torn || fed {
+        if torn || fed {
             return None;
         }
         self.table_at(plan, pe).merges(color, from)

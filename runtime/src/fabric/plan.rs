@@ -11,6 +11,9 @@ use crate::load::LoadError;
 /// "No such color" in [`RouterPlan::index_of`].
 pub(crate) const NONE: u8 = u8::MAX;
 
+/// All ports, as bits.
+const ANYWHERE: u8 = 0b1_1111;
+
 /// A router configuration, ready for use.
 #[derive(Clone, Debug)]
 pub(crate) struct RouterPlan {
@@ -20,10 +23,12 @@ pub(crate) struct RouterPlan {
     pub(crate) colors: Vec<ColorPlan>,
     /// Whether any color has a swap.
     pub(crate) swaps: bool,
+    /// Colors of which the program of its PE may write registers at run time, as bits.
+    pub(crate) written: u32,
 }
 
 /// One color of a router.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ColorPlan {
     /// The color.
     pub(crate) color: u8,
@@ -38,8 +43,9 @@ pub(crate) struct ColorPlan {
     pub(crate) codes: [u8; 3],
     /// Receive ports per position, as port bits; follows from `base` and `entries`.
     pub(crate) rx: [u8; 4],
-    /// Transmit ports per position, likewise.
+    /// Transmit ports per position, likewise; and of all positions together.
     pub(crate) tx: [u8; 4],
+    pub(crate) ways: u8,
     /// Number of valid positions, likewise.
     pub(crate) positions: u8,
     /// Position at the start.
@@ -102,7 +108,7 @@ impl Entry {
 impl RouterPlan {
     /// A configuration of no color.
     pub(crate) fn without_colors() -> RouterPlan {
-        RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false }
+        RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false, written: 0 }
     }
 
     /// Reads a configuration; `at` is a PE that has it, for the error.
@@ -126,7 +132,7 @@ impl RouterPlan {
 
     /// Colors that it sends to its core in some position, as bits.
     pub(crate) fn ramp(&self) -> u32 {
-        let to_core = |row: &&ColorPlan| row.tx.iter().any(|tx| tx >> RAMP & 1 != 0);
+        let to_core = |row: &&ColorPlan| row.ways >> RAMP & 1 != 0;
         self.colors.iter().filter(to_core).fold(0, |all, row| all | 1 << row.color)
     }
 
@@ -143,10 +149,23 @@ impl RouterPlan {
         self.colors.get(usize::from(self.index_of[usize::from(color)]))
     }
 
+    /// Whether its PE's program may write registers of a color at run time.
+    pub(crate) fn is_written(&self, color: u8) -> bool {
+        self.written >> color & 1 != 0
+    }
+
+    /// The ports by which a color may leave, in whatever position; all of them if its registers may be written.
+    pub(crate) fn may_leave_by(&self, color: u8) -> u8 {
+        if self.is_written(color) {
+            return ANYWHERE;
+        }
+        self.row(color).map_or(0, |row| row.ways)
+    }
+
     /// Whether another color may leave by one of these ports, as bits.
     pub(crate) fn shares(&self, color: u8, ports: u8) -> bool {
         let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
-        others.any(|other| other.tx.iter().any(|tx| tx & ports != 0))
+        self.written & !(1 << color) != 0 || others.any(|other| other.ways & ports != 0)
     }
 }
 
@@ -188,6 +207,7 @@ impl ColorPlan {
             codes: [Entry::INVALID; 3],
             rx: [0; 4],
             tx: [0; 4],
+            ways: 0,
             positions: 1,
             initial: 0,
             ring: false,
@@ -210,6 +230,7 @@ impl ColorPlan {
             (self.rx[at + 1], self.tx[at + 1]) = (ports.rx, ports.tx);
         }
         let invalid = |entry: &Entry| *entry == Entry::default();
+        self.ways = self.tx.iter().fold(0, |all, tx| all | tx);
         let valid = self.entries.iter().position(invalid).unwrap_or(self.entries.len());
         self.positions = valid as u8 + 1;
     }

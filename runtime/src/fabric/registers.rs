@@ -99,8 +99,8 @@ fn decode(row: &mut ColorPlan, current: &mut Current, kind: BankKind, word: u16,
     row.derive();
 }
 
-/// The color and word of an index; none if the word is not used.
-fn color_word(kind: BankKind, index: u16) -> Option<(u8, u16)> {
+/// The color and word of an index; none if the word is not used, or not a color's.
+pub(crate) fn color_word(kind: BankKind, index: u16) -> Option<(u8, u16)> {
     match kind {
         BankKind::Route | BankKind::Switch => Some((index as u8, 0)),
         BankKind::Color => {

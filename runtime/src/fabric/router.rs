@@ -255,9 +255,12 @@ impl Router {
         }
     }
 
-    /// Whether its configuration is not that of the program any more.
-    pub(super) fn differs(&self) -> bool {
-        self.own.is_some()
+    /// Whether its configuration of a color is not that of the program any more.
+    pub(super) fn differs(&self, plan: &Plan, color: u8) -> bool {
+        let first = &plan.routers[self.plan as usize];
+        let differs =
+            |own: &RouterPlan| own.swaps != first.swaps || own.row(color) != first.row(color);
+        self.own.as_deref().is_some_and(differs)
     }
 
     /// Its configuration, to be changed.
@@ -414,7 +417,8 @@ impl Router {
             return (OTHERS, [0; 4]);
         };
         let way = |at: usize| if row.rx[at] >> port & 1 != 0 { row.tx[at] } else { 0 };
-        let filter = self.filters.iter().position(|state| state.color == color);
+        let judges = |state: &FilterState| state.color == color && !state.lets_data_pass();
+        let filter = self.filters.iter().position(judges);
         (filter.map_or(NOBODY, |filter| filter as u8), [0, 1, 2, 3].map(way))
     }
 

@@ -4,11 +4,14 @@ use dflow_ir::inst::{FlagOp, InstData, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{FuncId, Program, TaskKind};
-use dflow_ir::target::Target;
+use dflow_ir::registers;
+use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
+use dflow_ir::written::written_registers;
 
 use super::super::sched::plan::Latencies;
 use super::looks::looks;
+use crate::fabric::registers::color_word;
 use crate::load::LoadError;
 
 /// "No task" in the tables.
@@ -66,6 +69,8 @@ pub(crate) struct PePlan {
     pub(crate) config: Vec<(u16, u16)>,
     /// Whether it writes configuration registers at all (other than through pointers).
     pub(crate) configures: bool,
+    /// Colors of which it may write registers, likewise, as bits.
+    pub(crate) written: u32,
     pub(crate) microthreads: u8,
     /// Names of the FIFOs' buffers.
     pub(crate) fifos: Vec<String>,
@@ -188,6 +193,7 @@ impl PePlan {
             hears_data_only: program.tasks.iter().all(|binding| binding.kind != TaskKind::Control),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
             configures: configures(program),
+            written: written_colors(program, target.id),
             microthreads: target.microthreads.min(8),
             fifos: program
                 .fifos
@@ -418,4 +424,16 @@ fn configures(program: &Program) -> bool {
     let writes = |inst: &InstData| matches!(inst, InstData::SetConfig { .. });
     let mut funcs = program.funcs.values();
     !program.initial_config.is_empty() || funcs.any(|func| func.insts.values().any(writes))
+}
+
+/// Colors of which a program may write registers, as bits. Where it may swap a color with its partner, words of
+/// that are received in another way too.
+fn written_colors(program: &Program, target: TargetId) -> u32 {
+    let Some(mut addresses) = written_registers(program) else { return u32::MAX };
+    addresses.extend(program.initial_config.iter().map(|set| set.address));
+    let colors = addresses.into_iter().filter_map(|address| {
+        let (bank, index) = registers::find(target, address)?;
+        Some(color_word(bank.kind, index)?.0)
+    });
+    colors.fold(0, |all, color| all | 1 << color | 1 << (color ^ 1))
 }

@@ -141,7 +141,9 @@ impl<C: Code> Region<C> {
         let (bank, index) = found.ok_or(TrapKind::Code(CodeTrapKind::NoRegister { address }))?;
         match bank.kind {
             BankKind::Route | BankKind::Switch | BankKind::Color | BankKind::Filter => {
-                self.cut_through(plan, pe);
+                if let Some((color, _)) = router::color_word(bank.kind, index) {
+                    self.cut_through(plan, pe, color);
+                }
                 let router = self.router(plan, pe);
                 router::write(plan, router, bank.kind, index, value).map_err(fail)?;
                 self.unblock(pe, t + 1);

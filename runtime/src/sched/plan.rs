@@ -3,6 +3,8 @@
 //! Invariant: nothing here changes during a run; all threads share it. PEs are numbered row by
 //! row over the program's rectangle; a region numbers its own PEs likewise.
 
+use std::collections::BTreeMap;
+
 use dflow_ir::mesh::{Coord, Port};
 use dflow_ir::target::TargetId;
 
@@ -100,6 +102,24 @@ impl Latencies {
 }
 
 impl Plan {
+    /// Routers know of which colors the programs of their PEs may write registers: those with the same configuration
+    /// become several where that differs.
+    pub(crate) fn note_written(&mut self) {
+        let (programs, routers) = (&self.programs, &mut self.routers);
+        let mut known = BTreeMap::new();
+        for (router, &program) in self.router_of.iter_mut().zip(&self.program_of) {
+            let written = programs.get(usize::from(program)).map_or(0, |program| program.written);
+            if written == 0 {
+                continue;
+            }
+            *router = *known.entry((*router, written)).or_insert_with_key(|&(router, written)| {
+                let plan = RouterPlan { written, ..routers[router as usize].clone() };
+                routers.push(plan);
+                routers.len() as u32 - 1
+            });
+        }
+    }
+
     /// Regions per row.
     pub(crate) fn columns(&self) -> u32 {
         self.width.div_ceil(self.extent.0)

@@ -23,7 +23,7 @@ use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 
 /// Entries of each kind per thread.
-const ENTRIES: usize = 1024;
+const ENTRIES: usize = 4096;
 
 thread_local! {
     static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
@@ -64,7 +64,7 @@ pub(crate) fn run(
         args
     };
     let address = std::ptr::from_ref(inst).addr();
-    let place = place(address, args.dest);
+    let place = place(address, descriptors(inst, args));
     KNOWN.with_borrow_mut(|entries| {
         if let Some(Some(entry)) = entries.get(place)
             && (entry.program, entry.inst) == (program.id(), address)
@@ -77,6 +77,16 @@ pub(crate) fn run(
         entries.resize_with(ENTRIES, || None);
         let entry = Entry { program: program.id(), inst: address, quick };
         Some(entries[place].insert(entry).quick.run(args, state))
+    })
+}
+
+/// What tells the descriptors of an operation from those of others: sources of another kind may be anything.
+#[inline]
+fn descriptors(inst: &VectorInst, args: &VectorArgs) -> u64 {
+    let sources = inst.sources.iter().zip(args.sources);
+    sources.fold(args.dest, |all, (operand, value)| match operand {
+        Operand::Memory(_) | Operand::Dsr(_) => all.rotate_left(16) ^ value,
+        Operand::Fabric(_) | Operand::Fifo(_) | Operand::Scalar(_) | Operand::Pointer(_) => all,
     })
 }
 

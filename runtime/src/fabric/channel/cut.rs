@@ -11,10 +11,10 @@ use crate::sched::region::Region;
 use crate::ways::Why;
 
 impl<C: Code> Region<C> {
-    /// Has the channels that pass a router cut when the cycle is over, and what else is known of it forgotten.
-    pub(crate) fn cut_through(&mut self, plan: &Plan, pe: u32) {
-        let program = plan.program(self.number(plan, pe));
-        if program.is_some_and(|program| program.configures) {
+    /// A register of a color is about to be written: has the channels that pass the router cut when the cycle is
+    /// over, and what else is known of it forgotten, unless nothing is as it may be written at any time.
+    pub(crate) fn cut_through(&mut self, plan: &Plan, pe: u32, color: u8) {
+        if self.table_at(plan, pe).is_written(color) {
             return;
         }
         self.close_merges(pe);

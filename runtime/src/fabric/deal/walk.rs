@@ -39,7 +39,7 @@ impl<C: Code> Region<C> {
         loop {
             let row = self.dealing(plan, pe, (color, from), pe == root)?;
             switched |= row.positions > 1;
-            if !row.tx.iter().any(|tx| tx >> onward & 1 != 0) {
+            if row.ways >> onward & 1 == 0 {
                 break;
             }
             (pe, nodes) = (self.near(plan, pe, onward).ok()?, nodes + 1);
@@ -62,14 +62,13 @@ impl<C: Code> Region<C> {
         is_root: bool,
     ) -> Option<&'a ColorPlan> {
         let number = self.number(plan, pe);
-        if plan.program(number).is_none_or(|program| program.configures) {
-            return None;
-        }
+        plan.program(number)?;
         let linked = |port: &Port| plan.link(number, *port, color).is_some();
         let links = Port::ALL.iter().filter(|port| linked(port)).count();
         let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));
         let table = self.table_at(plan, pe);
-        let row = table.row(color).filter(|row| row.known && !table.swaps && !torn)?;
+        let fixed = !table.swaps && !torn && !table.is_written(color);
+        let row = table.row(color).filter(|row| row.known && fixed)?;
         let ways = 1 << RAMP | 1 << (from ^ 1);
         let positions = ..usize::from(row.positions);
         let plain = row.rx[positions].iter().all(|&rx| rx == 1 << from)

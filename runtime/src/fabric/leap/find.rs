@@ -157,11 +157,11 @@ impl<C: Code> Region<C> {
 
     /// Whether more than switches has a say in what a router does with a color.
     fn is_odd(&self, plan: &Plan, pe: u32, color: u8) -> bool {
-        let number = self.number(plan, pe);
-        let configures = plan.program(number).is_none_or(|program| program.configures);
+        let runs = plan.program(self.number(plan, pe)).is_some();
         let table = self.table_at(plan, pe);
         let plain = table.row(color).is_some_and(|row| row.known && !row.teardown);
-        configures
+        !runs
+            || table.is_written(color)
             || !plain
             || table.swaps
             || table.row(color).is_some_and(|row| row.filter.is_some())

@@ -131,12 +131,12 @@ impl<C: Code> Region<C> {
             Err(Why::Outside) => return Some(None),
             Err(_) => return None,
         };
-        let program = plan.program(self.number(plan, before));
-        if program.is_some_and(|program| program.configures) {
+        let table = self.table_at(plan, before);
+        if table.is_written(color) {
             return None;
         }
-        let Some(row) = self.table_at(plan, before).row(color) else { return Some(None) };
-        if row.tx.iter().all(|tx| tx >> (port ^ 1) & 1 == 0) {
+        let Some(row) = table.row(color) else { return Some(None) };
+        if row.ways >> (port ^ 1) & 1 == 0 {
             return Some(None);
         }
         let from = row.rx[0].checked_ilog2()? as u8;

@@ -19,10 +19,7 @@ impl Router {
     /// Lanes that hold words which may go over a link.
     fn leading<'a>(&'a self, plan: &'a Plan, port: u8) -> impl Iterator<Item = &'a Lane> {
         let table = self.table(plan);
-        let leads = move |lane: &&Lane| {
-            let row = table.row(lane.color);
-            row.is_some_and(|row| row.tx.iter().any(|tx| tx >> port & 1 != 0))
-        };
+        let leads = move |lane: &&Lane| table.may_leave_by(lane.color) >> port & 1 != 0;
         self.lanes.iter().filter(|lane| !lane.ring.is_empty()).filter(leads)
     }
 

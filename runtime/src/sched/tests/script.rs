@@ -144,6 +144,13 @@ impl Spec {
             let (addr, dst) = (builder.constant(Ty::I16, 0), builder.local(Ty::I16));
             builder.inst(InstData::Load { dst, addr, offset: 0 });
         }
+        // Of what PEs of even numbers write nothing is known beforehand.
+        for act in acts.iter().filter(|_| pe % 2 == 1) {
+            if let Act::Write(address, _) = act {
+                let addr = builder.constant(Ty::I16, (*address).into());
+                builder.inst(InstData::SetConfig { addr, src: addr });
+            }
+        }
         let func: Func = builder.finish();
         self.acts[pe].push(acts);
         self.programs[pe].funcs.push(func)
@@ -191,6 +198,7 @@ impl Spec {
             strict: false,
             track: false,
         };
+        plan.note_written();
         borders::divide(&mut plan, &config);
         Engine::new(
             plan,
