@@ -360,7 +360,7 @@ impl RouterPlan {
         }
         let row = self.row(color).filter(|row| row.known).ok_or(Why::Unknown)?;
         let more = [
-            (self.swaps, Why::Swap),
+            (self.is_swapped(color), Why::Swap),
             (row.positions != 1, Why::Switch),
             (row.teardown, Why::Teardown),
             (row.filter.is_some(), Why::Filter),

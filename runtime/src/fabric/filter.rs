@@ -98,12 +98,16 @@ impl FilterState {
         }
     }
 
-    /// Whether all data pass, and change nothing here, until a register is written.
-    pub(crate) fn lets_data_pass(&self) -> bool {
-        let mut after = *self;
-        after.count(false);
-        let Filter::Counter { .. } = self.rule else { return self.open };
-        after == *self && self.passes(0, false)
+    /// Whether all words pass, and change nothing here, until a register is written.
+    pub(crate) fn lets_all_pass(&self) -> bool {
+        if let Filter::Range { .. } = self.rule {
+            return self.open;
+        }
+        [false, true].into_iter().all(|control| {
+            let mut after = *self;
+            after.count(control);
+            after == *self && self.passes(0, control)
+        })
     }
 
     /// A word was judged.
@@ -167,6 +171,22 @@ mod tests {
         // Only when the counter is at its maximum.
         assert_eq!(passed(rule(true, true), &words), [true, false, false, true, false]);
         assert_eq!(passed(rule(false, true), &words), [true, false, false, false, false]);
+    }
+
+    #[test]
+    fn a_filter_has_no_say_where_all_words_pass() {
+        let counter = |limit, max, filter_control| {
+            let (data, control, initial) = (true, false, 0);
+            Filter::Counter { data, control, initial, limit, max, filter_control }
+        };
+        let no_say = |rule| FilterState::new(0, rule).lets_all_pass();
+        assert!(no_say(counter(0, 0, false)) && no_say(counter(0, 3, false)));
+        assert!(no_say(counter(0, 0, true)) && !no_say(counter(0, 3, true)));
+        assert!(!no_say(counter(1, 1, false)));
+        let range = FilterState::new(0, Filter::Range { min: 0, max: u16::MAX });
+        assert!(!range.lets_all_pass() && FilterState { open: true, ..range }.lets_all_pass());
+        let closed = FilterState { closed: true, ..FilterState::new(0, counter(0, 0, false)) };
+        assert!(!closed.lets_all_pass());
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(crate) struct RouterPlan {
     pub(crate) index_of: [u8; Color::COUNT],
     /// Configured colors.
     pub(crate) colors: Vec<ColorPlan>,
-    /// Whether any color has a swap.
-    pub(crate) swaps: bool,
+    /// Colors that have a swap, and their partners, as bits.
+    pub(crate) swaps: u32,
     /// Colors of which the program of its PE may write registers at run time, as bits.
     pub(crate) written: u32,
 }
@@ -43,8 +43,9 @@ pub(crate) struct ColorPlan {
     pub(crate) codes: [u8; 3],
     /// Receive ports per position, as port bits; follows from `base` and `entries`.
     pub(crate) rx: [u8; 4],
-    /// Transmit ports per position, likewise; and of all positions together.
+    /// Transmit ports per position, likewise.
     pub(crate) tx: [u8; 4],
+    /// Transmit ports of all positions together.
     pub(crate) ways: u8,
     /// Number of valid positions, likewise.
     pub(crate) positions: u8,
@@ -108,7 +109,7 @@ impl Entry {
 impl RouterPlan {
     /// A configuration of no color.
     pub(crate) fn without_colors() -> RouterPlan {
-        RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: false, written: 0 }
+        RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: 0, written: 0 }
     }
 
     /// Reads a configuration; `at` is a PE that has it, for the error.
@@ -124,10 +125,21 @@ impl RouterPlan {
                 );
                 return Err(LoadError::Invalid(message));
             }
-            plan.swaps |= row.swap_x || row.swap_y;
             plan.add(row);
         }
+        plan.note_swaps();
         Ok(plan)
+    }
+
+    /// Computes which colors have a swap.
+    pub(crate) fn note_swaps(&mut self) {
+        let swapped = self.colors.iter().filter(|row| row.swap_x || row.swap_y);
+        self.swaps = swapped.fold(0, |all, row| all | 1 << row.color | 1 << (row.color ^ 1));
+    }
+
+    /// Whether words of a color may be received as those of its partner, or the other way round.
+    pub(crate) fn is_swapped(&self, color: u8) -> bool {
+        self.swaps >> color & 1 != 0
     }
 
     /// Colors that it sends to its core in some position, as bits.

@@ -183,7 +183,7 @@ pub(crate) fn write(
     let row = &mut table.colors[usize::from(index)];
     row.known = true;
     decode(row, &mut current, kind, word, value);
-    table.swaps = table.colors.iter().any(|row| row.swap_x || row.swap_y);
+    table.note_swaps();
     router.set_current(color, current);
     router.refresh(plan);
     Ok(())

@@ -258,8 +258,9 @@ impl Router {
     /// Whether its configuration of a color is not that of the program any more.
     pub(super) fn differs(&self, plan: &Plan, color: u8) -> bool {
         let first = &plan.routers[self.plan as usize];
-        let differs =
-            |own: &RouterPlan| own.swaps != first.swaps || own.row(color) != first.row(color);
+        let differs = |own: &RouterPlan| {
+            own.is_swapped(color) != first.is_swapped(color) || own.row(color) != first.row(color)
+        };
         self.own.as_deref().is_some_and(differs)
     }
 
@@ -413,11 +414,11 @@ impl Router {
     /// as long as no register is written.
     fn ways_of(&self, plan: &Plan, color: u8, port: u8) -> (u8, [u8; 4]) {
         let table = self.table(plan);
-        let Some(row) = table.row(color).filter(|row| row.known && !table.swaps) else {
+        let Some(row) = table.row(color).filter(|row| row.known && !table.is_swapped(color)) else {
             return (OTHERS, [0; 4]);
         };
         let way = |at: usize| if row.rx[at] >> port & 1 != 0 { row.tx[at] } else { 0 };
-        let judges = |state: &FilterState| state.color == color && !state.lets_data_pass();
+        let judges = |state: &FilterState| state.color == color && !state.lets_all_pass();
         let filter = self.filters.iter().position(judges);
         (filter.map_or(NOBODY, |filter| filter as u8), [0, 1, 2, 3].map(way))
     }
@@ -446,7 +447,7 @@ impl Router {
     fn receptions(&self, plan: &Plan, lane: &Lane) -> u8 {
         let table = self.table(plan);
         let own = &table.colors[usize::from(lane.index)];
-        if !table.swaps {
+        if !table.is_swapped(lane.color) {
             return if own.known { AS_IT_IS } else { 0 };
         }
         let partner = table.row(lane.color ^ 1).filter(|row| row.known);

@@ -426,8 +426,8 @@ fn configures(program: &Program) -> bool {
     !program.initial_config.is_empty() || funcs.any(|func| func.insts.values().any(writes))
 }
 
-/// Colors of which a program may write registers, as bits. Where it may swap a color with its partner, words of
-/// that are received in another way too.
+/// Colors of which a program may write registers, as bits. Their partners are among them: a color that is given a
+/// swap takes its partner's words.
 fn written_colors(program: &Program, target: TargetId) -> u32 {
     let Some(mut addresses) = written_registers(program) else { return u32::MAX };
     addresses.extend(program.initial_config.iter().map(|set| set.address));

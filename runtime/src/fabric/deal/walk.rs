@@ -67,7 +67,7 @@ impl<C: Code> Region<C> {
         let links = Port::ALL.iter().filter(|port| linked(port)).count();
         let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));
         let table = self.table_at(plan, pe);
-        let fixed = !table.swaps && !torn && !table.is_written(color);
+        let fixed = !table.is_swapped(color) && !torn && !table.is_written(color);
         let row = table.row(color).filter(|row| row.known && fixed)?;
         let ways = 1 << RAMP | 1 << (from ^ 1);
         let positions = ..usize::from(row.positions);

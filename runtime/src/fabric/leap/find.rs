@@ -163,7 +163,7 @@ impl<C: Code> Region<C> {
         !runs
             || table.is_written(color)
             || !plain
-            || table.swaps
+            || table.is_swapped(color)
             || table.row(color).is_some_and(|row| row.filter.is_some())
     }
 

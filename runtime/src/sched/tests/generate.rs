@@ -249,7 +249,9 @@ impl Build<'_> {
             1 | 2 if !is_two => Act::Write(switch, bits & 0x1f),
             _ if is_two => {
                 let ports = u16::from(config.route.tx.0) | u16::from(config.route.rx.0) << 5;
-                Act::Write(route, ports | bits & 0x3000)
+                // Now and then with swaps.
+                let mask = if bits & 0xe000 == 0 { 0x3c00 } else { 0x3000 };
+                Act::Write(route, ports | bits & mask)
             }
             _ => Act::Read(switch),
         })
