@@ -166,12 +166,14 @@ impl RouterPlan {
         self.written >> color & 1 != 0
     }
 
-    /// The ports by which a color may leave, in whatever position; all of them if its registers may be written.
+    /// The ports by which a color may leave, in whatever position, and as its partner if there are swaps; all of them if
+    /// its registers may be written.
     pub(crate) fn may_leave_by(&self, color: u8) -> u8 {
         if self.is_written(color) {
             return ANYWHERE;
         }
-        self.row(color).map_or(0, |row| row.ways)
+        let ways = |color: u8| self.row(color).map_or(0, |row| row.ways);
+        if self.is_swapped(color) { ways(color) | ways(color ^ 1) } else { ways(color) }
     }
 
     /// Whether another color may leave by one of these ports, as bits.
