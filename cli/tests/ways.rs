@@ -150,6 +150,22 @@ fn each_reason_for_routers_is_told() {
     }
 }
 
+/// A program that writes registers of another color, or of the console, leaves a color its way.
+#[test]
+fn registers_of_other_colors_are_no_reason() {
+    let other = "const colors = @import_module(\"<tile_config>\").color_config;
+        task go() void { colors.reset_routes(@get_color(6), .{ .rx = RAMP, .tx = EAST }); }
+        comptime { @bind_local_task(go, go_id); }";
+    let console = "const print = @import_module(\"<simprint>\");
+        task go() void { print.print_string(\"here\"); }
+        comptime { @bind_local_task(go, go_id); }";
+    for code in [other, console] {
+        let row = Row { code, ..PLAIN };
+        row.goes(&["--engine", "exact"], "channel", None);
+        row.goes(&["--engine", "flow"], "pipe, in stretches", None);
+    }
+}
+
 /// Two colors may use a link: it belongs to the one that sends, as long as the other does not.
 #[test]
 fn a_shared_link_is_no_reason_while_one_sends() {

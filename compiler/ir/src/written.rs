@@ -2,7 +2,8 @@
 //!
 //! An address is known if all that it can be follows from constants: through copies and arithmetic, and
 //! through calls, whose arguments are looked for wherever the function is called. Control flow is not looked
-//! at: a local may be all that any instruction makes of it, so more may be named than is ever written. Stores
+//! at: a local may be all that any instruction makes of it (and holds zero if none does), so more may be named
+//! than is ever written. Stores
 //! through pointers are not looked at; an engine has to see for itself that a router has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,6 +121,9 @@ impl<'a> Search<'a> {
                 return None;
             }
         }
+        if all.is_empty() {
+            all.insert(0);
+        }
         (all.len() <= MOST).then_some(all)
     }
 
@@ -166,9 +170,10 @@ mod tests {
     use super::*;
     use crate::text::parse_program;
 
-    /// What a program of these functions writes; the first one is a task.
-    fn written(funcs: &str) -> Option<Vec<u16>> {
-        let text = format!("program \"p\" pe {{\n  task local 9 = fn0\n{funcs}\n}}\n");
+    /// What a program writes whose first function, a task with these params, does something in block 0.
+    fn written(params: &str, body: &str, more: &str) -> Option<Vec<u16>> {
+        let task = format!("  func fn0 \"main\" ({params}) {{\n{body}\n  }}");
+        let text = format!("program \"p\" pe {{\n  task local 9 = fn0\n{task}\n{more}\n}}\n");
         let program = parse_program(&text).unwrap();
         Some(written_registers(&program)?.into_iter().collect())
     }
@@ -193,49 +198,44 @@ mod tests {
 
     #[test]
     fn nothing_is_written_without_an_instruction_that_does() {
-        assert_eq!(written("  func fn0 \"f\" () {\n  block0:\n    return\n  }"), Some(vec![]));
+        assert_eq!(written("", "block0:\n return", ""), Some(vec![]));
     }
 
     #[test]
     fn addresses_are_known_through_calls_and_arithmetic() {
-        let task = "
-  func fn0 \"main\" () {
+        let body = "
     locals v0..v1: i16
   block0:
     v0 = const.i16 2
     v1 = const.i16 7
     call fn1(v0, v1)
     call fn1(v1, v0)
-    return
-  }";
-        assert_eq!(written(&format!("{task}{REGISTER}")), Some(vec![32256 + 8, 32256 + 28]));
+    return";
+        assert_eq!(written("", body, REGISTER), Some(vec![32256 + 8, 32256 + 28]));
+    }
+
+    #[test]
+    fn what_nothing_makes_is_zero() {
+        let body = "locals v0: i16\nblock0:\n set_config v0, v0\n return";
+        assert_eq!(written("", body, ""), Some(vec![0]));
     }
 
     #[test]
     fn what_memory_or_a_word_says_may_be_anything() {
         let loaded = "
-  func fn0 \"main\" () {
     locals v0..v1: i16
   block0:
     v0 = const.i16 2
     v1 = load.i16 [v0]
     call fn1(v1, v0)
-    return
-  }";
-        assert_eq!(written(&format!("{loaded}{REGISTER}")), None);
-        let word = "
-  func fn0 \"main\" (v0: i16) {
-  block0:
-    call fn1(v0, v0)
-    return
-  }";
-        assert_eq!(written(&format!("{word}{REGISTER}")), None);
+    return";
+        assert_eq!(written("", loaded, REGISTER), None);
+        assert_eq!(written("v0: i16", "block0:\n call fn1(v0, v0)\n return", REGISTER), None);
     }
 
     #[test]
     fn what_is_counted_may_be_anything() {
         let counted = "
-  func fn0 \"main\" () {
     locals v0..v1: i16
   block0:
     v0 = const.i16 32256
@@ -244,8 +244,7 @@ mod tests {
   block1:
     set_config v0, v1
     v0 = add.i16 v0, v1
-    jump block1
-  }";
-        assert_eq!(written(counted), None);
+    jump block1";
+        assert_eq!(written("", counted, ""), None);
     }
 }

@@ -6,7 +6,8 @@
 //! at the earliest, and before that the channel is cut. Its color tries again with its next
 //! operation. A channel without words gives its links up to whoever asks.
 //!
-//! Likewise merges (`merge`) and flights (`flight`).
+//! Likewise merges (`merge`) and flights (`flight`). A color whose registers the program of a PE may write may want
+//! any link there.
 //!
 //! Invariant: while one of these has a link, no lane from where the link may be used holds a word, but for those of a
 //! flight's own color.

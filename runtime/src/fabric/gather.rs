@@ -208,8 +208,7 @@ impl Gathers {
 impl RouterPlan {
     /// The one port by which a color that comes from `from` leaves, to be merged with others.
     fn merges(&self, color: u8, from: u8) -> Option<u8> {
-        let fixed = !self.is_swapped(color) && !self.is_written(color);
-        let row = self.row(color).filter(|row| row.known && fixed)?;
+        let row = self.fixed(color)?;
         let plain = row.positions == 1 && !row.teardown && row.rx[0] >> from & 1 != 0;
         let one = row.tx[0].count_ones() == 1 && row.tx[0] != 1 << RAMP;
         (plain && one).then(|| row.tx[0].trailing_zeros() as u8)

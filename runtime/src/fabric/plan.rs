@@ -46,7 +46,7 @@ pub(crate) struct ColorPlan {
     /// Transmit ports per position, likewise.
     pub(crate) tx: [u8; 4],
     /// Transmit ports of all positions together.
-    pub(crate) ways: u8,
+    pub(crate) any_tx: u8,
     /// Number of valid positions, likewise.
     pub(crate) positions: u8,
     /// Position at the start.
@@ -144,7 +144,7 @@ impl RouterPlan {
 
     /// Colors that it sends to its core in some position, as bits.
     pub(crate) fn ramp(&self) -> u32 {
-        let to_core = |row: &&ColorPlan| row.ways >> RAMP & 1 != 0;
+        let to_core = |row: &&ColorPlan| row.any_tx >> RAMP & 1 != 0;
         self.colors.iter().filter(to_core).fold(0, |all, row| all | 1 << row.color)
     }
 
@@ -166,20 +166,26 @@ impl RouterPlan {
         self.written >> color & 1 != 0
     }
 
+    /// The row of a color, if it is configured, and neither a swap nor a register that is written has a say in it.
+    pub(crate) fn fixed(&self, color: u8) -> Option<&ColorPlan> {
+        let fixed = !self.is_swapped(color) && !self.is_written(color);
+        self.row(color).filter(|row| row.known && fixed)
+    }
+
     /// The ports by which a color may leave, in whatever position, and as its partner if there are swaps; all of them if
     /// its registers may be written.
     pub(crate) fn may_leave_by(&self, color: u8) -> u8 {
         if self.is_written(color) {
             return ANYWHERE;
         }
-        let ways = |color: u8| self.row(color).map_or(0, |row| row.ways);
+        let ways = |color: u8| self.row(color).map_or(0, |row| row.any_tx);
         if self.is_swapped(color) { ways(color) | ways(color ^ 1) } else { ways(color) }
     }
 
     /// Whether another color may leave by one of these ports, as bits.
     pub(crate) fn shares(&self, color: u8, ports: u8) -> bool {
         let mut others = self.colors.iter().filter(|other| other.color != color && other.known);
-        self.written & !(1 << color) != 0 || others.any(|other| other.ways & ports != 0)
+        self.written & !(1 << color) != 0 || others.any(|other| other.any_tx & ports != 0)
     }
 }
 
@@ -221,7 +227,7 @@ impl ColorPlan {
             codes: [Entry::INVALID; 3],
             rx: [0; 4],
             tx: [0; 4],
-            ways: 0,
+            any_tx: 0,
             positions: 1,
             initial: 0,
             ring: false,
@@ -244,7 +250,7 @@ impl ColorPlan {
             (self.rx[at + 1], self.tx[at + 1]) = (ports.rx, ports.tx);
         }
         let invalid = |entry: &Entry| *entry == Entry::default();
-        self.ways = self.tx.iter().fold(0, |all, tx| all | tx);
+        self.any_tx = self.tx.iter().fold(0, |all, tx| all | tx);
         let valid = self.entries.iter().position(invalid).unwrap_or(self.entries.len());
         self.positions = valid as u8 + 1;
     }

@@ -1,5 +1,7 @@
 //! What a core knows from its program: immutable, one per program.
 
+use std::collections::BTreeSet;
+
 use dflow_ir::inst::{FlagOp, InstData, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
@@ -67,9 +69,9 @@ pub(crate) struct PePlan {
     pub(crate) starts: bool,
     /// Configuration registers written before the start: word address and value.
     pub(crate) config: Vec<(u16, u16)>,
-    /// Whether it writes configuration registers at all (other than through pointers).
+    /// Whether it writes configuration registers at all (other than through pointers), before the start or later.
     pub(crate) configures: bool,
-    /// Colors of which it may write registers, likewise, as bits.
+    /// Colors of which it may write registers, likewise, and their partners, as bits.
     pub(crate) written: u32,
     pub(crate) microthreads: u8,
     /// Names of the FIFOs' buffers.
@@ -157,6 +159,10 @@ impl PePlan {
         timing: &Latencies,
         ramp: u32,
     ) -> Result<PePlan, LoadError> {
+        let mut registers = written_registers(program);
+        if let Some(registers) = &mut registers {
+            registers.extend(program.initial_config.iter().map(|set| set.address));
+        }
         let round_trip = (timing.ramp_down + timing.credit - 1) as u32;
         let inputs = target.input_queues.iter().zip(0u8..).map(|(&depth, queue)| InputPlan {
             places: u32::from(depth) + round_trip,
@@ -192,8 +198,8 @@ impl PePlan {
             hears: program.tasks.iter().any(|binding| binding.kind != TaskKind::Local),
             hears_data_only: program.tasks.iter().all(|binding| binding.kind != TaskKind::Control),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
-            configures: configures(program),
-            written: written_colors(program, target.id),
+            configures: registers.as_ref().is_none_or(|written| !written.is_empty()),
+            written: registers.map_or(u32::MAX, |written| colors_of(&written, target.id)),
             microthreads: target.microthreads.min(8),
             fifos: program
                 .fifos
@@ -419,19 +425,10 @@ fn asks(program: &Program) -> bool {
     program.funcs.values().any(|func| func.insts.values().any(asks))
 }
 
-/// Whether a program has an instruction that writes configuration registers.
-fn configures(program: &Program) -> bool {
-    let writes = |inst: &InstData| matches!(inst, InstData::SetConfig { .. });
-    let mut funcs = program.funcs.values();
-    !program.initial_config.is_empty() || funcs.any(|func| func.insts.values().any(writes))
-}
-
-/// Colors of which a program may write registers, as bits. Their partners are among them: a color that is given a
-/// swap takes its partner's words.
-fn written_colors(program: &Program, target: TargetId) -> u32 {
-    let Some(mut addresses) = written_registers(program) else { return u32::MAX };
-    addresses.extend(program.initial_config.iter().map(|set| set.address));
-    let colors = addresses.into_iter().filter_map(|address| {
+/// Colors that registers are of, as bits. Their partners are among them: a color that is given a swap takes its
+/// partner's words.
+fn colors_of(addresses: &BTreeSet<u16>, target: TargetId) -> u32 {
+    let colors = addresses.iter().filter_map(|&address| {
         let (bank, index) = registers::find(target, address)?;
         Some(color_word(bank.kind, index)?.0)
     });

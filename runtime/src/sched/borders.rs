@@ -112,7 +112,7 @@ fn leaving(plan: &Plan, (across, down): (u32, u32)) -> impl Iterator<Item = u8> 
         (0..plan.height).flat_map(move |y| [((x - 1, y), Port::East), ((x, y), Port::West)])
     });
     rows.chain(columns).flat_map(|(at, port)| {
-        let leaves = move |row: &&ColorPlan| row.ways >> port as u8 & 1 != 0;
+        let leaves = move |row: &&ColorPlan| row.any_tx >> port as u8 & 1 != 0;
         router(plan, at).colors.iter().filter(leaves).map(|row| row.color)
     })
 }

@@ -12,7 +12,8 @@ use crate::ways::Why;
 
 impl<C: Code> Region<C> {
     /// A register of a color is about to be written: has the channels that pass the router cut when the cycle is
-    /// over, and what else is known of it forgotten, unless nothing is as it may be written at any time.
+    /// over, and what else is known of it forgotten. Of a color that may be written at any time there is nothing of
+    /// the kind, and others know that it may want any link.
     pub(crate) fn cut_through(&mut self, plan: &Plan, pe: u32, color: u8) {
         if self.table_at(plan, pe).is_written(color) {
             return;

@@ -39,7 +39,7 @@ impl<C: Code> Region<C> {
         loop {
             let row = self.dealing(plan, pe, (color, from), pe == root)?;
             switched |= row.positions > 1;
-            if row.ways >> onward & 1 == 0 {
+            if row.any_tx >> onward & 1 == 0 {
                 break;
             }
             (pe, nodes) = (self.near(plan, pe, onward).ok()?, nodes + 1);
@@ -67,8 +67,7 @@ impl<C: Code> Region<C> {
         let links = Port::ALL.iter().filter(|port| linked(port)).count();
         let torn = self.routers[pe as usize].as_deref().is_some_and(|it| it.is_torn(color));
         let table = self.table_at(plan, pe);
-        let fixed = !table.is_swapped(color) && !torn && !table.is_written(color);
-        let row = table.row(color).filter(|row| row.known && fixed)?;
+        let row = table.fixed(color).filter(|_| !torn)?;
         let ways = 1 << RAMP | 1 << (from ^ 1);
         let positions = ..usize::from(row.positions);
         let plain = row.rx[positions].iter().all(|&rx| rx == 1 << from)

@@ -157,14 +157,8 @@ impl<C: Code> Region<C> {
 
     /// Whether more than switches has a say in what a router does with a color.
     fn is_odd(&self, plan: &Plan, pe: u32, color: u8) -> bool {
-        let runs = plan.program(self.number(plan, pe)).is_some();
-        let table = self.table_at(plan, pe);
-        let plain = table.row(color).is_some_and(|row| row.known && !row.teardown);
-        !runs
-            || table.is_written(color)
-            || !plain
-            || table.is_swapped(color)
-            || table.row(color).is_some_and(|row| row.filter.is_some())
+        let row = plan.program(self.number(plan, pe)).and(self.table_at(plan, pe).fixed(color));
+        row.is_none_or(|row| row.teardown || row.filter.is_some())
     }
 
     /// Whether a router has a link of the host for a color.

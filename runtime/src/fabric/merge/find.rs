@@ -136,7 +136,7 @@ impl<C: Code> Region<C> {
             return None;
         }
         let Some(row) = table.row(color) else { return Some(None) };
-        if row.ways >> (port ^ 1) & 1 == 0 {
+        if row.any_tx >> (port ^ 1) & 1 == 0 {
             return Some(None);
         }
         let from = row.rx[0].checked_ilog2()? as u8;
