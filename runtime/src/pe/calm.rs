@@ -84,8 +84,15 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         end: u64,
     ) -> Result<Known, Fault> {
-        if self.flow || self.watch.to_mesh != 0 || at.plan.track {
+        if self.watch.to_mesh != 0 || at.plan.track {
             return Ok(Known::Yes);
+        }
+        let mut end = end;
+        if self.flow {
+            if !self.goes_by_routers(at, core) {
+                return Ok(Known::Yes);
+            }
+            end = end.min(self.next_heard(at, core));
         }
         let Some(until) = core.calm_until(at) else { return Ok(Known::Yes) };
         let Some(running) = core.threads.calm() else { return Ok(Known::Yes) };
@@ -148,6 +155,15 @@ impl<C: Code> Region<C> {
             }
         }
         Ok(Known::Yes)
+    }
+
+    /// Whether all words that operations of a core send and take go by routers, and the main thread has not
+    /// run ahead, in the `flow` engine.
+    fn goes_by_routers(&self, at: &Visit<'_, C>, core: &Core<C>) -> bool {
+        core.flowing_in | core.flowing_out == 0
+            && core.main_from <= at.t
+            && core.stretches() == 0
+            && bits(core.owned_in).all(|queue| self.pipe_of(at.pe, queue as u8).is_none())
     }
 
     /// A slot of the main thread in which nothing but that comes to pass.

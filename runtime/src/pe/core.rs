@@ -76,6 +76,8 @@ pub(crate) struct Core<C: Code> {
     /// Of these, queues of operations that go by stretches (`flow`).
     pub(crate) flowing_in: u64,
     pub(crate) flowing_out: u64,
+    /// Of those that would, if a pipe led there.
+    pub(crate) awaits_pipes: u64,
     /// Input queues of those in a stretch.
     pub(crate) busy_in: u64,
     /// The slots are to be shared anew among those in a stretch, before the visit ends.
@@ -243,6 +245,7 @@ impl<C: Code> Core<C> {
             owned_out: 0,
             flowing_in: 0,
             flowing_out: 0,
+            awaits_pipes: 0,
             busy_in: 0,
             unshared: false,
             delayed: false,

@@ -6,6 +6,7 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
+use super::main::Main;
 use super::op::{Feeds, Op};
 use super::visit::Visit;
 use crate::fabric::channel::{Outlet, Route};
@@ -221,12 +222,21 @@ impl<C: Code> Region<C> {
 
     /// An operation has begun: it goes by stretches if it can.
     pub(super) fn start_flow(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
-        let soon = at.t.max(self.now + 1);
         self.ways.stretches.operations += u64::from(op.needs.inputs | op.needs.output != 0);
-        if !self.may_flow(at, core, op) {
+        self.go_by_stretches(at, core, op);
+    }
+
+    /// An operation that may take its first word goes by stretches, if it can.
+    fn go_by_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
+        let soon = at.t.max(self.now + 1);
+        let may_flow = self.may_flow(at, core, op);
+        if !may_flow || self.pipes_of(at.pe, op).is_none() {
             if op.needs.inputs != 0 {
                 self.draw(at, core, op);
                 self.unblock(at.pe, soon);
+            }
+            if may_flow {
+                core.awaits_pipes |= op.needs.inputs;
             }
             return;
         }
@@ -239,6 +249,34 @@ impl<C: Code> Region<C> {
             if let Some(arrival) = self.pipes[id as usize].arrival() {
                 core.begins = core.begins.min((arrival + at.plan.timing.ramp_down).max(soon));
             }
+        }
+    }
+
+    /// Operations that take words one by one, as no pipe led to their queues when they began, go by stretches from
+    /// now on if one does.
+    pub(super) fn start_later(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+        let found = bits(core.awaits_pipes)
+            .filter(|&queue| self.pipe_of(at.pe, queue as u8).is_some())
+            .fold(0, |found, queue| found | 1 << queue);
+        if found == 0 {
+            return;
+        }
+        let waits = |op: &Op<C::Op>| !op.flows && !op.ended && op.needs.inputs & found != 0;
+        if let Main::Vector(op) = &core.main
+            && waits(op)
+            && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
+        {
+            core.awaits_pipes &= !op.needs.inputs;
+            self.go_by_stretches(at, core, &mut op);
+            core.main = Main::Vector(op);
+        }
+        let ops: Vec<u8> =
+            core.threads.iter().filter(|op| waits(op)).map(|op| op.microthread).collect();
+        for id in ops {
+            let Some(mut op) = core.threads.take(id) else { continue };
+            core.awaits_pipes &= !op.needs.inputs;
+            self.go_by_stretches(at, core, &mut op);
+            core.threads.put(op);
         }
     }
 
@@ -338,6 +376,8 @@ impl<C: Code> Region<C> {
         let id = self.keep_pipe(pipe);
         if let Some(incoming) = self.incoming.as_mut().filter(|_| !abroad) {
             incoming[route.dest as usize].push(Inflow { pipe: id, queue: route.queue });
+            // Operations may have waited for it.
+            self.wakes.core(route.dest, self.now + 1);
         }
         id
     }

@@ -134,7 +134,7 @@ impl<C: Code> Region<C> {
     }
 
     /// When the next word that starts a data task can be seen, of those that stand in their pipes.
-    fn next_heard(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
+    pub(super) fn next_heard(&self, at: &Visit<'_, C>, core: &Core<C>) -> u64 {
         let mut next = NEVER;
         for queue in bits(self.pulled(at, core) & !core.arrived) {
             let Some(id) = self.pipe_of(at.pe, queue as u8) else { continue };

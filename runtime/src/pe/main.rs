@@ -454,6 +454,8 @@ impl<C: Code> Region<C> {
         }
         if op.flows {
             self.end_flow(plan, core, (pe, t), op);
+        } else {
+            core.awaits_pipes &= !op.needs.inputs;
         }
         let (task, loc) = (op.task, op.loc);
         let fault = |kind| Fault { kind: Box::new(TrapKind::Code(kind)), task, loc, color: None };

@@ -247,10 +247,11 @@ impl<C: Code> Region<C> {
     ) -> Option<(u64, u64)> {
         let color = core.outputs[queue].ring.head()?.color;
         let mut outlet = core.outlet(color);
+        let to_routers = matches!(outlet, Outlet::Routers(_));
+        if at.t > at.now && (outlet == Outlet::Unknown || self.flow && !to_routers) {
+            return None;
+        }
         if outlet == Outlet::Unknown {
-            if at.t > at.now {
-                return None;
-            }
             outlet = self.known_outlet(at.plan, core, at.pe, color, queue);
         }
         if let Outlet::Gathered(sender) = outlet {

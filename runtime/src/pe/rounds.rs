@@ -44,6 +44,7 @@ impl<C: Code> Core<C> {
             owned_out,
             flowing_in: _,
             flowing_out: _,
+            awaits_pipes: _,
             busy_in: _,
             unshared: _,
             delayed: _,
@@ -96,7 +97,7 @@ impl<C: Code> Core<C> {
     /// Notes what the `flow` engine knows of it besides.
     fn note_flow(&self, noter: &mut Noter<'_>) {
         self.steps.note(noter);
-        noter.value((self.flowing_in, self.flowing_out, self.busy_in));
+        noter.value((self.flowing_in, self.flowing_out, self.awaits_pipes, self.busy_in));
         noter.value((self.unshared, self.delayed));
         noter.cycle(self.begins);
         noter.stamp(self.main_from);

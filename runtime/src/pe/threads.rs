@@ -174,7 +174,7 @@ impl<O> Threads<O> {
         }
         let id = usize::from(op.microthread);
         self.busy = self.busy & !(1 << id) | u64::from(op.stretch.is_on()) << id;
-        self.flowing &= !(u64::from(!op.flows) << id);
+        self.flowing = self.flowing & !(1 << id) | u64::from(op.flows) << id;
         self.held |= 1 << id;
         // It was taken: there is none to drop.
         std::mem::forget(self.ops[id].replace(op));

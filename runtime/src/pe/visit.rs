@@ -5,7 +5,8 @@
 //! to `now + ramp_down`; and all places on the ramp up to `now + credit`. Nothing else comes from
 //! outside. A core does not go ahead over what asks or tells others about itself: code, which may
 //! look at registers, questions about queues, writes, the start of an operation that commands
-//! routers, a color whose way has not been looked for ([`Region::goes_on`]).
+//! routers, a color whose way has not been looked for ([`Region::goes_on`]). In the `flow` engine it goes ahead
+//! in calm cycles only, and only while all its words go by routers.
 //!
 //! Invariants: all cycles of a core before its `until` have passed; what comes to it from outside
 //! is stamped `until` or later, or changes nothing before that (`alone`); a wake before `until`
@@ -45,6 +46,9 @@ impl<C: Code> Region<C> {
         if core.dead || core.until > now {
             if core.alone && core.until > now {
                 self.note_what_came(plan, code, pe, now);
+            } else if self.flow && !core.dead {
+                // What it was to look at may stand there sooner than it knew.
+                self.wakes.core(pe, core.until);
             }
             return;
         }
@@ -52,7 +56,10 @@ impl<C: Code> Region<C> {
             if self.goes_on_in_turns(plan, code, pe, now) {
                 return;
             }
-        } else if core.calm_visits >= core.patience && self.take_turns(plan, code, pe, now) {
+        } else if core.calm_visits >= core.patience
+            && !self.flow
+            && self.take_turns(plan, code, pe, now)
+        {
             return;
         }
         let Some(core) = self.cores[pe as usize].as_deref() else { return };
@@ -65,6 +72,9 @@ impl<C: Code> Region<C> {
         let Some(mut core) = self.cores[pe as usize].take() else { return };
         let program = &plan.programs[usize::from(core.at.program)];
         let mut at = Visit { plan, program, code, pe, t: now, now };
+        if self.flow && core.awaits_pipes != 0 {
+            self.start_later(&at, &mut core);
+        }
         if self.flow && self.visit_streaming(&at, &mut core) {
             // Nobody has put one there: there is none to drop.
             std::mem::forget(self.cores[pe as usize].replace(core));
@@ -130,7 +140,12 @@ impl<C: Code> Region<C> {
             let from = at.t;
             let done = self.calm_cycles(at, core, end).and_then(|known| {
                 let calm = at.t > from || known != Known::Yes;
-                if calm { Ok(known) } else { self.other_cycle(at, core) }
+                match calm {
+                    true => Ok(known),
+                    // There it goes ahead in calm cycles only.
+                    false if self.flow && at.t > at.now => Ok(Known::No),
+                    false => self.other_cycle(at, core),
+                }
             });
             match done {
                 Ok(Known::Yes) => {}

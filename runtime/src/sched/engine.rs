@@ -71,8 +71,10 @@ impl<C: Code> Engine<C> {
                 // No channel ends anywhere.
                 region.landings = Vec::new();
             }
-            if config.engine == EngineKind::Exact {
+            if config.engine != EngineKind::Step {
                 region.ahead = plan.timing.ahead();
+            }
+            if config.engine == EngineKind::Exact {
                 region.alone = alone::reach(config.threads);
             }
         }

@@ -476,7 +476,7 @@ impl<C: Code> Region<C> {
     /// [`Core::is_news`] says. Other engines than `exact` look always.
     #[inline]
     pub(crate) fn announce_word(&mut self, pe: u32, stamp: u64, is_news: bool) {
-        if is_news || self.flow || !self.wakes.are_kept() {
+        if is_news || !self.wakes.are_kept() {
             self.wakes.core(pe, stamp);
         }
     }
