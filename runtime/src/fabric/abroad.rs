@@ -171,8 +171,14 @@ impl<C: Code> Region<C> {
 
     #[inline(never)]
     fn tell_taken_of(&mut self, id: u32, free: Option<u64>) -> bool {
-        let end = self.pipes[id as usize].end.as_deref_mut();
-        let Some(End::Taker(taker)) = end else { return false };
+        let taker = match self.pipes[id as usize].end.as_deref_mut() {
+            Some(End::Taker(taker)) => taker,
+            Some(End::Multicast(_)) => {
+                self.look_at_forks(id, free.unwrap_or(0));
+                return false;
+            }
+            Some(End::Sender) | None => return false,
+        };
         taker.free = taker.free.into_iter().chain(free).min();
         if !std::mem::replace(&mut taker.noted, true) {
             self.taken_abroad.push(id);
@@ -222,7 +228,8 @@ impl<C: Code> Region<C> {
         match (what, taker) {
             (What::Opened { route, queues }, _) => {
                 let end = Some(End::taker(from, pipe));
-                let id = self.add_pipe(Pipe::new(&plan.timing, route, queues, end, Box::default()));
+                let id =
+                    self.add_pipe(Pipe::new(&plan.timing, route, (queues, 0), end, Box::default()));
                 self.from_abroad.insert((from, pipe), id);
             }
             (What::Taken { taken, free }, _) => {

@@ -374,6 +374,14 @@ impl RouterPlan {
         let port = row.tx[0].trailing_zeros() as u8;
         Ok((port, port != RAMP && self.shares(color, row.tx[0])))
     }
+
+    /// The ports, as bits, by which a color that enters by `from` always leaves, and by nothing else; none if more
+    /// happens to it.
+    pub(super) fn copies(&self, color: u8, from: u8) -> Option<u8> {
+        let row = self.fixed(color)?;
+        let plain = row.positions == 1 && !row.teardown && row.filter.is_none();
+        (plain && row.rx[0] == 1 << from && row.tx[0] != 0).then_some(row.tx[0])
+    }
 }
 
 impl<C: Code> Region<C> {

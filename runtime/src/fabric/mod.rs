@@ -17,6 +17,7 @@ pub(crate) mod landing;
 pub(crate) mod leap;
 pub(crate) mod link;
 pub(crate) mod merge;
+pub(crate) mod multicast;
 mod patience;
 pub(crate) mod pattern;
 pub(crate) mod pipe;

@@ -8,11 +8,14 @@
 //! two PEs is not modelled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
-//! from 0; a pipe holds no more words than the output queue, the way and the input queue have
+//! from 0 (those of a multicast from more on, `multicast`); a pipe holds no more words than the output queue, the way and the input queue have
 //! places for, and those that the operation at its end is bound to take.
 
+mod multicast;
 mod pass;
 mod rounds;
+
+pub(in crate::fabric) use multicast::{Fork, Limit, Multicast};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -30,10 +33,10 @@ const JOINED: u64 = 64;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Span {
     /// Number of the first word.
-    base: u64,
-    count: u64,
-    first: u64,
-    last: u64,
+    pub(super) base: u64,
+    pub(super) count: u64,
+    pub(super) first: u64,
+    pub(super) last: u64,
 }
 
 /// A word whose time is known, by number.
@@ -71,6 +74,15 @@ impl Span {
 
     fn last(&self) -> Bend {
         Bend { number: self.base + self.count.saturating_sub(1), time: self.last }
+    }
+
+    /// Words whose time has come by a cycle.
+    fn count_by(&self, cycle: u64) -> u64 {
+        if cycle >= self.last {
+            return self.count;
+        }
+        let gaps = |cycles: u64| cycles * self.count.saturating_sub(1) / (self.last - self.first);
+        cycle.checked_sub(self.first).map_or(0, |cycles| gaps(cycles) + 1)
     }
 
     /// The time of a word of one with bends; those of others may stand among them.
@@ -130,9 +142,9 @@ pub(crate) struct Pipe {
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
-    /// Words that it takes in if nobody takes them out; of these, on the way alone.
+    /// Words that it takes in if nobody takes them out; of these, behind the output queue.
     places: u32,
-    on_the_way: u32,
+    behind_output: u32,
     /// What the operation at its end is still bound to take, and from which cycle on it may.
     open: u32,
     open_from: u64,
@@ -140,17 +152,19 @@ pub(crate) struct Pipe {
     wanted: Option<u32>,
     /// Links that it may have to share.
     shared: Box<[u32]>,
-    /// The end that is here, if the other one is in another region.
+    /// What else there is to its ends, if anything is.
     pub(super) end: Option<Box<End>>,
 }
 
-/// An end of a pipe that leads into another region.
+/// Which end of a pipe that leads into another region is here, or of what multicast a pipe is.
 #[derive(Debug)]
 pub(crate) enum End {
     /// That of the sender: no packets are kept.
     Sender,
     /// That of the taker.
     Taker(Taker),
+    /// Both; there are others from the same sender ([`multicast`](super::multicast)).
+    Multicast(Multicast),
 }
 
 /// The end of a pipe where words from another region are taken.
@@ -182,11 +196,11 @@ pub(crate) struct Taken {
 }
 
 impl Pipe {
-    /// An empty one, between queues of so many places.
+    /// An empty one, between an output and an input queue of so many places.
     pub(crate) fn new(
         timing: &Latencies,
         route: Route,
-        queues: u32,
+        (output, input): (u32, u32),
         end: Option<End>,
         shared: Box<[u32]>,
     ) -> Pipe {
@@ -196,7 +210,7 @@ impl Pipe {
             RAMP => (1 + timing.ramp_up, timing.ramp_places),
             _link => (timing.hop, timing.link_places),
         };
-        let on_the_way = first + route.hops * timing.link_places;
+        let behind_output = first + route.hops * timing.link_places + input;
         Pipe {
             // Most hold one at a time.
             packets: VecDeque::with_capacity(1),
@@ -209,8 +223,8 @@ impl Pipe {
             bends: Vec::new(),
             held: 0,
             queued: 0,
-            places: on_the_way + queues,
-            on_the_way,
+            places: behind_output + output,
+            behind_output,
             open: 0,
             open_from: 0,
             wanted: None,
@@ -228,7 +242,7 @@ impl Pipe {
     pub(crate) fn comes_from(&self) -> Option<u32> {
         match self.end.as_deref()? {
             End::Taker(taker) => Some(taker.region),
-            End::Sender => None,
+            End::Sender | End::Multicast(_) => None,
         }
     }
 
@@ -274,6 +288,11 @@ impl Pipe {
         self.transit
     }
 
+    /// Number of the next word that is sent.
+    pub(super) fn sent_before(&self) -> u64 {
+        self.sent.end()
+    }
+
     /// When the last word that was sent is at the last router.
     pub(crate) fn last_sent(&self) -> u64 {
         self.sent.last
@@ -281,7 +300,7 @@ impl Pipe {
 
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
-        self.held < self.on_the_way || self.route.link.is_some()
+        self.held + self.queued < self.behind_output || self.route.link.is_some()
     }
 
     /// Whether it has words.
@@ -324,7 +343,11 @@ impl Pipe {
             self.first.set(look());
         }
         debug_assert_eq!(self.first.get(), look());
-        Some(self.first.get())
+        if self.multicast().is_none() {
+            return Some(self.first.get());
+        }
+        let kept = self.kept_until(packet.span.base + packet.taken as u64);
+        (self.passed() != 0).then(|| self.first.get().max(kept))
     }
 
     /// When the last word of the first packet is at the last router.
@@ -447,12 +470,14 @@ impl Pipe {
     pub(crate) fn front(&self, most: usize) -> &[u32] {
         let Some(packet) = self.packets.front() else { return &[] };
         let rest = &packet.words[packet.taken..];
+        let most = most.min(self.passed().min(usize::MAX as u64) as usize);
         &rest[..rest.len().min(most)]
     }
 
     /// When the word before `number` is at the last router, as far as that may still change.
     pub(crate) fn late(&self, number: u64) -> Option<u64> {
-        (number > self.sent.base).then(|| self.sent.bent(&self.bends, number - 1))
+        let late = |number| self.sent.bent(&self.bends, number).max(self.kept_until(number));
+        (number > self.sent.base).then(|| late(number - 1))
     }
 
     /// Lets go of `count` words that stand in front; the number of the word after them, when the
@@ -461,7 +486,7 @@ impl Pipe {
         self.open = self.open.saturating_sub(count as u32);
         let Some(packet) = self.packets.front() else { return (self.taken.end(), 0, None) };
         let end = packet.span.base + (packet.taken + count) as u64;
-        let last = packet.span.bent(&self.bends, end - 1);
+        let last = packet.span.bent(&self.bends, end - 1).max(self.kept_until(end - 1));
         (end, last, self.leave(count))
     }
 

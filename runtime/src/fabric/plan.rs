@@ -255,6 +255,11 @@ impl ColorPlan {
         self.positions = valid as u8 + 1;
     }
 
+    /// Whether its words are copied, wherever they come from.
+    pub(crate) fn forks(&self) -> bool {
+        self.positions == 1 && self.tx[0].count_ones() > 1
+    }
+
     /// The position after `position`, by a command.
     pub(crate) fn after(&self, position: u8, command: Command) -> u8 {
         match command {

@@ -1,5 +1,7 @@
 //! Where the words of pipes stand when nothing moves any more.
 
+mod multicast;
+
 use dflow_ir::mesh::{Port, Wavelet};
 
 use super::channel::{Outlet, Route};
@@ -22,6 +24,12 @@ pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region
         for id in 0..regions[home].pipes.len() as u32 {
             let pipe = &regions[home].pipes[id as usize];
             let route = pipe.route();
+            if let Some(multicast) = pipe.multicast() {
+                if !multicast.others.is_empty() && regions[home].is_way_used(id) {
+                    regions[home].settle_multicast(plan, code, id, t);
+                }
+                continue;
+            }
             if pipe.held() == 0 || pipe.comes_from().is_some() || route.link.is_some() {
                 continue;
             }
@@ -207,6 +215,9 @@ impl<C: Code> Region<C> {
         self.ways.take_back(route.color, words.len() as u64);
         let Some((core, queue)) = self.sender_of(route) else { return };
         let places = plan.programs[usize::from(core.at.program)].outputs[queue].places;
+        if let Some(sent) = core.outputs.get_mut(queue).and_then(|output| output.sent.as_mut()) {
+            sent.words = sent.words.saturating_sub(words.len() as u64);
+        }
         for word in words {
             core.send_again(queue, places, word);
         }

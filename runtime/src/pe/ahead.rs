@@ -13,11 +13,12 @@ use dflow_ir::inst::FlagOp;
 use super::code::Code;
 use super::core::{Core, Fault, bits};
 use super::main::Main;
-use super::op::OpPlan;
+use super::op::{Op, OpPlan};
 use super::plan::PePlan;
 use super::share::WHOLE;
 use super::visit::Visit;
 use crate::exec::{ActKind, SharedStart, SlotAct, Stop};
+use crate::fabric::channel::Outlet;
 use crate::fabric::ring::NEVER;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
@@ -123,6 +124,20 @@ impl<C: Code> Core<C> {
             && self.threads.steppers() == 0
             && !self.is_flushing()
             && !self.registers.tears()
+    }
+
+    /// Whether an operation that goes by stretches has no way for its words any more on which it could: what
+    /// stood on it has been put into routers.
+    fn has_lost_its_way(&self, op: &Op<C::Op>) -> bool {
+        op.flows
+            && op.output.is_some_and(|output| match self.outlet(output.color) {
+                Outlet::Pipe(_) | Outlet::Gathered(_) => false,
+                Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Closing(_)
+                | Outlet::Merged(_) => true,
+            })
     }
 
     /// The main thread, which has run ahead, gets so many slots fewer on its way.
@@ -463,6 +478,9 @@ impl<C: Code> Region<C> {
             }
             let Some(mut op) = core.threads.lend(id) else { continue };
             let result = self.stretch(at, core, &mut op);
+            if core.has_lost_its_way(&op) {
+                self.flow_no_more(at, core, &mut op);
+            }
             core.threads.give_back(id, op);
             let began = result?;
             begun += u64::from(began);
@@ -476,6 +494,9 @@ impl<C: Code> Region<C> {
                 core.begins = core.begins.min(until);
             } else if let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) {
                 let result = self.stretch(at, core, &mut op);
+                if core.has_lost_its_way(&op) {
+                    self.flow_no_more(at, core, &mut op);
+                }
                 core.main = Main::Vector(op);
                 begun += u64::from(result?);
             }

@@ -7,7 +7,7 @@
 use super::code::Code;
 use super::core::{Core, bits};
 use super::main::Main;
-use super::op::{Feeds, Op};
+use super::op::{Feeds, Op, Output};
 use super::visit::Visit;
 use crate::fabric::channel::{Outlet, Route};
 use crate::fabric::pipe::{End, Inflow, Pipe};
@@ -15,6 +15,10 @@ use crate::fabric::ring::Slot;
 use crate::fabric::router::RAMP;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
+use crate::ways::Why;
+
+/// Words that an operation has at least for which a multicast is made.
+const COPIED: u32 = 16;
 
 /// Most elements of a stretch.
 pub(crate) const LONGEST: u32 = 1 << 14;
@@ -69,7 +73,7 @@ impl<C: Code> Region<C> {
         let mut left = length.map_or(LONGEST, |length| length - done);
         if let Some(output) = op.output {
             left = match core.outlet(output.color) {
-                Outlet::Pipe(id) => left.min(self.pipes[id as usize].room()),
+                Outlet::Pipe(id) => left.min(self.room_of(id)),
                 Outlet::Unknown
                 | Outlet::Routers(_)
                 | Outlet::Channel(_)
@@ -79,11 +83,11 @@ impl<C: Code> Region<C> {
             };
         }
         if let [Some(first), Some(second)] = pipes {
-            left = left.min(self.pipes[first as usize].held());
-            left = left.min(self.pipes[second as usize].held());
+            left = left.min(self.pipes[first as usize].at_hand());
+            left = left.min(self.pipes[second as usize].at_hand());
         }
         for id in pipes.into_iter().flatten() {
-            self.open_pipe(id, left, at.t.max(self.now));
+            self.open_pipe(id, left, at.t.max(self.now).max(op.from));
         }
     }
 
@@ -107,12 +111,12 @@ impl<C: Code> Region<C> {
     /// The first word of a pipe leaves it for the input queue in cycle `t`.
     pub(crate) fn leave_pipe(&mut self, id: u32, t: u64) -> Slot {
         let pipe = &mut self.pipes[id as usize];
-        let Route { color, hops, .. } = pipe.route();
+        let (Route { color, .. }, links) = (pipe.route(), pipe.links());
         let payload = pipe.front(1).first().copied().unwrap_or_default();
         let buffer = pipe.queue_one();
         self.keep_buffer(buffer);
         self.wake_sender(id, t);
-        self.stats.hops += u64::from(hops);
+        self.stats.hops += u64::from(links);
         Slot { stamp: t, payload, color, ..Slot::default() }
     }
 
@@ -132,6 +136,9 @@ impl<C: Code> Region<C> {
         span: (u64, u64),
         words: Vec<u32>,
     ) -> u64 {
+        if !self.pipes[id as usize].others().is_empty() {
+            self.send_copies(plan, id, span, &words);
+        }
         let pipe = &mut self.pipes[id as usize];
         if pipe.leads_abroad() {
             return self.send_abroad(id, span, words);
@@ -204,20 +211,38 @@ impl<C: Code> Region<C> {
         if !streams || !simple || op.commands() || at.plan.track {
             return false;
         }
-        op.output.is_none_or(|output| {
-            let queue = usize::from(output.queue);
-            match self.known_outlet(at.plan, core, at.pe, output.color, queue) {
-                Outlet::Pipe(_) => true,
-                Outlet::Gathered(sender) => {
-                    op.needs.inputs == 0 && self.line_takes(sender).is_some()
-                }
-                Outlet::Unknown
-                | Outlet::Routers(_)
-                | Outlet::Channel(_)
-                | Outlet::Closing(_)
-                | Outlet::Merged(_) => false,
-            }
+        op.output.is_none_or(|output| match self.way_of(at, core, op, output) {
+            Outlet::Pipe(_) => true,
+            Outlet::Gathered(sender) => op.needs.inputs == 0 && self.line_takes(sender).is_some(),
+            Outlet::Unknown
+            | Outlet::Routers(_)
+            | Outlet::Channel(_)
+            | Outlet::Closing(_)
+            | Outlet::Merged(_) => false,
         })
+    }
+
+    /// The way of an operation's words. Those that routers copy get a pipe to each core once there are some more of
+    /// them: to make that takes as long as some words through a router.
+    fn way_of(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &Op<C::Op>,
+        Output { color, queue, .. }: Output,
+    ) -> Outlet {
+        let outlet = self.known_outlet(at.plan, core, at.pe, color, queue.into());
+        if outlet != Outlet::Routers(Why::FanOut) {
+            return outlet;
+        }
+        let (done, length) = at.code.progress(&op.code);
+        if length.is_some_and(|length| length - done < COPIED) {
+            return outlet;
+        }
+        let depth = at.program.outputs[usize::from(queue)].places;
+        let Some(multicast) = self.multicast(at.plan, at.pe, (color, depth)) else { return outlet };
+        *core.outlets.entry(color.into()) = multicast;
+        multicast
     }
 
     /// An operation has begun: it goes by stretches if it can.
@@ -321,9 +346,8 @@ impl<C: Code> Region<C> {
                 continue;
             };
             let Outlet::Pipe(id) = core.outlet(sent.color) else { continue };
-            let pipe = &mut self.pipes[id as usize];
-            if pipe.room() == 0 {
-                pipe.want(0);
+            if self.room_of(id) == 0 {
+                self.each_pipe(id, |pipe| pipe.want(0));
                 core.sight.full |= 1 << queue;
             }
         }
@@ -337,37 +361,54 @@ impl<C: Code> Region<C> {
         (queue, color): (u8, u8),
         id: u32,
     ) {
-        let pipe = &self.pipes[id as usize];
-        let route = pipe.route();
+        if !self.pipes[id as usize].others().is_empty() {
+            if !self.is_way_used(id) {
+                // Copies of commands and of words are not told apart in time: all of them go by routers from now on.
+                self.end_multicast(id);
+                *core.outlets.entry(color.into()) = Outlet::Routers(Why::FanOut);
+            }
+            return;
+        }
+        let route = self.pipes[id as usize].route();
         let routed = route.link.is_some() && self.routed >> color & 1 != 0;
-        let waits = pipe.is_used()
+        let waits = self.is_way_used(id)
             || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.
-        if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
+        if !routed && !waits && route.borders == 0 && self.is_way_clear(plan, id) {
             *core.outlets.entry(color.into()) = Outlet::Pipe(id);
         }
     }
 
     /// Makes a pipe of a way.
     pub(crate) fn new_pipe(&mut self, plan: &Plan, route: Route, depth: u32) -> Outlet {
-        let program = plan.program(route.number as usize);
-        let input = program.zip(route.queue).map_or(0, |(program, queue)| {
-            program.inputs.get(usize::from(queue)).map_or(0, |input| input.places)
-        });
-        let mut shared = self.shared_links(plan, &route);
-        for link in &mut shared {
-            let next = self.links.len() as u32;
-            *link = *self.links.entry(*link).or_insert(next);
-        }
-        self.loads.resize_with(self.links.len(), Vec::new);
+        let input = self.input_places(plan, &route);
+        let shared = self.number_links(self.shared_links(plan, &route));
         let is_abroad = route.region != self.id;
         let end = is_abroad.then_some(End::Sender);
-        let pipe = Pipe::new(&plan.timing, route, depth + input, end, shared);
+        let pipe = Pipe::new(&plan.timing, route, (depth, input), end, shared);
         let id = self.add_pipe(pipe);
         if is_abroad {
             self.tell_opened(id, depth + input);
         }
         Outlet::Pipe(id)
+    }
+
+    /// Places of the queue at the end of a way.
+    pub(crate) fn input_places(&self, plan: &Plan, route: &Route) -> u32 {
+        let program = plan.program(route.number as usize);
+        program.zip(route.queue).map_or(0, |(program, queue)| {
+            program.inputs.get(usize::from(queue)).map_or(0, |input| input.places)
+        })
+    }
+
+    /// The numbers of links that may be shared, given as four times the PE and the port.
+    pub(crate) fn number_links(&mut self, mut links: Box<[u32]>) -> Box<[u32]> {
+        for link in &mut links {
+            let next = self.links.len() as u32;
+            *link = *self.links.entry(*link).or_insert(next);
+        }
+        self.loads.resize_with(self.links.len(), Vec::new);
+        links
     }
 
     /// Adds a pipe, or its end.

@@ -156,7 +156,7 @@ impl<C: Code> Region<C> {
         let known = |queue: usize| {
             let pipe = self.pipe_of(at.pe, queue as u8);
             core.arrived >> queue & 1 != 0
-                || pipe.is_some_and(|id| self.pipes[id as usize].is_used())
+                || pipe.is_some_and(|id| self.pipes[id as usize].at_hand() != 0)
         };
         let program = at.program;
         let still = self.still_until(at, core);

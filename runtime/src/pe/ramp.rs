@@ -265,9 +265,9 @@ impl<C: Code> Region<C> {
         // Its own router has been through the region's cycle, that at the end of a channel may not.
         let next = at.now + at.plan.timing.credit;
         Some(match outlet {
-            Outlet::Pipe(id) if self.pipes[id as usize].takes_one() => (0, NEVER),
+            Outlet::Pipe(id) if self.takes_a_word(id) => (0, NEVER),
             Outlet::Pipe(id) => {
-                self.pipes[id as usize].want(0);
+                self.each_pipe(id, |pipe| pipe.want(0));
                 (NEVER, at.t)
             }
             Outlet::Channel(id) => {
@@ -282,8 +282,8 @@ impl<C: Code> Region<C> {
                 }
                 (free, known)
             }
-            Outlet::Closing(id) if self.pipes[id as usize].held() != 0 => {
-                self.pipes[id as usize].want(0);
+            Outlet::Closing(id) if self.is_way_used(id) => {
+                self.each_pipe(id, |pipe| pipe.want(0));
                 (NEVER, at.t)
             }
             Outlet::Merged(sender) => (self.free_to_merge(at.plan, sender), next),

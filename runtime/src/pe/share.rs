@@ -167,7 +167,7 @@ impl<C: Code> Region<C> {
             let left = stretch.left.div_ceil(PARTS);
             let pipe = words.pipe();
             if !self.bend_abroad(pipe, (words.end, left), (t, stretch.mark)) {
-                self.pipes[pipe as usize].bend(words.end, left, t, stretch.mark);
+                self.each_pipe(pipe, |pipe| pipe.bend(words.end, left, t, stretch.mark));
             }
         }
     }
@@ -192,10 +192,14 @@ impl<C: Code> Region<C> {
             if self.retime_abroad(id, words.end, until, sooner) {
                 return;
             }
-            let pipe = &mut self.pipes[id as usize];
-            pipe.retime(words.end, until);
-            if sooner {
-                self.wakes.core(pipe.route().dest, (t + 1).max(self.now + 1));
+            let mut before = 0;
+            while let Some(id) = self.pipe_at(id, before) {
+                let pipe = &mut self.pipes[id as usize];
+                pipe.retime(words.end, until);
+                if sooner {
+                    self.wakes.core(pipe.route().dest, (t + 1).max(self.now + 1));
+                }
+                before += 1;
             }
         }
     }

@@ -95,7 +95,8 @@ impl Stretch {
         let next = match self.rate {
             _ if !self.goes_on => self.tail,
             WHOLE => 1,
-            rate => WHOLE.div_ceil(rate.max(1)),
+            // One that goes on more slowly than in turn with all others has waited for something else than slots.
+            rate => WHOLE.div_ceil(rate.max(1)).min(COUNT as u64 + 1),
         };
         self.until + next
     }
@@ -334,14 +335,14 @@ impl<C: Code> Region<C> {
             return false;
         }
         let stopped = op.needs.inputs & core.arrived | op.needs.output & core.leaving != 0;
-        let empty = |id: u32| self.pipes[id as usize].held() == 0;
+        let empty = |id: u32| self.pipes[id as usize].at_hand() == 0;
         let [first, second] = op.feeds.pipes;
         if stopped || first.is_some_and(empty) || second.is_some_and(empty) {
             return true;
         }
         let Some(output) = op.output else { return false };
         let Outlet::Pipe(id) = core.outlet(output.color) else { return false };
-        self.pipes[id as usize].room_for(op.least) == 0
+        self.room_for_words(id, op.least) == 0
     }
 
     /// How far an operation can go, and from when on it has words, a place, and slots that the main
@@ -419,13 +420,12 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
         (id, left): (u32, u32),
     ) -> u32 {
-        let pipe = &mut self.pipes[id as usize];
-        let room = pipe.room();
-        op.least = if op.needs.inputs == 0 { left.min(pipe.half()) } else { 1 };
+        let room = self.room_of(id);
+        op.least = if op.needs.inputs == 0 { left.min(self.half_of(id)) } else { 1 };
         if room == 0 || room >= op.least {
             // Then it begins to be patient.
             (op.least, op.patience) = (1, NEVER);
-            return pipe.room_for(1);
+            return self.room_for_words(id, 1);
         }
         if op.patience == NEVER {
             #[cfg(test)]
@@ -437,15 +437,14 @@ impl<C: Code> Region<C> {
         } else {
             core.begins = core.begins.min(op.patience);
         }
-        pipe.room_for(op.least)
+        self.room_for_words(id, op.least)
     }
 
     /// Words of a pipe are taken from cycle `t` on; the number of the one after them, and when the
     /// last of them is there.
     fn take_words(&mut self, id: u32, count: usize, t: u64) -> (u64, u64) {
         let pipe = &mut self.pipes[id as usize];
-        let route = pipe.route();
-        self.stats.hops += count as u64 * u64::from(route.hops);
+        self.stats.hops += count as u64 * u64::from(pipe.links());
         self.stats.delivered += count as u64;
         self.ways.stretches.taken += count as u64;
         let (end, last, buffer) = pipe.take(count);

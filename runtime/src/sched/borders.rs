@@ -27,6 +27,10 @@ const FLOW_BANDS: u32 = 16;
 /// Ways cross the borders of these if there is so much more to do: a word of such a way costs several times as much.
 const FEW: u64 = 8;
 
+/// As so many ways counts one whose words are copied: by multicasts, which there are only within a region, they go much
+/// faster than through routers.
+const FORKED: u64 = 32;
+
 /// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
 /// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
 const MAX_THREADS: u32 = 24;
@@ -34,7 +38,7 @@ const MAX_THREADS: u32 = 24;
 /// Divides the rectangle into regions.
 pub(crate) fn divide(plan: &mut Plan, config: &Config) {
     plan.extent = extent(plan, config);
-    plan.crossing = leaving(plan, plan.extent).fold(0, |colors, color| colors | 1 << color);
+    plan.crossing = leaving(plan, plan.extent).fold(0, |colors, row| colors | 1 << row.color);
 }
 
 /// Width and height of regions.
@@ -98,11 +102,14 @@ fn flowing(plan: &Plan, whole: (u32, u32)) -> (u32, u32) {
 /// go by lines only within a region.
 fn ways_over(plan: &Plan, cut: (u32, u32)) -> Option<u64> {
     let host = plan.links.iter().fold(0u32, |colors, link| colors | 1 << link.color.index());
-    leaving(plan, cut).try_fold(0, |ways, color| (host >> color & 1 == 0).then_some(ways + 1))
+    let count = |row: &ColorPlan| if row.forks() { FORKED } else { 1 };
+    leaving(plan, cut)
+        .try_fold(0, |ways, row| (host >> row.color & 1 == 0).then(|| ways + count(row)))
 }
 
-/// The color of each way that crosses a border of regions of this extent, whatever the switches.
-fn leaving(plan: &Plan, (across, down): (u32, u32)) -> impl Iterator<Item = u8> {
+/// The color of each way that crosses a border of regions of this extent, whatever the switches, as the router
+/// before the border has it.
+fn leaving(plan: &Plan, (across, down): (u32, u32)) -> impl Iterator<Item = &ColorPlan> {
     let rows = (down..plan.height).step_by(down as usize);
     let columns = (across..plan.width).step_by(across as usize);
     let rows = rows.flat_map(|y| {
@@ -113,7 +120,7 @@ fn leaving(plan: &Plan, (across, down): (u32, u32)) -> impl Iterator<Item = u8> 
     });
     rows.chain(columns).flat_map(|(at, port)| {
         let leaves = move |row: &&ColorPlan| row.any_tx >> port as u8 & 1 != 0;
-        router(plan, at).colors.iter().filter(leaves).map(|row| row.color)
+        router(plan, at).colors.iter().filter(leaves)
     })
 }
 

@@ -102,10 +102,13 @@ pub(crate) enum Reached {
     /// An operation waited for more places than there were, and in vain.
     Patient,
     InVain,
+    /// Words for several cores went by pipes; some were put where they stand.
+    Multicast,
+    MulticastSettled,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 57] = [
+pub(crate) const ALL: [Reached; 59] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -163,6 +166,8 @@ pub(crate) const ALL: [Reached; 57] = [
     Reached::Settled,
     Reached::Patient,
     Reached::InVain,
+    Reached::Multicast,
+    Reached::MulticastSettled,
 ];
 
 /// Those of rounds.

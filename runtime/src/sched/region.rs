@@ -113,6 +113,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) routed: u32,
     /// Pipes that have been closed.
     pub(crate) closed: u32,
+    /// PEs and colors whose words are copied but not by a multicast.
+    pub(crate) not_copied: BTreeSet<(u32, u8)>,
     pub(crate) cuts: Vec<(u32, Vec<(u32, u8)>)>,
     /// Number of steady cores, and PEs at which something comes to pass that steady cores have no
     /// part in: it ends with the cycle.
@@ -138,6 +140,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) news: Vec<News>,
     /// When the first of these is known.
     pub(crate) next_news: u64,
+    /// Multicasts whose forks keep words, and when the next one is looked at.
+    pub(crate) keeping: BTreeSet<u32>,
+    pub(crate) next_forks: u64,
     /// Latencies of the mesh.
     pub(crate) timing: Latencies,
     /// Whether a router has ever been made, as for a leap.
@@ -295,6 +300,7 @@ impl<C: Code> Region<C> {
             unused: Vec::new(),
             routed: 0,
             closed: 0,
+            not_copied: BTreeSet::new(),
             cuts: Vec::new(),
             steady: 0,
             turning: 0,
@@ -308,6 +314,8 @@ impl<C: Code> Region<C> {
             taken_abroad: Vec::new(),
             news: Vec::new(),
             next_news: NEVER,
+            keeping: BTreeSet::new(),
+            next_forks: NEVER,
             timing: plan.timing,
             has_routers: false,
             incoming,
@@ -423,7 +431,7 @@ impl<C: Code> Region<C> {
 
     /// The next cycle in which something happens, as far as is known; the end of time if nothing does.
     pub(crate) fn next(&self) -> u64 {
-        self.wakes.next().min(self.next_news)
+        self.wakes.next().min(self.next_news).min(self.next_forks)
     }
 
     /// Cycles after which another region may know at the earliest what comes to pass here.

@@ -7,6 +7,7 @@ use dflow_ir::mesh::{Color, Coord, Port};
 
 use super::plan::Plan;
 use super::region::Region;
+use crate::fabric::channel::Outlet;
 use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP, Router};
 use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
@@ -57,7 +58,7 @@ pub(crate) fn deadlock<C: Code>(
             let number = region.number(plan, pe);
             if let Some(core) = &region.cores[pe as usize] {
                 let program = &plan.programs[usize::from(core.at.program)];
-                let mut keys = waits(program, code, core);
+                let mut keys = waits(program, code, (region, core));
                 if keys.is_empty() {
                     keys = blocked(program, core);
                 }
@@ -132,10 +133,14 @@ fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
 }
 
 /// What a core's operations wait for.
-fn waits<'a, C: Code>(program: &'a PePlan, code: &C, core: &Core<C>) -> Vec<Key<'a>> {
+fn waits<'a, C: Code>(
+    program: &'a PePlan,
+    code: &C,
+    (region, core): (&Region<C>, &Core<C>),
+) -> Vec<Key<'a>> {
     // When a run is ended from outside, an operation may be in the middle of its work.
     let of = |op: &Op<C::Op>| {
-        let kind = kind(code, core, op);
+        let kind = kind(code, (region, core), op);
         let works = op.stretch.is_on() || kind == Kind::Fifo(None) && !op.has_fifo;
         (!works).then(|| key(program, op.task, op.loc, kind))
     };
@@ -171,16 +176,19 @@ fn blocked<'a, C: Code>(program: &'a PePlan, core: &Core<C>) -> Vec<Key<'a>> {
     all
 }
 
-fn kind<C: Code>(code: &C, core: &Core<C>, op: &Op<C::Op>) -> Kind {
+fn kind<C: Code>(code: &C, (region, core): (&Region<C>, &Core<C>), op: &Op<C::Op>) -> Kind {
     if op.asynchronous && core.thread_blocked >> op.microthread & 1 != 0 {
         return Kind::BlockedMicrothread(op.microthread);
     }
-    if let Some(output) = op.output
-        && let Some(Outgoing { ring, .. }) = core.outputs.get(usize::from(output.queue))
-        && ring.places() != 0
-        && ring.is_full()
-    {
-        return Kind::Send { color: output.color, queue: output.queue };
+    if let Some(output) = op.output {
+        let ring = core.outputs.get(usize::from(output.queue)).map(|output| &output.ring);
+        let is_full = ring.is_some_and(|ring| ring.places() != 0 && ring.is_full());
+        // Not all pipes have words that can be put where they stand.
+        if is_full
+            || matches!(core.outlet(output.color), Outlet::Pipe(id) if region.room_of(id) == 0)
+        {
+            return Kind::Send { color: output.color, queue: output.queue };
+        }
     }
     for (&queue, &color) in op.inputs.iter().zip(&op.colors) {
         let Some(queue) = queue else { continue };
@@ -393,7 +401,8 @@ fn chain<C: Code>(
         }
         way.push(pe);
         let Some(core) = core_at(plan, regions, pe) else { return Chain::Idle(plan.coord(pe)) };
-        let waits = waits(&plan.programs[usize::from(core.at.program)], code, core);
+        let region = &regions[locate(plan, plan.coord(pe)).0];
+        let waits = waits(&plan.programs[usize::from(core.at.program)], code, (region, core));
         if waits.is_empty() {
             return Chain::Idle(plan.coord(pe));
         }

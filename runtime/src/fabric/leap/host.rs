@@ -50,7 +50,7 @@ impl<C: Code> Region<C> {
             hops: place.node,
             queue: None,
         };
-        let id = self.keep_pipe(Pipe::new(&plan.timing, route, 0, None, Box::default()));
+        let id = self.keep_pipe(Pipe::new(&plan.timing, route, (0, 0), None, Box::default()));
         self.leaps.pipes.insert((place.leap, place.node), id);
         let leaps = &mut self.router(plan, dest).leaps;
         if !leaps.contains(&place.leap) {

@@ -10,7 +10,8 @@ impl Pipe {
     /// When a word of the first packet is at the last router, by how many stand before it.
     pub(crate) fn arrival_of(&self, before: usize) -> u64 {
         let time = |packet: &Packet| {
-            packet.span.bent(&self.bends, packet.span.base + (packet.taken + before) as u64)
+            let number = packet.span.base + (packet.taken + before) as u64;
+            packet.span.bent(&self.bends, number).max(self.kept_until(number))
         };
         self.packets.front().map_or(0, time)
     }
@@ -37,7 +38,7 @@ impl Pipe {
             places.saturating_sub((self.held + self.queued).saturating_sub(left))
         };
         // Another region is told of the first.
-        let told = match self.wanted.filter(|_| self.end.is_none()) {
+        let told = match self.wanted.filter(|_| self.comes_from().is_none()) {
             Some(wanted) => (1..count).find(|&left| room(left) >= wanted).unwrap_or(count),
             None => 1,
         };

@@ -1,6 +1,6 @@
 //! A pipe as `sched::rounds` sees it: its state in time, its words, and how it is some rounds later.
 
-use super::{Bend, End, Packet, Pipe, Span};
+use super::{Bend, End, Limit, Packet, Pipe, Span};
 use crate::sched::rounds::Noter;
 
 impl Pipe {
@@ -29,7 +29,7 @@ impl Pipe {
             held,
             queued,
             places: _,
-            on_the_way: _,
+            behind_output: _,
             open,
             open_from,
             wanted,
@@ -52,8 +52,19 @@ impl Pipe {
             noter.value(self.since(*number));
             noter.cycle(*time);
         }
-        if let Some(End::Taker(taker)) = end.as_deref() {
-            noter.only(!taker.noted && taker.free.is_none());
+        match end.as_deref() {
+            Some(End::Taker(taker)) => noter.only(!taker.noted && taker.free.is_none()),
+            Some(End::Multicast(multicast)) => {
+                noter.only(!multicast.keeps);
+                let Limit { number, by, places, lag } = multicast.passed;
+                noter.value((number.wrapping_sub(sent.end()), by, places, lag));
+                for kept in [&multicast.kept, &multicast.kept_before] {
+                    if kept.end() + u64::from(*held) > sent.end() {
+                        self.note_span(kept, noter);
+                    }
+                }
+            }
+            Some(End::Sender) | None => {}
         }
     }
 
@@ -74,6 +85,11 @@ impl Pipe {
         }
         for bend in &mut self.bends {
             bend.time += by;
+        }
+        if let Some(multicast) = self.multicast_mut() {
+            for kept in [&mut multicast.kept, &mut multicast.kept_before] {
+                (kept.first, kept.last) = (kept.first + by, kept.last + by);
+            }
         }
         self.open_from += by;
         self.first.set(super::NEVER);

@@ -22,7 +22,7 @@ fn pipe(link: Option<u32>) -> (Pipe, u64) {
         queue: Some(2),
     };
     let way = 1 + timing.ramp_up + timing.hop;
-    (Pipe::new(&timing, route, 8, None, Box::default()), way)
+    (Pipe::new(&timing, route, (8, 0), None, Box::default()), way)
 }
 
 fn times(pipe: &Pipe) -> Vec<u64> {

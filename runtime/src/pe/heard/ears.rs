@@ -258,14 +258,14 @@ impl<C: Code> Region<C> {
         count: u64,
     ) {
         let pipe = &mut self.pipes[ear.pipe as usize];
-        let route = pipe.route();
+        let (route, links) = (pipe.route(), pipe.links());
         // Since when it could be seen is remembered of the last word.
         let seen = pipe.arrival_of(count as usize - 1) + at.plan.timing.ramp_down;
         let (told, buffer) = pipe.pass(count as u32, (t, period), self.now);
         self.keep_buffer(buffer);
         self.wake_sender(ear.pipe, told);
         self.all_rest(at.plan, at.pe, route.color, count);
-        self.stats.hops += count * u64::from(route.hops);
+        self.stats.hops += count * u64::from(links);
         self.stats.delivered += count;
         let free = t + at.plan.timing.credit;
         core.pass_inputs(ear.queue.into(), (seen, count), (free, period));

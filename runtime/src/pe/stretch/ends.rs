@@ -28,10 +28,9 @@ impl<C: Code> Region<C> {
             return false;
         }
         let Some(words) = stretch.output else { return true };
-        let pipe = &mut self.pipes[words.pipe() as usize];
-        let until = match pipe.place_from(words.end) {
+        let until = match self.place_in(words.pipe(), words.end) {
             None => {
-                pipe.want(0);
+                self.each_pipe(words.pipe(), |pipe| pipe.want(0));
                 WAITS
             }
             Some(from) if stretch.until == WAITS => from.max(at.t),

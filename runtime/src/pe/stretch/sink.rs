@@ -48,9 +48,13 @@ impl<C: Code> Region<C> {
 
     /// An operation goes word by word from now on: its words have to go through routers.
     #[cold]
-    fn flow_no_more(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
-        op.flows = false;
-        core.flowing_out &= !op.needs.output;
+    pub(in crate::pe) fn flow_no_more(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+    ) {
+        self.end_flow(at.plan, core, (at.pe, at.t), op);
         self.wakes.core(at.pe, at.t + 1);
     }
 

@@ -258,6 +258,9 @@ impl<C: Code> Region<C> {
         if !self.disturbed.is_empty() {
             self.disturb(plan, code, t + 1);
         }
+        if self.next_forks <= t {
+            self.look_at_all_forks(t);
+        }
         if !self.taken_abroad.is_empty() {
             self.tell_taken();
         }

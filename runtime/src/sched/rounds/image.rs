@@ -233,6 +233,7 @@ impl<C: Code> Region<C> {
             && self.is_told()
             && !self.deals()
             && !self.flights.hold_words()
+            && self.next_forks == NEVER
             && self.gathers.words().next().is_none()
             && self.merges.rest(&self.timing, self.now)
     }

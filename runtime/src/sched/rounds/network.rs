@@ -179,7 +179,7 @@ impl<'a, C: Code> Whole<'a, C> {
                     self.fifos.push(Queue { words, needed: 0, process, path, end });
                 }
                 on_paths += path.in_routers(regions);
-                in_pipes += path.in_pipe(regions);
+                in_pipes += path.in_pipes(regions);
                 self.paths.push(path);
             }
         }

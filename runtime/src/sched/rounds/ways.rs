@@ -36,8 +36,8 @@ pub(super) struct Path {
     routers: Box<[Node]>,
     /// Cores that words come to.
     pub(super) ends: Box<[End]>,
-    /// The pipe that takes words there: region, and number in it.
-    pipe: Option<(u32, u32)>,
+    /// The pipes that take words there, one for each if there are any: region, and number in it.
+    pipes: Box<[(u32, u32)]>,
 }
 
 /// A router on a way.
@@ -69,7 +69,7 @@ impl Path {
         source: Place,
         color: u8,
     ) -> Option<Path> {
-        let pipe = pipe_of(regions, source, color);
+        let pipes = pipes_of(regions, source, color);
         let (mut routers, mut ends) = (Vec::new(), Vec::new());
         let (mut open, mut seen) = (vec![(source, RAMP, NONE)], HashSet::new());
         while let Some((at, port, before)) = open.pop() {
@@ -99,8 +99,16 @@ impl Path {
                 }
             }
         }
-        let (routers, ends) = (routers.into(), ends.into());
-        let mut path = Path { source, color, routers, ends, pipe };
+        let (routers, ends) = (routers.into(), Box::<[End]>::from(ends));
+        // In the order of the ends.
+        let pipe_to =
+            |end: &End| pipes.iter().find(|&&(at, _)| at == end.at).map(|&(_, pipe)| pipe);
+        let pipes = match pipes[..] {
+            [] => Box::default(),
+            [(_, pipe)] => [pipe].into(),
+            [..] => ends.iter().map(pipe_to).collect::<Option<_>>()?,
+        };
+        let mut path = Path { source, color, routers, ends, pipes };
         path.leave_out_empty(regions);
         Some(path)
     }
@@ -128,10 +136,11 @@ impl Path {
         self.routers.iter().map(words).sum()
     }
 
-    /// Number of words in its pipe.
-    pub(super) fn in_pipe<C: Code>(&self, regions: &[Region<C>]) -> usize {
-        let pipe = self.pipe.map(|(region, id)| &regions[region as usize].pipes[id as usize]);
-        pipe.map_or(0, |pipe| pipe.held() as usize)
+    /// Number of words in its pipes.
+    pub(super) fn in_pipes<C: Code>(&self, regions: &[Region<C>]) -> usize {
+        let pipes =
+            self.pipes.iter().map(|&(region, id)| &regions[region as usize].pipes[id as usize]);
+        pipes.map(|pipe| pipe.held() as usize).sum()
     }
 
     /// The words on their way to one of its ends, oldest first; none if they have no order. Words that
@@ -156,10 +165,9 @@ impl Path {
             }
             router = node.before;
         }
-        if let Some((region, id)) = self.pipe {
-            if self.ends.len() != 1 {
-                return None;
-            }
+        if !self.pipes.is_empty() {
+            let &(region, id) =
+                self.pipes.get(end).filter(|_| self.ends.len() == self.pipes.len())?;
             regions[region as usize].pipes[id as usize].payloads(each);
         }
         let core = regions[self.source.0 as usize].cores[self.source.1 as usize].as_deref_mut()?;
@@ -200,20 +208,23 @@ fn is_new(routers: &[Node], at: (Place, u8), seen: &mut HashSet<(Place, u8)>) ->
     }
 }
 
-/// The end of the pipe by which a core sends a color where its words are taken.
-fn pipe_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Option<(u32, u32)> {
+/// The ends of the pipes by which a core sends a color where its words are taken, with the PEs that they lead to.
+fn pipes_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Vec<(Place, (u32, u32))> {
     let region = &regions[source.0 as usize];
-    let core = region.cores[source.1 as usize].as_deref()?;
-    let Outlet::Pipe(id) = core.outlet(color) else { return None };
+    let core = region.cores[source.1 as usize].as_deref();
+    let Some(Outlet::Pipe(id)) = core.map(|core| core.outlet(color)) else { return Vec::new() };
     let pipe = &region.pipes[id as usize];
     if !pipe.leads_abroad() {
-        return Some((source.0, id));
+        let ids = std::iter::once(&id).chain(pipe.others());
+        let to = |&id: &u32| ((source.0, region.pipes[id as usize].route().dest), (source.0, id));
+        return ids.map(to).collect();
     }
     let into = pipe.route().region;
     #[cfg(test)]
     crate::sched::reached::note(crate::sched::reached::Reached::RoundAbroad);
     let taker = regions[into as usize].from_abroad.get(&(source.0, id));
-    taker.map(|&taker| (into, taker))
+    let to = (into, pipe.route().dest);
+    taker.map(|&taker| (to, (into, taker))).into_iter().collect()
 }
 
 /// Words of a queue that have not been taken.

@@ -296,8 +296,8 @@ fn flow_keeps_the_words_and_the_end() {
             }
             let exact = run(&machine, EngineKind::Exact, 1, 0, Pace::default());
             let counts = |seen: &Seen| {
-                let Stats { delivered, hops, slots, tasks, sent, .. } = seen.stats;
-                (delivered, hops, slots, tasks, sent)
+                let Stats { delivered, hops, copies, slots, tasks, sent, .. } = seen.stats;
+                (delivered, hops, copies, slots, tasks, sent)
             };
             assert_eq!(counts(&flow), counts(&exact), "seed {seed}");
             assert_eq!(counts(&parts), counts(&exact), "seed {seed}, in regions");
@@ -310,7 +310,9 @@ fn flow_keeps_the_words_and_the_end() {
         }
     }
     for &what in reached::OF_FLOW {
-        assert!(reached::count(what) > 20, "{what:?}: {} times", reached::count(what));
+        // A taker that stops for good is rare.
+        let least = if what == Reached::MulticastSettled { 3 } else { 20 };
+        assert!(reached::count(what) > least, "{what:?}: {} times", reached::count(what));
     }
     let [exact, flow, parts] = sums;
     assert!(flow.abs_diff(exact) * 50 < exact, "{exact} cycles, {flow} in flow");

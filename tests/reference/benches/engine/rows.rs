@@ -107,6 +107,14 @@ pub(crate) const ROWS: &[Row] = &[
         count: Count::Delivered,
     },
     Row {
+        name: "multicasts along rows (words)",
+        program: "multicast.dfl",
+        common: &[],
+        small: &[("width", 32), ("height", 32), ("rounds", 8)],
+        full: &[("width", 64), ("height", 64), ("rounds", 100)],
+        count: Count::Delivered,
+    },
+    Row {
         name: "16 words over 1 hop (hops)",
         program: "hops.dfl",
         common: &[("n", 16), ("hops", 1), ("rounds", 64)],
