@@ -470,6 +470,9 @@ impl<C: Code> Region<C> {
         if self.incoming.is_none() {
             return Outlet::Routers(Why::Engine);
         }
+        if self.rewritten >> color & 1 != 0 {
+            return Outlet::Routers(Why::RunTime);
+        }
         // In crowded ways whose places come back late a channel is not always what routers are.
         let is_late = !self.flow && plan.timing.credit > 1;
         if plan.timing.link_places as usize > HISTORY || is_late {

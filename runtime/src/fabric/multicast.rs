@@ -56,6 +56,17 @@ struct Reached {
     behind: u32,
 }
 
+impl Tree {
+    /// Words are copied where they have come to.
+    fn fork(&mut self, here: &mut Reached, link_places: u32) {
+        let number = self.forks.len() as u32;
+        let (hops, places) = (here.behind, here.behind * link_places);
+        let before = here.fork.unwrap_or(number);
+        self.forks.push(Fork { before, hops, places, limit: Limit::NONE });
+        (here.fork, here.behind) = (Some(number), 0);
+    }
+}
+
 impl<C: Code> Region<C> {
     /// The multicast of a core's words that routers copy, if nothing else happens to them and none are there now.
     /// `depth`: places of its output queue.
@@ -79,33 +90,11 @@ impl<C: Code> Region<C> {
         crate::sched::reached::note(crate::sched::reached::Reached::Multicast);
         let mut shared = self.number_links(shared.into());
         let mut ids = Vec::with_capacity(ways.len());
-        for Branch { route, links, fork, hops } in ways {
-            let input = self.input_places(plan, &route);
-            let behind = hops * plan.timing.link_places + input;
+        for branch in ways {
+            // Those of all of them are the first one's.
             let shared = std::mem::take(&mut shared);
-            let pipe = Pipe::new(&plan.timing, route, (depth, input), None, shared);
-            let first = ids.first().copied().unwrap_or_default();
-            let (others, forks) = (Box::default(), Box::default());
-            let multicast = Multicast {
-                first,
-                others,
-                forks,
-                keeps: false,
-                limits: false,
-                due: NEVER,
-                fork,
-                hops,
-                behind,
-                passed: Limit::NOTHING,
-                kept: Span::default(),
-                kept_before: Span::default(),
-                links,
-            };
-            let taker = self.cores[route.dest as usize].as_deref();
-            let queue =
-                taker.zip(route.queue).map(|(core, queue)| &core.inputs[usize::from(queue)]);
-            let queued = queue.map_or(0, |queue| queue.ring.len() as u32);
-            ids.push(self.add_pipe(pipe.of_multicast(multicast, queued)));
+            let first = ids.first().copied();
+            ids.push(self.add_branch(plan, branch, (first, depth), shared));
         }
         let (&first, others) = ids.split_first()?;
         self.bytes += (size_of_val(others) + size_of_val(&*forks)) as u64;
@@ -114,6 +103,38 @@ impl<C: Code> Region<C> {
             multicast.forks = forks.into();
         }
         Some(Outlet::Pipe(first))
+    }
+
+    /// Adds the pipe of a multicast to one of its takers.
+    fn add_branch(
+        &mut self,
+        plan: &Plan,
+        Branch { route, links, fork, hops }: Branch,
+        (first, depth): (Option<u32>, u32),
+        shared: Box<[u32]>,
+    ) -> u32 {
+        let input = self.input_places(plan, &route);
+        let behind = hops * plan.timing.link_places + input;
+        let pipe = Pipe::new(&plan.timing, route, (depth, input), None, shared);
+        let multicast = Multicast {
+            first: first.unwrap_or_default(),
+            others: Box::default(),
+            forks: Box::default(),
+            keeps: false,
+            limits: false,
+            due: NEVER,
+            fork,
+            hops,
+            behind,
+            passed: Limit::NOTHING,
+            kept: Span::default(),
+            kept_before: Span::default(),
+            links,
+        };
+        let taker = self.cores[route.dest as usize].as_deref();
+        let queue = taker.zip(route.queue).map(|(core, queue)| &core.inputs[usize::from(queue)]);
+        let queued = queue.map_or(0, |queue| queue.ring.len() as u32);
+        self.add_pipe(pipe.of_multicast(multicast, queued))
     }
 
     /// A multicast without words is none any more, and there is none of its source's color from now on.
@@ -131,65 +152,70 @@ impl<C: Code> Region<C> {
         let mut open =
             vec![Reached { pe: source, from: RAMP, hops: 0, links: 0, fork: None, behind: 0 }];
         let mut seen = 0;
-        while let Some(Reached { pe, from, hops, mut links, mut fork, mut behind }) = open.pop() {
+        while let Some(mut here) = open.pop() {
             seen += 1;
-            if seen > self.routers.len() {
-                return None;
-            }
-            let number = self.number(plan, pe);
-            let router = self.routers[pe as usize].as_deref();
-            if router.is_some_and(|router| router.is_torn(color)) {
-                return None;
-            }
-            tree.is_clear &= !router.is_some_and(|router| router.holds(color, from));
-            let table = self.table_at(plan, pe);
-            let ports = table.copies(color, from)?;
-            if from == RAMP && ports >> RAMP & 1 != 0 {
-                // What a core sends to itself too.
-                return None;
-            }
+            let ports =
+                self.copied_to(plan, &here, color).filter(|_| seen <= self.routers.len())?;
+            let router = self.routers[here.pe as usize].as_deref();
+            tree.is_clear &= !router.is_some_and(|router| router.holds(color, here.from));
             if ports.count_ones() > 1 {
-                let number = tree.forks.len() as u32;
-                let places = behind * plan.timing.link_places;
-                let (before, hops) = (fork.unwrap_or(number), behind);
-                tree.forks.push(Fork { before, hops, places, limit: Limit::NONE });
-                (fork, behind) = (Some(number), 0);
+                tree.fork(&mut here, plan.timing.link_places);
             }
             for port in bits(ports.into()) {
-                let port = port as u8;
-                let linked =
-                    |port: u8| plan.link(number, Port::ALL[usize::from(port)], color).is_some();
-                if plan.has_links(number) && (linked(port) || from != RAMP && linked(from)) {
-                    return None;
-                }
-                let links = std::mem::take(&mut links);
+                let (port, links) = (port as u8, std::mem::take(&mut here.links));
                 if port == RAMP {
-                    let queue = plan.program(number)?.queue_of(color)? as u8;
-                    let route = Route {
-                        source,
-                        entry: RAMP,
-                        dest: pe,
-                        region: self.id,
-                        borders: 0,
-                        link: None,
-                        number: number as u32,
-                        color,
-                        port: from,
-                        hops,
-                        queue: Some(queue),
-                    };
-                    tree.ways.push(Branch { route, links, fork: fork?, hops: behind });
+                    let route = self.way_to(plan, source, &here, color)?;
+                    let (fork, hops) = (here.fork?, here.behind);
+                    tree.ways.push(Branch { route, links, fork, hops });
                     continue;
                 }
-                if table.shares(color, 1 << port) {
-                    tree.shared.push(4 * pe + u32::from(port));
+                if self.table_at(plan, here.pe).shares(color, 1 << port) {
+                    tree.shared.push(4 * here.pe + u32::from(port));
                 }
-                let (pe, hops, links) = (self.near(plan, pe, port).ok()?, hops + 1, links + 1);
-                let behind = behind + 1;
-                open.push(Reached { pe, from: port ^ 1, hops, links, fork, behind });
+                open.push(Reached {
+                    pe: self.near(plan, here.pe, port).ok()?,
+                    from: port ^ 1,
+                    hops: here.hops + 1,
+                    links: links + 1,
+                    fork: here.fork,
+                    behind: here.behind + 1,
+                });
             }
         }
         (tree.ways.len() > 1).then_some(tree)
+    }
+
+    /// The ports, as bits, by which words of a color leave a router of its tree, if nothing else happens to them there
+    /// and none goes back to the core that has sent it.
+    fn copied_to(&self, plan: &Plan, &Reached { pe, from, .. }: &Reached, color: u8) -> Option<u8> {
+        let router = self.routers[pe as usize].as_deref();
+        let ports = self.table_at(plan, pe).copies(color, from)?;
+        let number = self.number(plan, pe);
+        let linked = |port: usize| plan.link(number, Port::ALL[port], color).is_some();
+        let by_links = plan.has_links(number)
+            && (bits(ports.into()).any(linked) || from != RAMP && linked(from.into()));
+        let comes_back = from == RAMP && ports >> RAMP & 1 != 0;
+        let is_torn = router.is_some_and(|router| router.is_torn(color));
+        (!is_torn && !by_links && !comes_back).then_some(ports)
+    }
+
+    /// The way of a color's words to the core of a router of its tree.
+    fn way_to(&self, plan: &Plan, source: u32, here: &Reached, color: u8) -> Option<Route> {
+        let number = self.number(plan, here.pe);
+        let queue = plan.program(number)?.queue_of(color)? as u8;
+        Some(Route {
+            source,
+            entry: RAMP,
+            dest: here.pe,
+            region: self.id,
+            borders: 0,
+            link: None,
+            number: number as u32,
+            color,
+            port: here.from,
+            hops: here.hops,
+            queue: Some(queue),
+        })
     }
 
     /// Each pipe of a multicast, or the one pipe, by how many come before it.
@@ -280,12 +306,39 @@ impl<C: Code> Region<C> {
     /// Finds out which words of a multicast its routers pass, of those before number `end`, and when to look again if
     /// some are kept.
     fn pass_forks(&mut self, first: u32, end: u64) {
+        let by = self.now + SEEN;
+        let forks = self.find_limits(first, by);
+        let (mut kept, mut at) = (NEVER, 0);
+        while let Some(id) = self.pipe_at(first, at) {
+            at += 1;
+            kept = kept.min(self.pass_words(id, &forks, end));
+        }
+        // Those that are seen to take words, or to begin to, later than that say when.
+        let mut due = NEVER;
+        for Fork { limit, .. } in &forks {
+            let pipe = &mut self.pipes[limit.by as usize];
+            let next = pipe.gone_in(kept.max(limit.number).saturating_sub(limit.places));
+            if next > by && next != NEVER {
+                due = due.min(next);
+            }
+            if let Some(multicast) = pipe.multicast_mut() {
+                multicast.limits = true;
+            }
+        }
+        if let Some(multicast) = self.pipes[first as usize].multicast_mut() {
+            (multicast.forks, multicast.keeps) = (forks, kept != NEVER);
+        }
+        self.look_later(first, due);
+    }
+
+    /// The forks of a multicast, which are taken out, and how far they can pass words by a cycle.
+    fn find_limits(&mut self, first: u32, by: u64) -> Box<[Fork]> {
         let timing = self.timing;
-        let Some(multicast) = self.pipes[first as usize].multicast_mut() else { return };
-        let mut forks = std::mem::take(&mut multicast.forks);
+        let multicast = self.pipes[first as usize].multicast_mut();
+        let mut forks = multicast.map(|it| std::mem::take(&mut it.forks)).unwrap_or_default();
         forks.iter_mut().for_each(|fork| fork.limit = Limit::NONE);
         let least = |a: Limit, b: Limit| if b.number < a.number { b } else { a };
-        let (by, mut at) = (self.now + SEEN, 0);
+        let mut at = 0;
         while let Some(id) = self.pipe_at(first, at) {
             let pipe = &self.pipes[id as usize];
             if pipe.is_open() {
@@ -309,27 +362,7 @@ impl<C: Code> Region<C> {
             let before = forks[forks[at].before as usize].limit.behind(forks[at].hops, &timing);
             forks[at].limit = least(forks[at].limit, before);
         }
-        let (mut kept, mut at) = (NEVER, 0);
-        while let Some(id) = self.pipe_at(first, at) {
-            at += 1;
-            kept = kept.min(self.pass_words(id, &forks, end));
-        }
-        // Those that are seen to take words, or to begin to, later than that say when.
-        let mut due = NEVER;
-        for Fork { limit, .. } in &forks {
-            let pipe = &mut self.pipes[limit.by as usize];
-            let next = pipe.gone_in(kept.max(limit.number).saturating_sub(limit.places));
-            if next > by && next != NEVER {
-                due = due.min(next);
-            }
-            if let Some(multicast) = pipe.multicast_mut() {
-                multicast.limits = true;
-            }
-        }
-        if let Some(multicast) = self.pipes[first as usize].multicast_mut() {
-            (multicast.forks, multicast.keeps) = (forks, kept != NEVER);
-        }
-        self.look_later(first, due);
+        forks
     }
 
     /// Until when code keeps the slots of a core from its operations, as far as is known.

@@ -412,6 +412,11 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         start: SharedStart,
     ) -> Result<Option<SharedStart>, Fault> {
+        // Which way its words take may depend on what is yet to be written.
+        let writes = |later: &LaterAct| matches!(later.act.what, ActKind::Write { .. });
+        if core.later.iter().any(writes) {
+            return Ok(Some(start));
+        }
         let microthread = start.microthread;
         if start.asynchronous
             && (microthread >= at.program.microthreads || !core.threads.is_free(microthread))

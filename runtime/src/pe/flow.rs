@@ -370,7 +370,8 @@ impl<C: Code> Region<C> {
             return;
         }
         let route = self.pipes[id as usize].route();
-        let routed = route.link.is_some() && self.routed >> color & 1 != 0;
+        let routed = route.link.is_some() && self.routed >> color & 1 != 0
+            || self.rewritten >> color & 1 != 0;
         let waits = self.is_way_used(id)
             || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.

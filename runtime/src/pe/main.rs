@@ -245,7 +245,11 @@ impl<C: Code> Region<C> {
             ActKind::Write { address, value } => {
                 match core.write_own(at.plan, at.program, address, value, at.t) {
                     Some(done) => done,
-                    None => self.write_register(at.plan, at.pe, at.t, address, value),
+                    None => {
+                        let done = self.write_register(at.plan, at.pe, at.t, address, value);
+                        core.close_pipes(self.rewritten);
+                        done
+                    }
                 }
             }
         };

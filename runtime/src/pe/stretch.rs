@@ -561,3 +561,16 @@ pub(crate) struct Load {
     /// Of the cycles of the link.
     rate: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT, Stretch, WHOLE};
+
+    #[test]
+    fn one_that_waited_for_words_goes_on_when_others_have_had_a_slot() {
+        let stretch = |rate| Stretch { until: 100, rate, goes_on: true, ..Stretch::default() };
+        assert_eq!(stretch(WHOLE).over(), 101);
+        assert_eq!(stretch(WHOLE / 2).over(), 102);
+        assert_eq!(stretch(1).over(), 101 + COUNT as u64);
+    }
+}

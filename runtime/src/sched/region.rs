@@ -111,6 +111,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) unused: Vec<u32>,
     /// Colors whose words from the host, and to it, go through routers always, as bits.
     pub(crate) routed: u32,
+    /// Colors, as bits, of which a register that nobody foresaw has been written (`flow`).
+    pub(crate) rewritten: u32,
     /// Pipes that have been closed.
     pub(crate) closed: u32,
     /// PEs and colors whose words are copied but not by a multicast.
@@ -299,6 +301,7 @@ impl<C: Code> Region<C> {
             flow: false,
             unused: Vec::new(),
             routed: 0,
+            rewritten: 0,
             closed: 0,
             not_copied: BTreeSet::new(),
             cuts: Vec::new(),

@@ -18,6 +18,9 @@ impl<C: Code> Region<C> {
         if self.table_at(plan, pe).is_written(color) {
             return;
         }
+        if self.flow {
+            self.go_by_routers(color);
+        }
         self.close_merges(pe);
         self.close_flights(pe);
         for id in 0..self.channels.len() as u32 {
@@ -29,6 +32,14 @@ impl<C: Code> Region<C> {
             if nodes.iter().any(|&(node, _)| node == pe) {
                 self.cuts.push((id, nodes));
             }
+        }
+    }
+
+    /// Words of a color that cores send go by routers from now on, when those in their pipes have been taken.
+    fn go_by_routers(&mut self, color: u8) {
+        self.rewritten |= 1 << color;
+        for core in self.cores.iter_mut().flatten() {
+            core.close_pipes(self.rewritten);
         }
     }
 
