@@ -76,7 +76,7 @@ impl<C: Code> Region<C> {
         source: u32,
         (color, depth): (u8, u32),
     ) -> Option<Outlet> {
-        if self.not_copied.contains(&(source, color)) {
+        if self.rewritten >> color & 1 != 0 || self.not_copied.contains(&(source, color)) {
             return None;
         }
         let Some(Tree { ways, forks, shared, is_clear }) = self.tree(plan, source, color) else {
