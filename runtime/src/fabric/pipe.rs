@@ -142,9 +142,10 @@ pub(crate) struct Pipe {
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
-    /// Words that it takes in if nobody takes them out; of these, behind the output queue.
+    /// Words that it takes in if nobody takes them out; of these, on the way alone, and in the input queue.
     places: u32,
-    behind_output: u32,
+    on_the_way: u32,
+    input: u32,
     /// What the operation at its end is still bound to take, and from which cycle on it may.
     open: u32,
     open_from: u64,
@@ -210,7 +211,7 @@ impl Pipe {
             RAMP => (1 + timing.ramp_up, timing.ramp_places),
             _link => (timing.hop, timing.link_places),
         };
-        let behind_output = first + route.hops * timing.link_places + input;
+        let on_the_way = first + route.hops * timing.link_places;
         Pipe {
             // Most hold one at a time.
             packets: VecDeque::with_capacity(1),
@@ -223,8 +224,9 @@ impl Pipe {
             bends: Vec::new(),
             held: 0,
             queued: 0,
-            places: behind_output + output,
-            behind_output,
+            places: on_the_way + output + input,
+            on_the_way,
+            input,
             open: 0,
             open_from: 0,
             wanted: None,
@@ -300,7 +302,9 @@ impl Pipe {
 
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
-        self.held + self.queued < self.behind_output || self.route.link.is_some()
+        // A queue that the program binds later has no places that are known.
+        let queued = self.queued.min(self.input);
+        self.held + queued < self.on_the_way + self.input || self.route.link.is_some()
     }
 
     /// Whether it has words.
