@@ -142,10 +142,9 @@ pub(crate) struct Pipe {
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
-    /// Words that it takes in if nobody takes them out; of these, on the way alone, and in the input queue.
+    /// Words that it takes in if nobody takes them out; of these, behind the output queue.
     places: u32,
-    on_the_way: u32,
-    input: u32,
+    behind_output: u32,
     /// What the operation at its end is still bound to take, and from which cycle on it may.
     open: u32,
     open_from: u64,
@@ -211,7 +210,7 @@ impl Pipe {
             RAMP => (1 + timing.ramp_up, timing.ramp_places),
             _link => (timing.hop, timing.link_places),
         };
-        let on_the_way = first + route.hops * timing.link_places;
+        let behind_output = first + route.hops * timing.link_places + input;
         Pipe {
             // Most hold one at a time.
             packets: VecDeque::with_capacity(1),
@@ -224,9 +223,8 @@ impl Pipe {
             bends: Vec::new(),
             held: 0,
             queued: 0,
-            places: on_the_way + output + input,
-            on_the_way,
-            input,
+            places: behind_output + output,
+            behind_output,
             open: 0,
             open_from: 0,
             wanted: None,
@@ -303,8 +301,8 @@ impl Pipe {
     /// Whether a single word may go up the ramp.
     pub(crate) fn takes_one(&self) -> bool {
         // A queue that the program binds later has no places that are known.
-        let queued = self.queued.min(self.input);
-        self.held + queued < self.on_the_way + self.input || self.route.link.is_some()
+        let queued = self.route.queue.map_or(0, |_| self.queued);
+        self.held + queued < self.behind_output || self.route.link.is_some()
     }
 
     /// Whether it has words.
