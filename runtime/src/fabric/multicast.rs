@@ -23,7 +23,7 @@ use crate::pe::main::Main;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Cycles ahead in which takers are seen to take words; forks that keep some are looked at as seldom.
+/// Cycles ahead in which takers are seen to take words.
 const SEEN: u64 = 16;
 
 /// The way of a color's words from a core to several.
@@ -275,16 +275,6 @@ impl<C: Code> Region<C> {
     /// Whether it has words.
     pub(crate) fn is_way_used(&self, first: u32) -> bool {
         self.pipes_from(first).any(Pipe::is_used)
-    }
-
-    /// Whether no router of it holds a word of its color.
-    pub(crate) fn is_way_clear(&self, plan: &Plan, first: u32) -> bool {
-        let pipe = &self.pipes[first as usize];
-        let route = pipe.route();
-        if pipe.others().is_empty() {
-            return self.is_clear(plan, &route);
-        }
-        self.tree(plan, route.source, route.color).is_some_and(|tree| tree.is_clear)
     }
 
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what stands there.

@@ -76,15 +76,6 @@ impl Span {
         Bend { number: self.base + self.count.saturating_sub(1), time: self.last }
     }
 
-    /// Words whose time has come by a cycle.
-    fn count_by(&self, cycle: u64) -> u64 {
-        if cycle >= self.last {
-            return self.count;
-        }
-        let gaps = |cycles: u64| cycles * self.count.saturating_sub(1) / (self.last - self.first);
-        cycle.checked_sub(self.first).map_or(0, |cycles| gaps(cycles) + 1)
-    }
-
     /// The time of a word of one with bends; those of others may stand among them.
     #[inline]
     fn bent(&self, bends: &[Bend], number: u64) -> u64 {

@@ -464,17 +464,6 @@ impl<C: Code> Core<C> {
         self.arrived >> queue & 1 == 0 || word.control || self.is_steady()
     }
 
-    /// Words of some colors, as bits, go into no pipe any more.
-    pub(crate) fn close_pipes(&mut self, colors: u32) {
-        for color in bits(colors.into()) {
-            if let Some(outlet) = self.outlets.get_mut(color)
-                && let Outlet::Pipe(id) = *outlet
-            {
-                *outlet = Outlet::Closing(id);
-            }
-        }
-    }
-
     /// A word has come down the ramp into a queue.
     #[inline]
     pub(crate) fn take_in(&mut self, queue: usize, word: Slot) {

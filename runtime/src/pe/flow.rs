@@ -23,6 +23,19 @@ const COPIED: u32 = 16;
 /// Most elements of a stretch.
 pub(crate) const LONGEST: u32 = 1 << 14;
 
+impl<C: Code> Core<C> {
+    /// Words of some colors, as bits, go into no pipe any more.
+    pub(crate) fn close_pipes(&mut self, colors: u32) {
+        for color in bits(colors.into()) {
+            if let Some(outlet) = self.outlets.get_mut(color)
+                && let Outlet::Pipe(id) = *outlet
+            {
+                *outlet = Outlet::Closing(id);
+            }
+        }
+    }
+}
+
 impl<C: Code> Region<C> {
     /// The pipes that an operation's inputs come from, in their order; none if one comes
     /// otherwise.
@@ -372,10 +385,10 @@ impl<C: Code> Region<C> {
         let route = self.pipes[id as usize].route();
         let routed = route.link.is_some() && self.routed >> color & 1 != 0
             || self.rewritten >> color & 1 != 0;
-        let waits = self.is_way_used(id)
+        let waits = self.pipes[id as usize].is_used()
             || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.
-        if !routed && !waits && route.borders == 0 && self.is_way_clear(plan, id) {
+        if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
             *core.outlets.entry(color.into()) = Outlet::Pipe(id);
         }
     }

@@ -79,6 +79,17 @@ impl Limit {
     }
 }
 
+impl Span {
+    /// Words whose time has come by a cycle.
+    fn count_by(&self, cycle: u64) -> u64 {
+        if cycle >= self.last {
+            return self.count;
+        }
+        let gaps = |cycles: u64| cycles * self.count.saturating_sub(1) / (self.last - self.first);
+        cycle.checked_sub(self.first).map_or(0, |cycles| gaps(cycles) + 1)
+    }
+}
+
 impl Pipe {
     /// It as one of a multicast; so many words stand in the queue at its end.
     pub(in crate::fabric) fn of_multicast(mut self, multicast: Multicast, queued: u32) -> Pipe {
