@@ -338,7 +338,7 @@ impl Place<'_> {
 impl Line {
     /// Whether its elements are words that lie one after the other.
     #[inline(always)]
-    fn is_dense(&self) -> bool {
+    pub(super) fn is_dense(&self) -> bool {
         (self.bytes, self.step) == (4, 4)
     }
 

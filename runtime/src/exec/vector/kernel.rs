@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use dflow_ir::dsd::op::DsdOp;
 
 use super::fast::{self, Runner};
+use super::few;
 
 /// A row's meaning on raw elements.
 pub(super) trait Kernel {
@@ -25,11 +26,12 @@ pub(super) trait Kernel {
     fn keep(raw: u32) -> u32;
 }
 
-/// The ways of a row: over elements, and as a reduction.
+/// The ways of a row: over elements, as a reduction, and over few elements, if all are words.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
     pub(super) each: Runner,
     pub(super) fold: Runner,
+    pub(super) few: Option<few::Runner>,
 }
 
 /// The ways of a row, if it has them.
@@ -69,7 +71,8 @@ macro_rules! kernels {
 }
 
 fn of<K: Kernel>() -> Ways {
-    Ways { each: fast::each::<K>, fold: fast::fold::<K> }
+    let few = if K::WORDS { Some(few::each::<K> as few::Runner) } else { None };
+    Ways { each: fast::each::<K>, fold: fast::fold::<K>, few }
 }
 
 /// All operands are words, or some are halves.

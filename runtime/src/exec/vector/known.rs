@@ -24,17 +24,45 @@ use crate::exec::state::PeState;
 
 /// Entries of each kind per thread.
 const ENTRIES: usize = 4096;
+/// Instructions of which it is known what they ask.
+const SITES: usize = 256;
 
 thread_local! {
-    static KNOWN: RefCell<Vec<Option<Entry>>> = const { RefCell::new(Vec::new()) };
+    static KNOWN: RefCell<Known> = const { RefCell::new(Known { sites: Vec::new(), entries: Vec::new() }) };
     static STARTED: RefCell<Vec<Option<(u64, SharedStart)>>> = const { RefCell::new(Vec::new()) };
     static RESOLVED: RefCell<Vec<Option<(u64, SharedStart)>>> = const { RefCell::new(Vec::new()) };
 }
 
-struct Entry {
+/// What is known of instructions, and of operations that they issued.
+struct Known {
+    sites: Vec<Site>,
+    entries: Vec<Option<Entry>>,
+}
+
+/// An instruction: its program, and its address there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Instruction {
     program: u64,
-    /// Address of the instruction in its program.
-    inst: usize,
+    address: usize,
+}
+
+/// What an instruction asks each time.
+#[derive(Clone, Copy)]
+struct Site {
+    of: Instruction,
+    /// Whether an operand stands in a register.
+    held: bool,
+    /// Which operands are descriptors of memory, the destination first: ones where one is.
+    masks: Described,
+}
+
+/// The descriptors of an operation, its destination's first, and zeros for sources of another kind, which
+/// may be anything.
+type Described = [u64; 4];
+
+struct Entry {
+    of: Instruction,
+    described: Described,
     quick: Quick,
 }
 
@@ -43,6 +71,49 @@ struct Entry {
 fn place(inst: usize, dest: u64) -> usize {
     let mixed = (inst as u64 ^ dest).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as usize % ENTRIES
+}
+
+impl Instruction {
+    #[inline]
+    fn new(program: &LoadedProgram, inst: &VectorInst) -> Instruction {
+        Instruction { program: program.id(), address: std::ptr::from_ref(inst).addr() }
+    }
+
+    /// The place of what is known of it.
+    #[inline]
+    fn site(self) -> usize {
+        place(self.address, 0) % SITES
+    }
+}
+
+impl Site {
+    fn new(of: Instruction, inst: &VectorInst) -> Site {
+        let mut masks = [0; 4];
+        let operands = std::iter::once(&inst.dest).chain(&inst.sources);
+        for (mask, operand) in masks.iter_mut().zip(operands) {
+            *mask = match operand {
+                Operand::Memory(_) | Operand::Dsr(_) => u64::MAX,
+                Operand::Fabric(_)
+                | Operand::Fifo(_)
+                | Operand::Scalar(_)
+                | Operand::Pointer(_) => 0,
+            };
+        }
+        Site { of, held: has_registers(inst), masks }
+    }
+
+    #[inline]
+    fn described(&self, args: &VectorArgs) -> Described {
+        let ([dest, first, second, third], [a, b, k]) = (self.masks, args.sources);
+        [args.dest & dest, a & first, b & second, k & third]
+    }
+}
+
+impl Entry {
+    #[inline]
+    fn place(of: Instruction, [dest, first, second, third]: &Described) -> usize {
+        place(of.address, dest ^ first.rotate_left(16) ^ second.rotate_left(32) ^ third)
+    }
 }
 
 /// Runs a common operation of which nothing odd is to be told, if it is one.
@@ -56,38 +127,54 @@ pub(crate) fn run(
     if inst.options.asynchronous {
         return None;
     }
-    let held;
-    let args = if has_registers(inst) {
-        held = with_registers(state, inst, args)?;
-        &held
-    } else {
-        args
-    };
-    let address = std::ptr::from_ref(inst).addr();
-    let place = place(address, descriptors(inst, args));
-    KNOWN.with_borrow_mut(|entries| {
-        if let Some(Some(entry)) = entries.get(place)
-            && (entry.program, entry.inst) == (program.id(), address)
-            && entry.quick.is_for(args)
+    let of = Instruction::new(program, inst);
+    KNOWN.with_borrow_mut(|known| {
+        let site = match known.sites.get(of.site()) {
+            Some(site) if site.of == of => site,
+            Some(_) | None => known.meet(of, inst),
+        };
+        let held;
+        let args = if site.held {
+            held = with_registers(state, inst, args)?;
+            &held
+        } else {
+            args
+        };
+        let described = site.described(args);
+        if let Some(Some(entry)) = known.entries.get(Entry::place(of, &described))
+            && (entry.of, entry.described) == (of, described)
         {
             return Some(entry.quick.run(args, state));
         }
-        // What is odd is not kept: it is to be told each time.
-        let quick = Quick::new(inst, args)?.look(program)?;
-        entries.resize_with(ENTRIES, || None);
-        let entry = Entry { program: program.id(), inst: address, quick };
-        Some(entries[place].insert(entry).quick.run(args, state))
+        let quick = known.look((program, of, inst), described, args)?;
+        Some(quick.run(args, state))
     })
 }
 
-/// What tells the descriptors of an operation from those of others: sources of another kind may be anything.
-#[inline]
-fn descriptors(inst: &VectorInst, args: &VectorArgs) -> u64 {
-    let sources = inst.sources.iter().zip(args.sources);
-    sources.fold(args.dest, |all, (operand, value)| match operand {
-        Operand::Memory(_) | Operand::Dsr(_) => all.rotate_left(16) ^ value,
-        Operand::Fabric(_) | Operand::Fifo(_) | Operand::Scalar(_) | Operand::Pointer(_) => all,
-    })
+impl Known {
+    /// Looks at an instruction for the first time.
+    #[cold]
+    fn meet(&mut self, of: Instruction, inst: &VectorInst) -> &Site {
+        let site = Site::new(of, inst);
+        self.sites.resize(SITES, site);
+        self.sites[of.site()] = site;
+        &self.sites[of.site()]
+    }
+
+    /// Looks at an operation for the first time.
+    #[inline(never)]
+    fn look(
+        &mut self,
+        (program, of, inst): (&LoadedProgram, Instruction, &VectorInst),
+        described: Described,
+        args: &VectorArgs,
+    ) -> Option<&Quick> {
+        // What is odd is not kept: it is to be told each time.
+        let quick = Quick::new(inst, args)?.look(program)?;
+        self.entries.resize_with(ENTRIES, || None);
+        let entry = &mut self.entries[Entry::place(of, &described)];
+        Some(&entry.insert(Entry { of, described, quick }).quick)
+    }
 }
 
 /// Whether an operand stands in a register.

@@ -9,6 +9,7 @@ mod block;
 mod dense;
 mod element;
 mod fast;
+mod few;
 mod kernel;
 mod known;
 mod plan;

@@ -12,6 +12,7 @@ use dflow_ir::ty::Ty;
 
 use super::VectorArgs;
 use super::fast::{self, Runner};
+use super::few::Few;
 use super::plan::{Dest, FEW, Line, Place, Plan};
 use super::running::store_pointer;
 use crate::exec::CodeTrapKind;
@@ -39,6 +40,8 @@ pub(super) struct Quick {
     /// Bytes of memory that its elements lie in, if they may be done in chunks, and how these are done.
     chunks_in: Option<u32>,
     runner: Runner,
+    /// How they are done if they are few, and lie one after the other.
+    few: Option<Few>,
 }
 
 impl Quick {
@@ -74,6 +77,7 @@ impl Quick {
             slots,
             chunks_in,
             runner,
+            few: None,
         })
     }
 
@@ -85,18 +89,8 @@ impl Quick {
         self.slots = self.slots(program);
         let plan = self.plan(&VectorArgs::default());
         (self.chunks_in, self.runner) = (plan.chunks_in(), plan.runner());
+        self.few = self.chunks_in.and_then(|end| Few::of(&plan, end));
         Some(self)
-    }
-
-    /// Whether it is the one that these arguments give.
-    #[inline]
-    pub(super) fn is_for(&self, args: &VectorArgs) -> bool {
-        let same = |plain: Plain, value: u64| match plain {
-            Plain::Memory(dsd, _) => dsd == Dsd(value),
-            Plain::Value => true,
-        };
-        let mut sources = self.sources.into_iter().zip(args.sources);
-        same(self.dest, args.dest) && sources.all(|(source, value)| same(source, value))
     }
 
     /// The value of a source that is one.
@@ -112,7 +106,13 @@ impl Quick {
         args: &VectorArgs,
         state: &mut PeState,
     ) -> Result<Slots, CodeTrapKind> {
-        if self.length == 1 && state.unmasked == 0 {
+        let quiet = state.unmasked == 0;
+        if quiet
+            && let Some(few) = &self.few
+            && few.may_run(state)
+        {
+            few.run(&args.sources, state.memory.bytes_mut());
+        } else if quiet && self.length == 1 {
             self.single(args, state)?;
         } else {
             self.many(args, state)?;
@@ -121,7 +121,6 @@ impl Quick {
     }
 
     /// Issue slots of its elements.
-    #[inline]
     fn slots(&self, program: &LoadedProgram) -> Slots {
         let lie = |operand: Plain, ty: Ty| match operand {
             Plain::Memory(dsd, _) => {

@@ -4,7 +4,9 @@
 //! Invariant: two machines with equal images do the same in the same number of cycles, as long as
 //! their code comes to the same.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
 
 use crate::exec::{Stop, Stream, VectorStart};
 use crate::fabric::pipe::Pipe;
@@ -22,7 +24,7 @@ pub(crate) struct Noter<'a> {
     pub(crate) flow: bool,
     pub(crate) pipes: &'a [Pipe],
     pub(crate) closed: u32,
-    hasher: DefaultHasher,
+    hasher: FxHasher,
     counters: Vec<u64>,
     /// Counts that go on as long as nobody looks at them: since when, and how far.
     counts: Vec<Count>,
@@ -198,7 +200,7 @@ impl Image {
             flow: region.flow,
             pipes: &region.pipes,
             closed: region.closed,
-            hasher: DefaultHasher::new(),
+            hasher: FxHasher::default(),
             counters: std::mem::take(counters),
             counts: std::mem::take(&mut self.counts),
             fits: true,

@@ -4,10 +4,11 @@
 //! cannot be told without times, or has to do with the host, is not on a tape but spoils it.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use dflow_ir::inst::FlagOp;
+use rustc_hash::FxHasher;
 
 use crate::exec::{ActKind, Segment, SlotAct, Stop, Stream, VectorStart};
 use crate::pe::code::{Code, Pe};
@@ -262,7 +263,7 @@ pub(super) fn place<O>(op: &Op<O>) -> usize {
 
 /// A number that pieces of code have in common that came to the same but for values.
 fn shape(segment: &Segment) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = FxHasher::default();
     segment.acts.first().map(|act| act.slot).hash(&mut hasher);
     if let Stop::Vector(start) = &segment.stop {
         (start.length, start.loc.line, start.loc.column).hash(&mut hasher);

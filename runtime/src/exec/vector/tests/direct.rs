@@ -1,5 +1,6 @@
 //! The direct way of common operations against the way of all.
 
+use super::super::few::Few;
 use super::super::issue_new;
 use super::super::plan::{Dest, Line, Place, Plan};
 use super::*;
@@ -56,7 +57,7 @@ proptest! {
     fn the_quick_way_equals_the_way_of_all(
         op in 0..DsdOp::all().count() as u8,
         dest in (given(), 0u16..4),
-        sources in [(given(), 0u16..20), (given(), 0u16..4), (given(), 0u16..4)],
+        sources in [(given(), 0u16..36), (given(), 0u16..4), (given(), 0u16..4)],
         content in proptest::collection::vec(any::<u8>(), BYTES as usize),
         unmasked in prop_oneof![3 => Just(0u8), 1 => any::<u8>()],
         held in [held(), held(), held(), held()],
@@ -160,4 +161,39 @@ fn elements_in_one_place_end_when_they_change_nothing() {
     plan.naive(&mut state).unwrap();
     // 12 is the number whose leading zeros it is.
     assert_eq!(words(&state, 440, 1), [12]);
+}
+
+#[test]
+fn few_words_one_after_the_other_have_a_way_of_their_own() {
+    let program = program();
+    let op = DsdOp::by_name("fadds").unwrap();
+    for count in 1u32..40 {
+        let mut plan = Plan {
+            row: op.row(),
+            op: op.0,
+            dest: Dest::Memory(Line { at: 404, step: 4, bytes: 4 }),
+            sources: [
+                Place::Memory(Line { at: 404, step: 4, bytes: 4 }),
+                Place::Value(2f32.to_bits()),
+                Place::Value(0),
+            ],
+            length: count,
+            value: 0,
+            carry: 0,
+            reduces: false,
+        };
+        let end = plan.chunks_in().unwrap();
+        let few = Few::of(&plan, end);
+        assert_eq!(few.is_some(), (8..=32).contains(&count), "{count}");
+        let Some(few) = few else { continue };
+        let mut state = state(&program);
+        let values: Vec<u32> = (0..count).map(|at| (at as f32).to_bits()).collect();
+        put(&mut state, 404, &values);
+        let mut other = state.clone();
+        assert!(few.may_run(&state));
+        few.run(&[0, u64::from(2f32.to_bits()), 0], state.memory.bytes_mut());
+        plan.fast(other.memory.bytes_mut());
+        assert_eq!(state, other, "{count}");
+        assert_eq!(words(&state, 404, 2), [2f32.to_bits(), 3f32.to_bits()]);
+    }
 }
