@@ -277,6 +277,12 @@ impl<C: Code> Region<C> {
         self.pipes_from(first).any(Pipe::is_used)
     }
 
+    /// From which cycle so many words more have places, as far as that is known.
+    pub(crate) fn places_from(&self, first: u32, count: u64) -> u64 {
+        let places = self.pipes_from(first).filter_map(|pipe| pipe.place_from(pipe.sent_before() + count));
+        places.max().unwrap_or(0)
+    }
+
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what stands there.
     pub(crate) fn place_in(&self, first: u32, number: u64) -> Option<u64> {
         self.pipes_from(first).try_fold(0, |from, pipe| Some(from.max(pipe.place_from(number)?)))

@@ -20,12 +20,13 @@ use super::core::{Core, bits};
 use super::op::Op;
 use super::stretch::SOON;
 use super::visit::Visit;
+use crate::fabric::channel::Outlet;
 use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::region::Region;
 
 /// Cycles by which tasks go on beside operations, which have the slots in between, if these are many and
 /// all words that start tasks are known.
-const BESIDE: u64 = 64;
+const BESIDE: u64 = 128;
 
 impl<C: Code> Core<C> {
     /// Words go through an input queue that is empty, one after the other: the last one can be seen from a cycle on,
@@ -183,8 +184,30 @@ impl<C: Code> Region<C> {
             }
             let (done, length) = at.code.progress(&op.code);
             let left = length.map_or(0, |length| u64::from(length - done));
-            op.stretch.least_until(at.t) + left
+            (op.stretch.least_until(at.t) + left).max(self.last_goes(at, core, op, left))
         };
         core.threads.iter().filter(|op| op.tells()).map(ends).min().unwrap_or(NEVER)
+    }
+
+    /// Before which cycle the last of the words that an operation has left cannot go into its pipe, if those at its end
+    /// start tasks: none of these begins before the main thread there is through, and each takes a slot.
+    fn last_goes(&self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>, left: u64) -> u64 {
+        let way = op.output.map(|output| core.outlet(output.color));
+        let Some(Outlet::Pipe(id)) = way.filter(|_| op.needs.inputs == 0) else { return 0 };
+        let pipe = &self.pipes[id as usize];
+        let route = pipe.route();
+        if pipe.leads_abroad() || !pipe.others().is_empty() {
+            return 0;
+        }
+        let Some((taker, queue)) = self.cores[route.dest as usize].as_deref().zip(route.queue)
+        else {
+            return 0;
+        };
+        let pulls = at.plan.programs[usize::from(taker.at.program)].pulls & !taker.owned_in;
+        let wait = left.saturating_sub(pipe.room().into());
+        if pulls >> queue & 1 == 0 || wait == 0 {
+            return 0;
+        }
+        taker.main_from.max(at.t) + (wait - 1) * (at.plan.timing.task_start + 1)
     }
 }

@@ -197,7 +197,9 @@ impl<C: Code> Region<C> {
                 let pipe = &mut self.pipes[id as usize];
                 pipe.retime(words.end, until);
                 if sooner {
-                    self.wakes.core(pipe.route().dest, (t + 1).max(self.now + 1));
+                    let (dest, queue) = (pipe.route().dest, pipe.route().queue);
+                    let from = self.takes_from(dest, queue).max(self.now + 1);
+                    self.wakes.core(dest, from.max(t + 1));
                 }
                 before += 1;
             }

@@ -512,7 +512,11 @@ impl<C: Code> Region<C> {
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             if op.stretch.until != WAITS {
-                look = look.min(op.stretch.over());
+                let over = op.stretch.over();
+                // One that has no place for more can wait for what comes next.
+                if over < look && (over + SOON < look || !self.is_full_behind(op)) {
+                    look = over;
+                }
             }
         }
         if on != 0 && core.threads.steppers() != 0 && core.steps.are_busy() {
@@ -523,6 +527,12 @@ impl<C: Code> Region<C> {
             look = look.min(self.next_seen(at, core, t.max(core.main_from)));
         }
         self.wakes.look(at.pe, look.max(t + 1));
+    }
+
+    /// Whether an operation goes on after its stretch, but not before somebody makes place for its words.
+    fn is_full_behind(&self, op: &Op<C::Op>) -> bool {
+        let sends = op.stretch.output.as_ref().filter(|_| op.stretch.goes_on && op.needs.inputs == 0);
+        sends.is_some_and(|words| self.room_of(words.pipe()) == 0)
     }
 
     /// Ends an operation whose stretch is over, if it was the last.

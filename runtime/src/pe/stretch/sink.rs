@@ -80,7 +80,8 @@ impl<C: Code> Region<C> {
         match sink {
             Sink::Pipe(pipe) => {
                 self.ways.count(output.color, Way::Stretch, count);
-                op.stretch.floor = bound.max(self.slowed(pipe, (t, count), bound));
+                let places = self.places_from(pipe, count);
+                op.stretch.floor = bound.max(places).max(self.slowed(pipe, (t, count), bound));
                 let until = (t + count - 1).max(op.stretch.bound());
                 let first = t.max(leaves);
                 let last = until.max(first + count - 1);

@@ -20,7 +20,7 @@ use crate::pe::visit::Visit;
 use crate::sched::region::Region;
 
 /// Most tasks that are run together.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 32;
 
 /// A word of a queue, by number, starts a task in a cycle.
 #[derive(Clone, Copy, Debug, Default)]
