@@ -40,17 +40,27 @@ pub(super) struct Row {
     task: u16,
     /// Slots of each.
     slots: Slots,
+    /// All are of one queue, and begin so many cycles after each other.
+    period: Option<u64>,
 }
 
 impl Row {
     /// Nothing is in it, and tasks like this one may be.
     fn begin(&mut self, task: u16, params: usize, slots: Slots) {
         (self.count, self.task, self.params, self.slots) = (0, task, params, slots);
+        self.period = None;
     }
 
     fn push(&mut self, start: Heard, args: [u64; 2]) {
         (self.starts[self.count], self.args[self.count]) = (start, args);
         self.count += 1;
+    }
+
+    /// The first cycle, the distance and the number of some of its tasks, from the first on, if that is known.
+    fn alike(&self, starts: &[Heard]) -> Option<(u64, u64, u64)> {
+        let (first, period) = starts.first().zip(self.period)?;
+        let count = starts.len() as u64;
+        Some((first.t, if count > 1 { period } else { 0 }, count))
     }
 
     fn is_full(&self) -> bool {
@@ -87,6 +97,12 @@ impl<C: Code> Region<C> {
         let (timing, total) = (&at.plan.timing, u64::from(row.slots.all.max(1)));
         let (mut all, mut by) = (core.tasks_ahead.slots(), core.main_from);
         let mut lines: [Option<Line<'_>>; MOST] = [const { None }; MOST];
+        if ears.count == 1 {
+            if let Some(line) = self.line(at, &ears.all[0], func) {
+                self.row_of_one(at, core, (ears, &line), t, row);
+            }
+            return row.count != 0;
+        }
         while !row.is_full() && t < ears.until(at, core, (all, by)) {
             if t + timing.task_start > at.t + AHEAD {
                 break;
@@ -110,6 +126,36 @@ impl<C: Code> Region<C> {
             number = next;
         }
         row.count != 0
+    }
+
+    /// Likewise, where there is but one queue that a task could be for.
+    fn row_of_one(
+        &self,
+        at: &Visit<'_, C>,
+        core: &Core<C>,
+        (ears, line): (&Ears, &Line<'_>),
+        mut t: u64,
+        row: &mut Row,
+    ) {
+        let (timing, total) = (&at.plan.timing, u64::from(row.slots.all.max(1)));
+        let (mut all, mut by) = (core.tasks_ahead.slots(), core.main_from);
+        let far = (at.t + AHEAD + 1).saturating_sub(timing.task_start);
+        let period = timing.task_start + total;
+        row.period = Some(period);
+        for (word, number) in line.words.iter().zip(1..) {
+            if row.is_full() || t >= ears.until(at, core, (all, by)).min(far) {
+                return;
+            }
+            row.push(Heard { ear: 0, t }, line.task.args(*word).0);
+            (all, by) = (all + total, t + period);
+            t = by;
+            if line.all > by && number < line.words.len() {
+                t = by.max(line.pipe.arrival_of(number) + timing.ramp_down);
+            }
+            if t != by {
+                row.period = None;
+            }
+        }
     }
 
     /// Empties a row whose first task would begin in cycle `t` for a word of a queue; its function.
@@ -161,7 +207,7 @@ impl<C: Code> Region<C> {
         let done = run_alike(at, core, router, (&row.args[..row.count], row.params), row.slots);
         let same = core.segment.is_plain(row.slots);
         let plain = done - usize::from(!same);
-        self.heard_alike(at, core, ears, (row.slots, &row.starts[..plain]));
+        self.heard_alike(at, core, ears, (row, &row.starts[..plain]));
         if same {
             core.end_task();
             return Ok(true);
@@ -197,20 +243,23 @@ impl<C: Code> Region<C> {
         at: &Visit<'_, C>,
         core: &mut Core<C>,
         ears: &mut Ears,
-        (slots, starts): (Slots, &[Heard]),
+        (row, starts): (&Row, &[Heard]),
     ) {
-        let (start, total) = (at.plan.timing.task_start, slots.all.max(1));
+        let (start, slots) = (at.plan.timing.task_start, row.slots);
+        let total = slots.all.max(1);
+        let all = row.alike(starts);
         for number in 0..ears.count {
-            let of_it = starts.iter().filter(|start| start.ear == number).map(|start| start.t);
-            evenly(of_it, |t, period, count| {
+            let pass = |t, period, count| {
                 self.pass_down(at, core, &ears.all[number], (t, period), count);
-            });
+            };
+            let of_it = starts.iter().filter(|start| start.ear == number).map(|start| start.t);
+            evenly(all, of_it, pass);
             let ear = &mut ears.all[number];
             if !ear.is_down {
                 ear.next = self.in_view(at, ear.pipe);
             }
         }
-        evenly(starts.iter().map(|start| start.t), |t, period, count| {
+        evenly(all, starts.iter().map(|start| start.t), |t, period, count| {
             self.take_slots_evenly(core, (t + start, period), count, (total, slots.assumed));
             core.tasks_ahead.begin_alike((t + start, period), total, count);
         });
@@ -238,8 +287,15 @@ impl<C: Code> Region<C> {
 }
 
 /// Has what follows from cycles told for as many of them at once as are the same number of cycles apart: the first, how
-/// far apart, and how many.
-fn evenly(cycles: impl Iterator<Item = u64>, mut of: impl FnMut(u64, u64, u64)) {
+/// far apart, and how many; `all`: that is known of all of them.
+fn evenly(
+    all: Option<(u64, u64, u64)>,
+    cycles: impl Iterator<Item = u64>,
+    mut of: impl FnMut(u64, u64, u64),
+) {
+    if let Some((first, period, count)) = all {
+        return of(first, period, count);
+    }
     let mut now = None;
     for cycle in cycles {
         now = match now {
