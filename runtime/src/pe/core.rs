@@ -148,12 +148,14 @@ pub(crate) struct Input {
     pub(crate) last: Option<u64>,
     /// Words that have been taken from it.
     pub(crate) taken: u32,
+    /// An operation has read it, some time.
+    pub(crate) is_read: bool,
 }
 
 impl Input {
     /// A queue of so many places.
     pub(super) fn new(places: u32) -> Input {
-        Input { ring: Ring::unopened(places), last: None, taken: 0 }
+        Input { ring: Ring::unopened(places), last: None, taken: 0, is_read: false }
     }
 }
 

@@ -175,13 +175,13 @@ impl<C: Code> Region<C> {
         // Its own core is out on a visit.
         if to_itself || self.takes(plan, route.dest, route.queue) {
             let seen = arrival + plan.timing.ramp_down;
-            self.wakes.core(route.dest, seen.max(self.takes_from(route.dest, route.queue)));
+            self.wakes.core(route.dest, seen.max(self.hears_from(route.dest, route.queue)));
         }
         end
     }
 
     /// Before which cycle a core takes no words of a queue: they start tasks, and it is through with others later.
-    pub(super) fn takes_from(&self, pe: u32, queue: Option<u8>) -> u64 {
+    pub(super) fn hears_from(&self, pe: u32, queue: Option<u8>) -> u64 {
         let core = self.cores[pe as usize].as_deref();
         let idle = core.filter(|core| matches!(core.main, Main::Idle)).zip(queue);
         let hears = idle.filter(|(core, queue)| core.owned_in >> queue & 1 == 0);

@@ -3,7 +3,7 @@
 //!
 //! A core that does nothing but tasks runs on from one to the next as long as it knows the next word
 //! of each queue, and [`SOON`] cycles further at most, as a word that is not known yet could be first.
-//! Beside operations it does so for [`BESIDE`] cycles at most, and never beyond an end of one of these that
+//! Beside an operation it does so for [`BESIDE`] cycles at most, and never beyond an end of one of these that
 //! could start or unblock a task.
 //!
 //! Invariant: when a task is picked by `pick` the first word of each queue stands there, if it can be seen.
@@ -25,7 +25,7 @@ use crate::fabric::ring::{NEVER, Slot};
 use crate::sched::region::Region;
 
 /// Cycles by which tasks go on beside operations, which have the slots in between, if these are many and
-/// all words that start tasks are known.
+/// all words that start tasks are known; beside several as many times less, as how they share these is not known yet.
 const BESIDE: u64 = 128;
 
 impl<C: Code> Core<C> {
@@ -48,9 +48,9 @@ impl<C: Code> Core<C> {
     /// is a word in each queue that could start one.
     #[inline]
     fn far_ahead(&self, known: bool, (slots, by): (u64, u64)) -> u64 {
-        match (known, self.threads.any()) {
-            (true, false) => AHEAD,
-            (true, true) if self.tasks_leave_slots(slots, by) => BESIDE,
+        match (known, u64::from(self.threads.count())) {
+            (true, 0) => AHEAD,
+            (true, count) if self.tasks_leave_slots(slots, by) => (BESIDE / count).max(SOON),
             (true | false, _) => SOON,
         }
     }
@@ -193,21 +193,27 @@ impl<C: Code> Region<C> {
     /// start tasks: none of these begins before the main thread there is through, and each takes a slot.
     fn last_goes(&self, at: &Visit<'_, C>, core: &Core<C>, op: &Op<C::Op>, left: u64) -> u64 {
         let way = op.output.map(|output| core.outlet(output.color));
-        let Some(Outlet::Pipe(id)) = way.filter(|_| op.needs.inputs == 0) else { return 0 };
+        let alone = op.needs.inputs == 0 && !core.threads.any_beside(op);
+        let Some(Outlet::Pipe(id)) = way.filter(|_| alone) else { return 0 };
+        let Some(hearer) = self.hearer(at, id) else { return 0 };
+        let wait = left.saturating_sub(self.pipes[id as usize].room().into());
+        match wait.checked_sub(1) {
+            Some(before) => {
+                hearer.main_from.max(at.t) + before * (at.plan.timing.task_start + 1)
+            }
+            None => 0,
+        }
+    }
+
+    /// The core at the end of a pipe, if the words that come out there start tasks, and no operation has ever taken any.
+    pub(super) fn hearer(&self, at: &Visit<'_, C>, id: u32) -> Option<&Core<C>> {
         let pipe = &self.pipes[id as usize];
         let route = pipe.route();
-        if pipe.leads_abroad() || !pipe.others().is_empty() {
-            return 0;
-        }
-        let Some((taker, queue)) = self.cores[route.dest as usize].as_deref().zip(route.queue)
-        else {
-            return 0;
-        };
-        let pulls = at.plan.programs[usize::from(taker.at.program)].pulls & !taker.owned_in;
-        let wait = left.saturating_sub(pipe.room().into());
-        if pulls >> queue & 1 == 0 || wait == 0 {
-            return 0;
-        }
-        taker.main_from.max(at.t) + (wait - 1) * (at.plan.timing.task_start + 1)
+        let queue = route.queue.filter(|_| !pipe.leads_abroad() && pipe.others().is_empty())?;
+        let core = self.cores[route.dest as usize].as_deref()?;
+        let program = &at.plan.programs[usize::from(core.at.program)];
+        let input = core.inputs.get(usize::from(queue))?;
+        let hears = program.pulls >> queue & 1 != 0 && !input.is_read;
+        (hears && core.bound.are_planned() && !core.is_flushing()).then_some(core)
     }
 }

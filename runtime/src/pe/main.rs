@@ -6,7 +6,7 @@ use dflow_ir::mesh::Color;
 use dflow_ir::ty::Ty;
 
 use super::code::Code;
-use super::core::{Clock, Completion, Core, Fault, Sent};
+use super::core::{Clock, Completion, Core, Fault, Sent, bits};
 use super::issue::Readiness;
 use super::op::{Op, OpPlan};
 use super::plan::{NO_TASK, TaskPlan};
@@ -521,6 +521,9 @@ impl<C: Code> Core<C> {
             }
         }
         self.owned_in |= op.input_mask();
+        for queue in bits(op.input_mask()) {
+            self.inputs.get_mut(queue).into_iter().for_each(|input| input.is_read = true);
+        }
         self.owned_out |= op.output_mask();
         if let Some(output) = op.output {
             let (queue, color) = (output.queue, output.color);

@@ -184,8 +184,9 @@ impl<C: Code> Core<C> {
 
 /// Notes what stands in queues.
 fn note_queues(inputs: &[Input], outputs: &Sparse<Outgoing>, noter: &mut Noter<'_>) {
-    for Input { ring, last, taken } in inputs {
+    for Input { ring, last, taken, is_read } in inputs {
         noter.ring(ring, true);
+        noter.value(is_read);
         noter.counter(last.map_or(0, |last| last + 1));
         noter.counter((*taken).into());
     }

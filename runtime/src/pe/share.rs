@@ -198,7 +198,7 @@ impl<C: Code> Region<C> {
                 pipe.retime(words.end, until);
                 if sooner {
                     let (dest, queue) = (pipe.route().dest, pipe.route().queue);
-                    let from = self.takes_from(dest, queue).max(self.now + 1);
+                    let from = self.hears_from(dest, queue).max(self.now + 1);
                     self.wakes.core(dest, from.max(t + 1));
                 }
                 before += 1;

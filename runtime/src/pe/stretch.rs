@@ -514,7 +514,7 @@ impl<C: Code> Region<C> {
             if op.stretch.until != WAITS {
                 let over = op.stretch.over();
                 // One that has no place for more can wait for what comes next.
-                if over < look && (over + SOON < look || !self.is_full_behind(op)) {
+                if over < look && (over + SOON < look || !self.is_full_behind(at, op)) {
                     look = over;
                 }
             }
@@ -529,10 +529,11 @@ impl<C: Code> Region<C> {
         self.wakes.look(at.pe, look.max(t + 1));
     }
 
-    /// Whether an operation goes on after its stretch, but not before somebody makes place for its words.
-    fn is_full_behind(&self, op: &Op<C::Op>) -> bool {
+    /// Whether an operation goes on after its stretch, but not before tasks that its words start make place.
+    fn is_full_behind(&self, at: &Visit<'_, C>, op: &Op<C::Op>) -> bool {
         let sends = op.stretch.output.as_ref().filter(|_| op.stretch.goes_on && op.needs.inputs == 0);
-        sends.is_some_and(|words| self.room_of(words.pipe()) == 0)
+        let pipe = sends.map(Words::pipe).filter(|&pipe| self.room_of(pipe) == 0);
+        pipe.is_some_and(|pipe| self.hearer(at, pipe).is_some())
     }
 
     /// Ends an operation whose stretch is over, if it was the last.

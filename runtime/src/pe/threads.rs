@@ -64,6 +64,19 @@ impl<O> Threads<O> {
         self.classes != [0; 3]
     }
 
+    /// How many may.
+    pub(crate) fn count(&self) -> u32 {
+        let [high, medium, low] = self.classes;
+        (high | medium | low).count_ones()
+    }
+
+    /// Whether any but this operation may.
+    pub(crate) fn any_beside(&self, op: &Op<O>) -> bool {
+        let [high, medium, low] = self.classes;
+        let own = u64::from(op.asynchronous) << op.microthread;
+        (high | medium | low) & !own != 0
+    }
+
     /// The operations, ended ones among them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Op<O>> {
         bits(self.held).filter_map(|id| self.ops[id].as_deref())

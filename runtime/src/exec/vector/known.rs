@@ -66,10 +66,10 @@ struct Entry {
     quick: Quick,
 }
 
-/// The place of an operation's entry.
+/// The place of what is known of an instruction, or of an operation with such arguments.
 #[inline]
-fn place(inst: usize, dest: u64) -> usize {
-    let mixed = (inst as u64 ^ dest).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn place(inst: usize, args: u64) -> usize {
+    let mixed = (inst as u64 ^ args).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as usize % ENTRIES
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn run(
 
 impl Known {
     /// Looks at an instruction for the first time.
-    #[cold]
+    #[inline(never)]
     fn meet(&mut self, of: Instruction, inst: &VectorInst) -> &Site {
         let site = Site::new(of, inst);
         self.sites.resize(SITES, site);

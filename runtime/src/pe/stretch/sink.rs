@@ -80,7 +80,9 @@ impl<C: Code> Region<C> {
         match sink {
             Sink::Pipe(pipe) => {
                 self.ways.count(output.color, Way::Stretch, count);
-                let places = self.places_from(pipe, count);
+                // Beside others it keeps its share of the slots until it waits.
+                let beside = core.threads.any_beside(op);
+                let places = if beside { 0 } else { self.places_from(pipe, count) };
                 op.stretch.floor = bound.max(places).max(self.slowed(pipe, (t, count), bound));
                 let until = (t + count - 1).max(op.stretch.bound());
                 let first = t.max(leaves);

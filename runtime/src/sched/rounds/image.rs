@@ -207,7 +207,7 @@ impl Image {
         };
         note(&mut noter);
         (*counters, self.counts) = (noter.counters, noter.counts);
-        noter.fits.then(|| noter.hasher.finish())
+        noter.fits.then(|| mixed(noter.hasher.finish()))
     }
 
     /// Whether the state is what it was some cycles ago.
@@ -221,6 +221,14 @@ impl Image {
             && self.counts.len() == before.counts.len()
             && self.counts.iter().zip(&before.counts).all(fits)
     }
+}
+
+/// A hash whose parts all count in all of it, so that several may be added up: the hasher is linear in what it is told,
+/// and opposite changes of two parts would come to nothing (the finalizer of Steele, Lea and Flood's SplitMix, 2014).
+fn mixed(hash: u64) -> u64 {
+    let hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ hash >> 31
 }
 
 impl<C: Code> Region<C> {
