@@ -279,7 +279,8 @@ impl<C: Code> Region<C> {
 
     /// From which cycle so many words more have places, as far as that is known.
     pub(crate) fn places_from(&self, first: u32, count: u64) -> u64 {
-        let places = self.pipes_from(first).filter_map(|pipe| pipe.place_from(pipe.sent_before() + count));
+        let places =
+            self.pipes_from(first).filter_map(|pipe| pipe.place_from(pipe.sent_before() + count));
         places.max().unwrap_or(0)
     }
 

@@ -198,9 +198,7 @@ impl<C: Code> Region<C> {
         let Some(hearer) = self.hearer(at, id) else { return 0 };
         let wait = left.saturating_sub(self.pipes[id as usize].room().into());
         match wait.checked_sub(1) {
-            Some(before) => {
-                hearer.main_from.max(at.t) + before * (at.plan.timing.task_start + 1)
-            }
+            Some(before) => hearer.main_from.max(at.t) + before * (at.plan.timing.task_start + 1),
             None => 0,
         }
     }

@@ -531,7 +531,8 @@ impl<C: Code> Region<C> {
 
     /// Whether an operation goes on after its stretch, but not before tasks that its words start make place.
     fn is_full_behind(&self, at: &Visit<'_, C>, op: &Op<C::Op>) -> bool {
-        let sends = op.stretch.output.as_ref().filter(|_| op.stretch.goes_on && op.needs.inputs == 0);
+        let sends =
+            op.stretch.output.as_ref().filter(|_| op.stretch.goes_on && op.needs.inputs == 0);
         let pipe = sends.map(Words::pipe).filter(|&pipe| self.room_of(pipe) == 0);
         pipe.is_some_and(|pipe| self.hearer(at, pipe).is_some())
     }
