@@ -269,10 +269,13 @@ impl<C: Code> Region<C> {
             let kind = Box::new(TrapKind::Code(trap));
             return Err(Fault { kind, task, loc, color: None });
         }
+        // What does not fit between tasks that the main thread has run ahead over stands still until it is through.
+        let ahead = floor > core.main_from && core.main_from > t;
+        let still = if ahead { floor.saturating_sub(t + count as u64 - 1) } else { 0 };
         op.stretch = Stretch {
             is_on: true,
             tail: if op.asynchronous { plan.timing.completion } else { 0 },
-            mark: t,
+            mark: t + still,
             left: (count as u64 - 1) * PARTS,
             rate: WHOLE,
             floor,
@@ -295,6 +298,9 @@ impl<C: Code> Region<C> {
         }
         self.send_stretch(at, core, op, output, (t, leaves, count as u64), outputs);
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
+        if still != 0 {
+            self.bend(&op.stretch, t);
+        }
         core.busy_in |= op.needs.inputs;
         self.promise(at, core, op);
         self.stats.slots += count as u64 - 1;
