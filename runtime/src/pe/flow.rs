@@ -180,14 +180,6 @@ impl<C: Code> Region<C> {
         end
     }
 
-    /// Before which cycle a core takes no words of a queue: they start tasks, and it is through with others later.
-    pub(super) fn hears_from(&self, pe: u32, queue: Option<u8>) -> u64 {
-        let core = self.cores[pe as usize].as_deref();
-        let idle = core.filter(|core| matches!(core.main, Main::Idle)).zip(queue);
-        let hears = idle.filter(|(core, queue)| core.owned_in >> queue & 1 == 0);
-        hears.map_or(0, |(core, _)| core.main_from)
-    }
-
     /// Keeps a buffer for other words, if there are not as many as PEs: those that come from other
     /// regions are used by nobody there.
     pub(crate) fn keep_buffer(&mut self, buffer: Option<Vec<u32>>) {

@@ -17,6 +17,7 @@ pub(crate) use ears::TaskSlots;
 use super::ahead::AHEAD;
 use super::code::Code;
 use super::core::{Core, bits};
+use super::main::Main;
 use super::op::Op;
 use super::stretch::SOON;
 use super::visit::Visit;
@@ -213,5 +214,13 @@ impl<C: Code> Region<C> {
         let input = core.inputs.get(usize::from(queue))?;
         let hears = program.pulls >> queue & 1 != 0 && !input.is_read;
         (hears && core.bound.are_planned() && !core.is_flushing()).then_some(core)
+    }
+
+    /// Before which cycle a core takes no words of a queue: they start tasks, and it is through with others later.
+    pub(super) fn hears_from(&self, pe: u32, queue: Option<u8>) -> u64 {
+        let core = self.cores[pe as usize].as_deref();
+        let idle = core.filter(|core| matches!(core.main, Main::Idle)).zip(queue);
+        let hears = idle.filter(|(core, queue)| core.owned_in >> queue & 1 == 0);
+        hears.map_or(0, |(core, _)| core.main_from)
     }
 }

@@ -64,17 +64,20 @@ impl<O> Threads<O> {
         self.classes != [0; 3]
     }
 
+    /// Those that may, as bits.
+    fn all(&self) -> u64 {
+        self.classes.iter().fold(0, |all, class| all | class)
+    }
+
     /// How many may.
     pub(crate) fn count(&self) -> u32 {
-        let [high, medium, low] = self.classes;
-        (high | medium | low).count_ones()
+        self.all().count_ones()
     }
 
     /// Whether any but this operation may.
     pub(crate) fn any_beside(&self, op: &Op<O>) -> bool {
-        let [high, medium, low] = self.classes;
         let own = u64::from(op.asynchronous) << op.microthread;
-        (high | medium | low) & !own != 0
+        self.all() & !own != 0
     }
 
     /// The operations, ended ones among them.

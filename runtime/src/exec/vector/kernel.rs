@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use dflow_ir::dsd::op::DsdOp;
 
 use super::fast::{self, Runner};
-use super::few;
+use super::short;
 
 /// A row's meaning on raw elements.
 pub(super) trait Kernel {
@@ -26,12 +26,12 @@ pub(super) trait Kernel {
     fn keep(raw: u32) -> u32;
 }
 
-/// The ways of a row: over elements, as a reduction, and over few elements, if all are words.
+/// The ways of a row: over elements, as a reduction, and short ones, if all are words.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
     pub(super) each: Runner,
     pub(super) fold: Runner,
-    pub(super) few: Option<few::Runner>,
+    pub(super) short: Option<short::Runner>,
 }
 
 /// The ways of a row, if it has them.
@@ -71,8 +71,8 @@ macro_rules! kernels {
 }
 
 fn of<K: Kernel>() -> Ways {
-    let few = if K::WORDS { Some(few::each::<K> as few::Runner) } else { None };
-    Ways { each: fast::each::<K>, fold: fast::fold::<K>, few }
+    let short = if K::WORDS { Some(short::each::<K> as short::Runner) } else { None };
+    Ways { each: fast::each::<K>, fold: fast::fold::<K>, short }
 }
 
 /// All operands are words, or some are halves.

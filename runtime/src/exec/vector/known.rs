@@ -109,13 +109,6 @@ impl Site {
     }
 }
 
-impl Entry {
-    #[inline]
-    fn place(of: Instruction, [dest, first, second, third]: &Described) -> usize {
-        place(of.address, dest ^ first.rotate_left(16) ^ second.rotate_left(32) ^ third)
-    }
-}
-
 /// Runs a common operation of which nothing odd is to be told, if it is one.
 #[inline]
 pub(crate) fn run(
@@ -141,7 +134,7 @@ pub(crate) fn run(
             args
         };
         let described = site.described(args);
-        if let Some(Some(entry)) = known.entries.get(Entry::place(of, &described))
+        if let Some(Some(entry)) = known.entries.get(place_of(of.address, &described, 0))
             && (entry.of, entry.described) == (of, described)
         {
             return Some(entry.quick.run(args, state));
@@ -172,7 +165,7 @@ impl Known {
         // What is odd is not kept: it is to be told each time.
         let quick = Quick::new(inst, args)?.look(program)?;
         self.entries.resize_with(ENTRIES, || None);
-        let entry = &mut self.entries[Entry::place(of, &described)];
+        let entry = &mut self.entries[place_of(of.address, &described, 0)];
         Some(&entry.insert(Entry { of, described, quick }).quick)
     }
 }
@@ -196,11 +189,17 @@ fn with_registers(state: &PeState, inst: &VectorInst, args: &VectorArgs) -> Opti
     Some(held)
 }
 
+/// The place of the entry of an operation: its destination, its sources, and what else counts.
+#[inline]
+fn place_of(inst: usize, [dest, first, second, third]: &[u64; 4], index: u64) -> usize {
+    place(inst, dest ^ first.rotate_left(16) ^ second.rotate_left(32) ^ third ^ index)
+}
+
 /// The place of the entry of an operation that others can see.
 #[inline]
-fn place_of(inst: usize, args: &VectorArgs) -> usize {
+fn place_seen(inst: usize, args: &VectorArgs) -> usize {
     let [first, second, third] = args.sources;
-    place(inst, args.dest ^ first.rotate_left(16) ^ second.rotate_left(32) ^ third ^ args.index)
+    place_of(inst, &[args.dest, first, second, third], args.index)
 }
 
 /// An operation that others can see, if it was issued before.
@@ -212,7 +211,7 @@ pub(crate) fn started(
 ) -> Option<SharedStart> {
     let address = std::ptr::from_ref(inst).addr();
     STARTED.with_borrow(|entries| {
-        let (of, start) = entries.get(place_of(address, args))?.as_ref()?;
+        let (of, start) = entries.get(place_seen(address, args))?.as_ref()?;
         (*of == program.id() && start.is_of(inst, args)).then(|| start.clone())
     })
 }
@@ -228,7 +227,7 @@ pub(super) fn share(
     let held = |operand: &Operand| matches!(operand, Operand::Dsr(_) | Operand::Fifo(_));
     let says_all = !std::iter::once(&inst.dest).chain(&inst.sources).any(held);
     let (program, address) = (program.id(), std::ptr::from_ref(inst).addr());
-    let place = place_of(address, args);
+    let place = place_seen(address, args);
     if !says_all {
         return RESOLVED.with_borrow_mut(|entries| {
             entries.resize_with(ENTRIES, || None);

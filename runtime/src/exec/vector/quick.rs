@@ -12,9 +12,9 @@ use dflow_ir::ty::Ty;
 
 use super::VectorArgs;
 use super::fast::{self, Runner};
-use super::few::Few;
 use super::plan::{Dest, FEW, Line, Place, Plan};
 use super::running::store_pointer;
+use super::short::Short;
 use crate::exec::CodeTrapKind;
 use crate::exec::odd;
 use crate::exec::program::LoadedProgram;
@@ -40,8 +40,8 @@ pub(super) struct Quick {
     /// Bytes of memory that its elements lie in, if they may be done in chunks, and how these are done.
     chunks_in: Option<u32>,
     runner: Runner,
-    /// How they are done if they are few, and lie one after the other.
-    few: Option<Few>,
+    /// How they are done if it is short, and they lie one after the other.
+    short: Option<Short>,
 }
 
 impl Quick {
@@ -77,7 +77,7 @@ impl Quick {
             slots,
             chunks_in,
             runner,
-            few: None,
+            short: None,
         })
     }
 
@@ -89,7 +89,7 @@ impl Quick {
         self.slots = self.slots(program);
         let plan = self.plan(&VectorArgs::default());
         (self.chunks_in, self.runner) = (plan.chunks_in(), plan.runner());
-        self.few = self.chunks_in.and_then(|end| Few::of(&plan, end));
+        self.short = self.chunks_in.and_then(|_| Short::of(&plan));
         Some(self)
     }
 
@@ -106,13 +106,11 @@ impl Quick {
         args: &VectorArgs,
         state: &mut PeState,
     ) -> Result<Slots, CodeTrapKind> {
-        let quiet = state.unmasked == 0;
-        if quiet
-            && let Some(few) = &self.few
-            && few.may_run(state)
+        if let Some(short) = &self.short
+            && self.may_chunk(state)
         {
-            few.run(&args.sources, state.memory.bytes_mut());
-        } else if quiet && self.length == 1 {
+            short.run(&args.sources, state.memory.bytes_mut());
+        } else if self.length == 1 && state.unmasked == 0 {
             self.single(args, state)?;
         } else {
             self.many(args, state)?;
@@ -121,6 +119,7 @@ impl Quick {
     }
 
     /// Issue slots of its elements.
+    #[inline]
     fn slots(&self, program: &LoadedProgram) -> Slots {
         let lie = |operand: Plain, ty: Ty| match operand {
             Plain::Memory(dsd, _) => {
@@ -158,13 +157,19 @@ impl Quick {
         state.memory.store_word(address, self.row.dest.bytes() == 4, value)
     }
 
+    /// Whether its elements may be done in chunks: they lie in memory that is there, and nobody wants to know what
+    /// is read and written, nor how numbers come out.
+    #[inline]
+    fn may_chunk(&self, state: &PeState) -> bool {
+        let there = self.chunks_in.is_some_and(|end| end as usize <= state.memory.bytes().len());
+        there && state.unmasked == 0 && !state.memory.is_tracked()
+    }
+
     /// All elements.
     #[inline]
     fn many(&self, args: &VectorArgs, state: &mut PeState) -> Result<(), CodeTrapKind> {
         let mut plan = self.plan(args);
-        let plain = plan.length >= FEW && state.unmasked == 0 && !state.memory.is_tracked();
-        let chunks = self.chunks_in.is_some_and(|end| end as usize <= state.memory.bytes().len());
-        if plain && chunks {
+        if plan.length >= FEW && self.may_chunk(state) {
             (self.runner)(&mut plan, state.memory.bytes_mut());
         } else {
             plan.naive(state)?;

@@ -1,8 +1,8 @@
 //! The direct way of common operations against the way of all.
 
-use super::super::few::Few;
 use super::super::issue_new;
 use super::super::plan::{Dest, Line, Place, Plan};
+use super::super::short::Short;
 use super::*;
 
 /// An operand as an instruction names it, and its raw value.
@@ -164,7 +164,7 @@ fn elements_in_one_place_end_when_they_change_nothing() {
 }
 
 #[test]
-fn few_words_one_after_the_other_have_a_way_of_their_own() {
+fn short_operations_have_a_way_of_their_own() {
     let program = program();
     let op = DsdOp::by_name("fadds").unwrap();
     for count in 1u32..40 {
@@ -182,16 +182,15 @@ fn few_words_one_after_the_other_have_a_way_of_their_own() {
             carry: 0,
             reduces: false,
         };
-        let end = plan.chunks_in().unwrap();
-        let few = Few::of(&plan, end);
-        assert_eq!(few.is_some(), (8..=32).contains(&count), "{count}");
-        let Some(few) = few else { continue };
+        assert!(plan.chunks_in().is_some());
+        let short = Short::of(&plan);
+        assert_eq!(short.is_some(), (8..=32).contains(&count), "{count}");
+        let Some(short) = short else { continue };
         let mut state = state(&program);
         let values: Vec<u32> = (0..count).map(|at| (at as f32).to_bits()).collect();
         put(&mut state, 404, &values);
         let mut other = state.clone();
-        assert!(few.may_run(&state));
-        few.run(&[0, u64::from(2f32.to_bits()), 0], state.memory.bytes_mut());
+        short.run(&[0, u64::from(2f32.to_bits()), 0], state.memory.bytes_mut());
         plan.fast(other.memory.bytes_mut());
         assert_eq!(state, other, "{count}");
         assert_eq!(words(&state, 404, 2), [2f32.to_bits(), 3f32.to_bits()]);

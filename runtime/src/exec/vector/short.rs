@@ -1,5 +1,5 @@
-//! Operations of few elements, all of words of memory that lie one after the other: what is around the
-//! elements takes longer than they do, so nothing is asked here that descriptors say.
+//! Short operations on words of memory that lie one after the other: what is around the elements takes
+//! longer than they do, so nothing is asked here that descriptors say.
 //!
 //! Invariant: the same as [`Plan::fast`] gives. All elements are computed before the first is written,
 //! the last ones twice where their number is no multiple of a step.
@@ -9,36 +9,33 @@ use std::marker::PhantomData;
 use super::fast::word;
 use super::kernel::{self, Kernel};
 use super::plan::{Dest, Line, Place, Plan};
-use crate::exec::state::PeState;
 use crate::jit::{Wide, wide};
 
 /// Elements that are computed together.
 const STEP: usize = 8;
 
-/// Elements of an operation of few, at least and at most.
+/// Elements of a short operation, at least and at most.
 const LEAST: u32 = STEP as u32;
 const MOST: u32 = 4 * STEP as u32;
 
 /// Does the elements of such an operation on the bytes of a PE's memory, with values in place of the
 /// sources that do not lie there.
-pub(super) type Runner = fn(&Few, &[u64; 3], &mut [u8]);
+pub(super) type Runner = fn(&Short, &[u64; 3], &mut [u8]);
 
-/// Where the operands of an operation of few elements lie.
+/// Where the operands of a short operation lie.
 #[derive(Clone, Copy)]
-pub(super) struct Few {
+pub(super) struct Short {
     runner: Runner,
     /// Byte addresses of the first elements; sources that are values have none.
     dest: u16,
     sources: [Option<u16>; 3],
     count: u8,
-    /// In how many bytes of memory they lie.
-    end: u32,
 }
 
-impl Few {
-    /// An operation, if it is one of few elements, which may be done in chunks and lie in so many bytes.
-    pub(super) fn of(plan: &Plan<'_>, end: u32) -> Option<Few> {
-        let runner = kernel::ways(plan.op)?.few?;
+impl Short {
+    /// An operation that may be done in chunks, if it is a short one.
+    pub(super) fn of(plan: &Plan<'_>) -> Option<Short> {
+        let runner = kernel::ways(plan.op)?.short?;
         let Dest::Memory(dest) = &plan.dest else { return None };
         if !(LEAST..=MOST).contains(&plan.length) {
             return None;
@@ -51,13 +48,7 @@ impl Few {
                 Place::Words(_) => return None,
             };
         }
-        Some(Few { runner, dest: first_of(dest)?, sources, count: plan.length as u8, end })
-    }
-
-    /// Whether a PE's memory reaches far enough, and nobody wants to know what is written.
-    #[inline]
-    pub(super) fn may_run(&self, state: &PeState) -> bool {
-        !state.memory.is_tracked() && self.end as usize <= state.memory.bytes().len()
+        Some(Short { runner, dest: first_of(dest)?, sources, count: plan.length as u8 })
     }
 
     /// Does its elements.
@@ -73,20 +64,20 @@ fn first_of(line: &Line) -> Option<u16> {
 }
 
 /// One element after the other, none needing another's result.
-pub(super) fn each<K: Kernel>(few: &Few, values: &[u64; 3], memory: &mut [u8]) {
-    wide(Each(few, values, memory, PhantomData::<K>));
+pub(super) fn each<K: Kernel>(short: &Short, values: &[u64; 3], memory: &mut [u8]) {
+    wide(Each(short, values, memory, PhantomData::<K>));
 }
 
-struct Each<'a, K>(&'a Few, &'a [u64; 3], &'a mut [u8], PhantomData<K>);
+struct Each<'a, K>(&'a Short, &'a [u64; 3], &'a mut [u8], PhantomData<K>);
 
 impl<K: Kernel> Wide for Each<'_, K> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
-        let Each(few, values, memory, _) = self;
-        if usize::from(few.count) <= 2 * STEP {
-            steps::<K, FUSED, 2>(few, values, memory);
+        let Each(short, values, memory, _) = self;
+        if usize::from(short.count) <= 2 * STEP {
+            steps::<K, FUSED, 2>(short, values, memory);
         } else {
-            steps::<K, FUSED, 4>(few, values, memory);
+            steps::<K, FUSED, 4>(short, values, memory);
         }
     }
 }
@@ -94,23 +85,23 @@ impl<K: Kernel> Wide for Each<'_, K> {
 /// Does the elements in so many steps.
 #[inline(always)]
 fn steps<K: Kernel, const FUSED: bool, const STEPS: usize>(
-    few: &Few,
+    short: &Short,
     values: &[u64; 3],
     memory: &mut [u8],
 ) {
-    let last = usize::from(few.count) - STEP;
+    let last = usize::from(short.count) - STEP;
     let mut out = [[0; STEP]; STEPS];
     for (step, out) in out.iter_mut().enumerate() {
         let from = (step * STEP).min(last);
-        let a = source(K::USED[0], few.sources[0], values[0], memory, from);
-        let b = source(K::USED[1], few.sources[1], values[1], memory, from);
-        let k = source(K::USED[2], few.sources[2], values[2], memory, from);
+        let a = source(K::USED[0], short.sources[0], values[0], memory, from);
+        let b = source(K::USED[1], short.sources[1], values[1], memory, from);
+        let k = source(K::USED[2], short.sources[2], values[2], memory, from);
         for at in 0..STEP {
             out[at] = K::keep(K::raw::<FUSED>(a[at], b[at], k[at]));
         }
     }
     for (step, out) in out.iter().enumerate() {
-        let at = usize::from(few.dest) + 4 * (step * STEP).min(last);
+        let at = usize::from(short.dest) + 4 * (step * STEP).min(last);
         let to = &mut memory[at..at + 4 * STEP];
         for (to, word) in to.as_chunks_mut().0.iter_mut().zip(out) {
             *to = word.to_le_bytes();
