@@ -135,37 +135,42 @@ impl<C: Code> Part<'_, C> {
     ) -> u64 {
         let (mut rounds, mut keep, mut together) = (0, 0, self.together);
         let mut kept = (Instant::now(), Duration::ZERO);
+        // Once some differ, the first of them is searched for by halves, and it is worth less to do some again.
+        let (mut halves, mut worth) = (false, WORTH);
         while meeting.agree(rounds < most && goes_on(rounds)) {
             // What is done again for a round that differs is an eighth of all at most, or what takes no longer than
             // `WORTH` times what it takes to keep it.
-            if rounds >= keep && meeting.agree(kept.0.elapsed() >= WORTH * kept.1) {
+            if rounds >= keep && meeting.agree(kept.0.elapsed() >= worth * kept.1) {
                 let now = Instant::now();
                 self.keep(regions, rounds);
                 kept = (Instant::now(), now.elapsed());
-                keep = rounds + 1 + rounds / 8;
+                keep = if halves { rounds } else { rounds + 1 + rounds / 8 };
             }
             // Where a round differs soon no more are done in vain than have been done.
             let count = together.min(rounds + 1).min(most - rounds);
-            if self.rounds(regions, count, &|| goes_on(rounds), meeting) {
+            let same = self.rounds(regions, count, &|| goes_on(rounds), meeting);
+            if same {
                 #[cfg(test)]
                 (0..count).for_each(|_| {
                     crate::sched::reached::note(crate::sched::reached::Reached::Round)
                 });
                 rounds += count;
-                continue;
+            } else {
+                #[cfg(test)]
+                crate::sched::reached::note(crate::sched::reached::Reached::Apart);
+                let since = self.restore(regions);
+                // A run that is to end at once does so.
+                let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
+                self.again(regions, again, meeting);
+                rounds = since + again;
+                if count == 1 {
+                    break;
+                }
+                (halves, worth, keep, kept.1) = (true, 1, rounds, Duration::ZERO);
             }
-            #[cfg(test)]
-            crate::sched::reached::note(crate::sched::reached::Reached::Apart);
-            let since = self.restore(regions);
-            // A run that is to end at once does so.
-            let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
-            self.again(regions, again, meeting);
-            rounds = since + again;
-            if count == 1 {
-                break;
+            if halves {
+                together = (count / 2).max(1);
             }
-            // One of these differs, or the run is to end: those before it are done one by one.
-            (together, keep, kept.1) = (1, rounds, Duration::ZERO);
         }
         rounds
     }
