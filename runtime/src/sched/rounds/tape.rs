@@ -3,12 +3,11 @@
 //! Invariants: the acts of a PE are in an order in which they come to the same as they did; what
 //! cannot be told without times, or has to do with the host, is not on a tape but spoils it.
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use dflow_ir::inst::FlagOp;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::exec::{ActKind, Segment, SlotAct, Stop, Stream, VectorStart};
 use crate::pe::code::{Code, Pe};
@@ -107,7 +106,7 @@ impl Script {
 #[derive(Debug, Default)]
 pub(super) struct Scripts {
     scripts: Vec<Script>,
-    numbers: HashMap<Script, u32>,
+    numbers: FxHashMap<Script, u32>,
     outcomes: Outcomes,
 }
 
@@ -117,7 +116,7 @@ impl Scripts {
         let Tape { tracks, outcomes, .. } = tape;
         let outcomes = outcomes.all.iter().map(|(of, segment)| self.outcomes.number(*of, segment));
         let outcomes: Vec<u32> = outcomes.collect();
-        let mut known: HashMap<*const Script, u32> = HashMap::new();
+        let mut known: FxHashMap<*const Script, u32> = FxHashMap::default();
         let number = |track: &Track| {
             let script = &track.script;
             *known.entry(Arc::as_ptr(script)).or_insert_with(|| self.add(script, &outcomes))
@@ -151,7 +150,7 @@ impl Scripts {
 #[derive(Debug, Default)]
 pub(super) struct Outcomes {
     all: Vec<(u16, Segment)>,
-    known: HashMap<(u16, u32, usize, u64), Vec<u32>>,
+    known: FxHashMap<(u16, u32, usize, u64), Vec<u32>>,
     /// Those that came last, which are tried first.
     recent: [u32; RECENT],
 }

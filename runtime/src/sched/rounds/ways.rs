@@ -2,7 +2,7 @@
 //!
 //! Invariant: a queue gets its words from one sender, in the order in which that sent them.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use crate::fabric::channel::Outlet;
 use crate::fabric::ring::{Ring, Slot};
@@ -71,7 +71,7 @@ impl Path {
     ) -> Option<Path> {
         let pipes = pipes_of(regions, source, color);
         let (mut routers, mut ends) = (Vec::new(), Vec::new());
-        let (mut open, mut seen) = (vec![(source, RAMP, NONE)], HashSet::new());
+        let (mut open, mut seen) = (vec![(source, RAMP, NONE)], FxHashSet::default());
         while let Some((at, port, before)) = open.pop() {
             let number = routers.len() as u32;
             if !is_new(&routers, (at, port), &mut seen) {
@@ -196,7 +196,7 @@ impl Node {
 }
 
 /// Whether a way has not come by a port into a router yet; `seen` are those of a long one.
-fn is_new(routers: &[Node], at: (Place, u8), seen: &mut HashSet<(Place, u8)>) -> bool {
+fn is_new(routers: &[Node], at: (Place, u8), seen: &mut FxHashSet<(Place, u8)>) -> bool {
     let place = |node: &Node| (node.at, node.port);
     match routers.len() {
         ..SHORT => !routers.iter().any(|node| place(node) == at),
