@@ -21,7 +21,7 @@ use super::link::Link;
 use super::pattern::{Pattern, common_period};
 use super::plan::RouterPlan;
 use super::rhythm::Rhythm;
-use super::ring::{Ring, Slot};
+use super::ring::{NEVER, Ring, Slot};
 use super::router::RAMP;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
@@ -324,6 +324,12 @@ impl Channel {
             placed.push((node, Slot { stamp, ..*word }));
         }
         placed
+    }
+
+    /// Whether a word leaves a node in cycle `t` or later, if none leaves the last router.
+    fn moves_from(&self, timing: &Latencies, t: u64) -> bool {
+        let nodes = |t| self.places(timing, t).into_iter().map(|(node, _)| node);
+        !nodes(t).eq(nodes(NEVER))
     }
 
     /// When the word at place `at`, which went up in cycle `up`, leaves a node; none if a word

@@ -441,12 +441,14 @@ fn advance<C: Code>(
 ) -> bool {
     let (plan, code) = (run.plan, run.code);
     exact::run(run, regions, threads, pace);
-    let quiet = regions.iter().all(|region| region.next() == u64::MAX);
+    let mut quiet = regions.iter().all(|region| region.next() == u64::MAX);
     if run.broken().is_none() {
         for region in regions.iter_mut() {
             region.cut_all(plan, code, region.next(), run.stop());
             run.after_cycle(region);
         }
+        // Words that nobody waited for may still be on their way.
+        quiet &= regions.iter().all(|region| region.next() == u64::MAX);
         if quiet {
             // What the host does next is part of cycles that have passed without an event.
             let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);

@@ -98,7 +98,8 @@ impl<C: Code> Region<C> {
     }
 
     /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
-    /// `next` or nothing before `stop`. Their ways may be channels again.
+    /// `next`, or nothing before `stop` but that words come to where they wait; those that are not there by then are on
+    /// their way afterwards. Their ways may be channels again.
     pub(crate) fn cut_all(&mut self, plan: &Plan, code: &C, next: u64, stop: u64) {
         if let Some(last) = next.min(stop).checked_sub(1) {
             self.now = last;
@@ -119,7 +120,9 @@ impl<C: Code> Region<C> {
             if let Some(core) = &mut self.cores[route.source as usize] {
                 *core.outlets.entry(route.color.into()) = Outlet::Unknown;
             }
-            self.cut(plan, id, &nodes, next.min(stop), next != u64::MAX);
+            let moves =
+                next != u64::MAX || self.channels[id as usize].moves_from(&plan.timing, stop);
+            self.cut(plan, id, &nodes, next.min(stop), moves);
         }
     }
 

@@ -262,6 +262,12 @@ fn chains_agree() {
     }
 }
 
+/// A word comes to where it waits after a run has stopped, which nobody waited for: that is a hop like others.
+#[test]
+fn a_word_is_on_its_way_when_a_run_stops() {
+    agree(8882, &machine(8882));
+}
+
 /// They reach what they are about.
 #[test]
 fn chains_become_steady() {
