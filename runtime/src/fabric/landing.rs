@@ -109,6 +109,11 @@ impl Landing {
         self.ends.iter().map(|end| end.channel)
     }
 
+    /// One of the channels, by its place among them.
+    pub(crate) fn channel(&self, at: usize) -> Option<u32> {
+        Some(self.ends.get(at)?.channel)
+    }
+
     /// The channel that ends in a queue, if words come by no other; or that none come, without a queue.
     pub(crate) fn sole(&self, queue: Option<u8>) -> Option<Option<u32>> {
         let own = |end: &&End| queue.is_some() && end.queue == queue;

@@ -226,12 +226,10 @@ impl<C: Code> Region<C> {
 
     /// Brings all links that a steady sender feeds and that end at a PE to where they stand now.
     pub(crate) fn feed_links(&mut self, plan: &Plan, code: &C, pe: u32) {
-        let count = self.landings.get(pe as usize).map_or(0, |landing| landing.channels().count());
-        for at in 0..count {
-            let id = self.landings[pe as usize].channels().nth(at);
-            if let Some(id) = id {
-                self.feed_link(plan, code, id, self.now);
-            }
+        let mut at = 0;
+        while let Some(id) = self.landings.get(pe as usize).and_then(|it| it.channel(at)) {
+            self.feed_link(plan, code, id, self.now);
+            at += 1;
         }
     }
 

@@ -57,6 +57,13 @@ impl Beat {
 }
 
 impl Rhythm {
+    /// Whether an end does something before cycle `t`.
+    #[inline]
+    fn is_behind(&self, t: u64) -> bool {
+        let is_behind = |beat: &Option<Beat>| beat.is_some_and(|beat| beat.first() < t);
+        is_behind(&self.source) || is_behind(&self.dest)
+    }
+
     /// Takes the first event before cycle `t`.
     fn take_next(&mut self, t: u64) -> Option<(u64, Event)> {
         let source =
@@ -93,12 +100,18 @@ impl Rhythm {
 
 impl<C: Code> Region<C> {
     /// Brings a channel to where it stands before cycle `t`, as far as its ends take turns.
+    #[inline]
     pub(crate) fn catch_up(&mut self, plan: &Plan, code: &C, id: u32, t: u64) {
-        let waits = |rhythm: &Rhythm| {
-            [rhythm.source, rhythm.dest].iter().flatten().any(|beat| beat.first() < t)
-        };
-        let channel = &mut self.channels[id as usize];
-        let Some(mut rhythm) = channel.rhythm.take_if(|it| waits(it)) else { return };
+        let rhythm = self.channels[id as usize].rhythm.as_deref();
+        if rhythm.is_some_and(|rhythm| rhythm.is_behind(t)) {
+            self.catch_up_now(plan, code, id, t);
+        }
+    }
+
+    /// Likewise, where something comes to pass.
+    #[inline(never)]
+    fn catch_up_now(&mut self, plan: &Plan, code: &C, id: u32, t: u64) {
+        let Some(mut rhythm) = self.channels[id as usize].rhythm.take() else { return };
         self.skip_periods(plan, code, id, &mut rhythm, t);
         while let Some((cycle, event)) = rhythm.take_next(t) {
             match (event, rhythm.source, rhythm.dest) {

@@ -102,11 +102,11 @@ impl<C: Code> Region<C> {
 
     /// What channels to a core hold whose senders take turns is brought to where it can go down in cycle `t`.
     pub(crate) fn feed_in_turn(&mut self, plan: &Plan, code: &C, pe: u32, t: u64) {
-        let count = self.landings[pe as usize].channels().count();
-        for at in 0..count {
-            let Some(id) = self.landings[pe as usize].channels().nth(at) else { continue };
+        let mut at = 0;
+        while let Some(id) = self.landings[pe as usize].channel(at) {
             let before = (t + 2).saturating_sub(self.channels[id as usize].transit());
             self.catch_up(plan, code, id, before.min(self.now));
+            at += 1;
         }
     }
 }
