@@ -252,6 +252,9 @@ impl<C: Code> Region<C> {
     /// fewest.
     pub(crate) fn room_for_words(&mut self, first: u32, least: u32) -> u32 {
         let (mut fewest, mut room, mut before) = (first, u32::MAX, 0);
+        if self.pipes[first as usize].others().is_empty() {
+            return self.pipes[first as usize].room_for(least);
+        }
         while let Some(id) = self.pipe_at(first, before) {
             before += 1;
             let its = self.pipes[id as usize].room();

@@ -38,9 +38,10 @@ use crate::fabric::ring::NEVER;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Calm visits in a row before a core is watched: twice as many each time that was in vain, up to this.
+/// Calm visits in a row before a core is watched: twice as many where that was in vain, so that cores which drift
+/// against each other are not left to themselves for a whole exchange.
 pub(super) const CALM: u8 = 6;
-const CALMEST: u8 = 192;
+const CALMEST: u8 = 12;
 /// Periods that are foreseen at least.
 const LEAST: u64 = 3;
 
