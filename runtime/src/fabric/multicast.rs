@@ -251,10 +251,11 @@ impl<C: Code> Region<C> {
     /// Words that it takes now, if these are so many at least; if not the source waits for that, where there are
     /// fewest.
     pub(crate) fn room_for_words(&mut self, first: u32, least: u32) -> u32 {
-        let (mut fewest, mut room, mut before) = (first, u32::MAX, 0);
+        // Most are alone.
         if self.pipes[first as usize].others().is_empty() {
             return self.pipes[first as usize].room_for(least);
         }
+        let (mut fewest, mut room, mut before) = (first, u32::MAX, 0);
         while let Some(id) = self.pipe_at(first, before) {
             before += 1;
             let its = self.pipes[id as usize].room();

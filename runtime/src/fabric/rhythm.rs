@@ -60,7 +60,7 @@ impl Rhythm {
     /// Whether an end does something before cycle `t`.
     #[inline]
     fn is_behind(&self, t: u64) -> bool {
-        let is_behind = |beat: &Option<Beat>| beat.is_some_and(|beat| beat.first() < t);
+        let is_behind = |beat: &Option<Beat>| beat.as_ref().is_some_and(|beat| beat.first() < t);
         is_behind(&self.source) || is_behind(&self.dest)
     }
 

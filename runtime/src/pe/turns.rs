@@ -38,10 +38,10 @@ use crate::fabric::ring::NEVER;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 
-/// Calm visits in a row before a core is watched: twice as many where that was in vain, so that cores which drift
-/// against each other are not left to themselves for a whole exchange.
+/// Calm visits in a row before a core is watched, and where that was in vain: no more than that, as cores that drift
+/// against each other have little time for turns.
 pub(super) const CALM: u8 = 6;
-const CALMEST: u8 = 12;
+const IN_VAIN: u8 = 12;
 /// Periods that are foreseen at least.
 const LEAST: u64 = 3;
 

@@ -447,8 +447,10 @@ fn advance<C: Code>(
             region.cut_all(plan, code, region.next(), run.stop());
             run.after_cycle(region);
         }
-        // Words that nobody waited for may still be on their way.
-        quiet &= regions.iter().all(|region| region.next() == u64::MAX);
+        // Words that nobody waits for may still be under way, if the run was stopped.
+        let rests = regions.iter().all(|region| region.next() == u64::MAX);
+        debug_assert!(rests || !quiet || run.stop() != u64::MAX);
+        quiet &= rests;
         if quiet {
             // What the host does next is part of cycles that have passed without an event.
             let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);

@@ -98,8 +98,8 @@ impl<C: Code> Region<C> {
     }
 
     /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
-    /// `next`, or nothing before `stop` but that words come to where they wait; those that are not there by then are on
-    /// their way afterwards. Their ways may be channels again.
+    /// `next` or nothing does before `stop`. Words that are still under way then move on afterwards: nobody had
+    /// waited for them. Their ways may be channels again.
     pub(crate) fn cut_all(&mut self, plan: &Plan, code: &C, next: u64, stop: u64) {
         if let Some(last) = next.min(stop).checked_sub(1) {
             self.now = last;

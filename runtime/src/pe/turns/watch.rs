@@ -1,6 +1,6 @@
 //! Watching a core for some cycles: whether its state is, after a period, what it was before.
 
-use super::{CALM, CALMEST, LONGEST};
+use super::{CALM, IN_VAIN, LONGEST};
 use crate::fabric::channel::{Channel, Outlet};
 use crate::fabric::pattern::Pattern;
 use crate::fabric::ring::NEVER;
@@ -207,10 +207,7 @@ impl<C: Code> Region<C> {
                 return false;
             }
             Look::Turns => (core.calm_visits, core.patience) = (0, CALM),
-            Look::InVain => {
-                core.calm_visits = 0;
-                core.patience = core.patience.saturating_mul(2).min(CALMEST);
-            }
+            Look::InVain => (core.calm_visits, core.patience) = (0, IN_VAIN),
         }
         self.watches.push(watch);
         matches!(look, Look::Turns)

@@ -135,11 +135,12 @@ impl<C: Code> Part<'_, C> {
     ) -> u64 {
         let (mut rounds, mut keep, mut together) = (0, 0, self.together);
         let mut kept = (Instant::now(), Duration::ZERO);
-        // Once some differ, the first of them is searched for by halves, and it is worth less to do some again.
+        // The first round that differs is searched for by halves, once one has; then how things stand is kept as soon
+        // as rounds have taken as long as that takes.
         let (mut halves, mut worth) = (false, WORTH);
         while meeting.agree(rounds < most && goes_on(rounds)) {
-            // What is done again for a round that differs is an eighth of all at most, or what takes no longer than
-            // `WORTH` times what it takes to keep it.
+            // Before that, what is done again for a round that differs is an eighth of all at most, or what takes no
+            // longer than `WORTH` times what it takes to keep it.
             if rounds >= keep && meeting.agree(kept.0.elapsed() >= worth * kept.1) {
                 let now = Instant::now();
                 self.keep(regions, rounds);
@@ -148,21 +149,14 @@ impl<C: Code> Part<'_, C> {
             }
             // Where a round differs soon no more are done in vain than have been done.
             let count = together.min(rounds + 1).min(most - rounds);
-            let same = self.rounds(regions, count, &|| goes_on(rounds), meeting);
-            if same {
+            if self.rounds(regions, count, &|| goes_on(rounds), meeting) {
                 #[cfg(test)]
                 (0..count).for_each(|_| {
                     crate::sched::reached::note(crate::sched::reached::Reached::Round)
                 });
                 rounds += count;
             } else {
-                #[cfg(test)]
-                crate::sched::reached::note(crate::sched::reached::Reached::Apart);
-                let since = self.restore(regions);
-                // A run that is to end at once does so.
-                let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
-                self.again(regions, again, meeting);
-                rounds = since + again;
+                rounds = self.go_back(regions, rounds, goes_on, meeting);
                 if count == 1 {
                     break;
                 }
@@ -173,6 +167,23 @@ impl<C: Code> Part<'_, C> {
             }
         }
         rounds
+    }
+
+    /// One of the rounds that came last differs, or the run is to end: all is as it was after `rounds`, or, if the run
+    /// is to end at once, as it was kept; after how many rounds that is.
+    fn go_back(
+        &mut self,
+        regions: &mut [Region<C>],
+        rounds: u64,
+        goes_on: &dyn Fn(u64) -> bool,
+        meeting: &Meeting,
+    ) -> u64 {
+        #[cfg(test)]
+        crate::sched::reached::note(crate::sched::reached::Reached::Apart);
+        let since = self.restore(regions);
+        let again = if meeting.agree(goes_on(since)) { rounds - since } else { 0 };
+        self.again(regions, again, meeting);
+        since + again
     }
 
     /// Does rounds that are known to come to what is on the tapes.
