@@ -64,20 +64,15 @@ impl<O> Threads<O> {
         self.classes != [0; 3]
     }
 
-    /// Those that may, as bits.
-    fn all(&self) -> u64 {
-        self.classes.iter().fold(0, |all, class| all | class)
-    }
-
     /// How many may.
     pub(crate) fn count(&self) -> u32 {
-        self.all().count_ones()
+        self.running().count_ones()
     }
 
     /// Whether any but this operation may.
     pub(crate) fn any_beside(&self, op: &Op<O>) -> bool {
         let own = u64::from(op.asynchronous) << op.microthread;
-        self.all() & !own != 0
+        self.running() & !own != 0
     }
 
     /// The operations, ended ones among them.
@@ -240,6 +235,7 @@ impl<O> Threads<O> {
         self.running() & self.flowing & !self.busy
     }
 
+    /// Those that may issue, as bits.
     fn running(&self) -> u64 {
         self.classes.iter().fold(0, |all, class| all | class)
     }

@@ -441,16 +441,16 @@ fn advance<C: Code>(
 ) -> bool {
     let (plan, code) = (run.plan, run.code);
     exact::run(run, regions, threads, pace);
-    let mut quiet = regions.iter().all(|region| region.next() == u64::MAX);
+    let is_quiet = |regions: &[Region<C>]| regions.iter().all(|it| it.next() == u64::MAX);
+    let mut quiet = is_quiet(regions);
     if run.broken().is_none() {
         for region in regions.iter_mut() {
             region.cut_all(plan, code, region.next(), run.stop());
             run.after_cycle(region);
         }
         // Words that nobody waits for may still be under way, if the run was stopped.
-        let rests = regions.iter().all(|region| region.next() == u64::MAX);
-        debug_assert!(rests || !quiet || run.stop() != u64::MAX);
-        quiet &= rests;
+        let before = std::mem::replace(&mut quiet, is_quiet(regions));
+        debug_assert!(quiet || !before || run.stop() != u64::MAX);
         if quiet {
             // What the host does next is part of cycles that have passed without an event.
             let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);

@@ -189,33 +189,6 @@ impl PlainElement {
         true
     }
 
-    /// The next element, if that is a word that goes as it is between a queue and memory that is there; the word that
-    /// it sends, if it sends one.
-    #[inline(always)]
-    fn move_word(&mut self, state: &mut PeState, inputs: [u32; 2]) -> Option<Option<u32>> {
-        if state.memory.is_tracked() {
-            return None;
-        }
-        let memory = state.memory.bytes_mut();
-        match (&mut self.feeds[0], &mut self.sink) {
-            (Feed::Vector(from), Sink::Word { .. }) if from.wide => {
-                let raw = memory.get(usize::from(from.address)..)?.first_chunk()?;
-                self.value = u32::from_le_bytes(*raw);
-                from.skip(1);
-                Some(Some(self.value))
-            }
-            (Feed::Word { at, .. }, Sink::Vector(into)) if into.wide => {
-                let word = inputs[usize::from(*at)];
-                *memory.get_mut(usize::from(into.address)..)?.first_chunk_mut()? =
-                    word.to_le_bytes();
-                into.skip(1);
-                self.value = word;
-                Some(None)
-            }
-            (Feed::Scalar(_) | Feed::Word { .. } | Feed::Vector(_), _) => None,
-        }
-    }
-
     /// `count` elements on, which something else has done.
     pub(super) fn skip(&mut self, count: u16) {
         for feed in &mut self.feeds {
@@ -279,11 +252,6 @@ impl PlainElement {
         state: &mut PeState,
         inputs: [u32; 2],
     ) -> Result<Option<u32>, CodeTrapKind> {
-        if self.moves
-            && let Some(moved) = self.move_word(state, inputs)
-        {
-            return Ok(moved);
-        }
         let [first, second, third] = &mut self.feeds;
         let mut values = [first.next(state, inputs)?, 0, 0];
         if self.used > 1 {
@@ -292,7 +260,8 @@ impl PlainElement {
         if self.used > 2 {
             values[2] = third.next(state, inputs)?;
         }
-        let value = self.op.row().apply(values, &mut self.carry);
+        let value =
+            if self.moves { values[0] } else { self.op.row().apply(values, &mut self.carry) };
         self.value = value;
         match &mut self.sink {
             Sink::Word { upper } => Ok(Some(value | *upper)),

@@ -135,17 +135,17 @@ impl<C: Code> Part<'_, C> {
     ) -> u64 {
         let (mut rounds, mut keep, mut together) = (0, 0, self.together);
         let mut kept = (Instant::now(), Duration::ZERO);
-        // The first round that differs is searched for by halves, once one has; then how things stand is kept as soon
-        // as rounds have taken as long as that takes.
-        let (mut halves, mut worth) = (false, WORTH);
+        let mut bisects = false;
         while meeting.agree(rounds < most && goes_on(rounds)) {
-            // Before that, what is done again for a round that differs is an eighth of all at most, or what takes no
-            // longer than `WORTH` times what it takes to keep it.
+            // What is done again for a round that differs is an eighth of all at most, or what takes no longer than
+            // `WORTH` times what it takes to keep it. Once one has differed the first that does is searched for by
+            // bisection, and things are kept as soon as rounds have taken as long as that takes.
+            let (worth, next) = if bisects { (1, 0) } else { (WORTH, 1 + rounds / 8) };
             if rounds >= keep && meeting.agree(kept.0.elapsed() >= worth * kept.1) {
                 let now = Instant::now();
                 self.keep(regions, rounds);
                 kept = (Instant::now(), now.elapsed());
-                keep = if halves { rounds } else { rounds + 1 + rounds / 8 };
+                keep = rounds + next;
             }
             // Where a round differs soon no more are done in vain than have been done.
             let count = together.min(rounds + 1).min(most - rounds);
@@ -160,9 +160,9 @@ impl<C: Code> Part<'_, C> {
                 if count == 1 {
                     break;
                 }
-                (halves, worth, keep, kept.1) = (true, 1, rounds, Duration::ZERO);
+                (bisects, keep, kept.1) = (true, rounds, Duration::ZERO);
             }
-            if halves {
+            if bisects {
                 together = (count / 2).max(1);
             }
         }
