@@ -8,6 +8,10 @@ use dflow_ir::target::TargetId;
 use dflow_reference::cg::{self, Shape};
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::machine::{Machine, Running};
+use dflow_runtime::outcome::RunEnd;
+
+#[path = "../benches/engine/rows.rs"]
+mod rows;
 
 const REDUCE: (&str, &str) = ("reduce.csl", include_str!("../benches/engine/programs/reduce.csl"));
 
@@ -57,6 +61,19 @@ const SHAPES: [Shape; 4] = [
 
 fn sizes(shape: Shape) -> Vec<(&'static str, usize)> {
     vec![("width", shape.nx), ("height", shape.ny)]
+}
+
+/// As the bench does it, in the small size.
+#[test]
+fn every_row_of_the_bench_runs_and_counts_something() {
+    for row in rows::ROWS {
+        let image = row.image(false);
+        let config = Config { engine: EngineKind::Flow, ..Config::default() };
+        let mut machine = Machine::load(&image, &config).expect("it is valid").start();
+        let end = machine.run(&[], &Limits::default());
+        assert!(matches!(end, RunEnd::Idle { .. }), "{}: {end:?}", row.name);
+        assert!(row.count(false, &machine.stats()) > 0, "{}", row.name);
+    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use criterion::measurement::Measurement;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, SamplingMode, Throughput};
-use dflow_compiler::{MemoryWorld, Options, compile};
 use dflow_ir::image::Image;
 use dflow_reference::cg;
 use dflow_runtime::config::{Config, EngineKind, Limits};
@@ -18,35 +17,11 @@ mod cpu;
 mod rows;
 
 use cpu::CpuTime;
-use rows::{Count, ROWS, Row};
+use rows::ROWS;
 
 /// The engines that are compared, and on how many threads.
 const ENGINES: &[(&str, EngineKind, &[usize])] =
     &[("exact", EngineKind::Exact, &[1, 2]), ("flow", EngineKind::Flow, &[1, 2])];
-
-/// The programs, by file name.
-const PROGRAMS: &[(&str, &str)] = &[
-    ("allreduce.dfl", include_str!("programs/allreduce.dfl")),
-    ("cg.dfl", include_str!("programs/cg.dfl")),
-    ("chain.dfl", include_str!("programs/chain.dfl")),
-    ("cores.dfl", include_str!("programs/cores.dfl")),
-    ("halo.dfl", include_str!("programs/halo.dfl")),
-    ("hops.dfl", include_str!("programs/hops.dfl")),
-    ("reduce.csl", include_str!("programs/reduce.csl")),
-    ("streams.dfl", include_str!("programs/streams.dfl")),
-    ("traffic.dfl", include_str!("programs/traffic.dfl")),
-    ("words.dfl", include_str!("programs/words.dfl")),
-];
-
-fn image(row: &Row, full: bool) -> Image {
-    let with = |world: MemoryWorld, (path, text): &(&str, &str)| world.with(path, *text);
-    let world = PROGRAMS.iter().fold(MemoryWorld::new(), with);
-    let params = row.params(full);
-    let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
-    let options = Options { params: params.collect(), ..Options::default() };
-    let compiled = compile(&world, row.program, options);
-    compiled.image.unwrap_or_else(|| panic!("{}: {:?}", row.program, compiled.diagnostics))
-}
 
 fn load(image: &Image, engine: EngineKind, threads: usize) -> Machine<Running> {
     let config = Config { engine, threads, ..Config::default() };
@@ -59,16 +34,6 @@ fn run(mut machine: Machine<Running>) -> (Machine<Running>, Stats) {
     (machine, stats)
 }
 
-fn count(row: &Row, full: bool, stats: &Stats) -> u64 {
-    match row.count {
-        Count::Hops => stats.hops,
-        Count::Delivered => stats.delivered,
-        Count::Slots => stats.slots,
-        Count::Tasks => stats.tasks,
-        Count::Product(names) => names.iter().map(|name| row.param(full, name)).product(),
-    }
-}
-
 fn group<'a>(c: &'a mut Criterion<CpuTime>, name: &str) -> BenchmarkGroup<'a, CpuTime> {
     let mut group = c.benchmark_group(name);
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
@@ -79,11 +44,11 @@ fn group<'a>(c: &'a mut Criterion<CpuTime>, name: &str) -> BenchmarkGroup<'a, Cp
 /// Runs after load, per engine and number of threads.
 fn emulated(c: &mut Criterion<CpuTime>, full: bool) {
     for row in ROWS {
-        let image = image(row, full);
+        let image = row.image(full);
         let mut group = group(c, row.name);
         for &(name, engine, threads) in ENGINES {
             let (_, stats) = run(load(&image, engine, 1));
-            group.throughput(Throughput::Elements(count(row, full, &stats)));
+            group.throughput(Throughput::Elements(row.count(full, &stats)));
             for &threads in threads {
                 group.bench_function(format!("{name}, {threads} thread(s)"), |b| {
                     b.iter_batched(|| load(&image, engine, threads), run, BatchSize::PerIteration);

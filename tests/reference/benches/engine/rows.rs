@@ -1,8 +1,27 @@
 //! What is measured: a row per rate.
 
+use dflow_compiler::{MemoryWorld, Options, compile};
+use dflow_ir::image::Image;
+use dflow_runtime::stats::Stats;
+
+/// The programs, by file name.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("allreduce.dfl", include_str!("programs/allreduce.dfl")),
+    ("cg.dfl", include_str!("programs/cg.dfl")),
+    ("chain.dfl", include_str!("programs/chain.dfl")),
+    ("cores.dfl", include_str!("programs/cores.dfl")),
+    ("halo.dfl", include_str!("programs/halo.dfl")),
+    ("hops.dfl", include_str!("programs/hops.dfl")),
+    ("multicast.dfl", include_str!("programs/multicast.dfl")),
+    ("reduce.csl", include_str!("programs/reduce.csl")),
+    ("streams.dfl", include_str!("programs/streams.dfl")),
+    ("traffic.dfl", include_str!("programs/traffic.dfl")),
+    ("words.dfl", include_str!("programs/words.dfl")),
+];
+
 /// What a rate counts.
 #[derive(Clone, Copy)]
-pub(crate) enum Count {
+enum Count {
     /// Words taken over links.
     Hops,
     /// Words that reached a core.
@@ -28,21 +47,47 @@ pub(crate) struct Row {
     common: Params,
     small: Params,
     full: Params,
-    pub(crate) count: Count,
+    count: Count,
 }
 
 impl Row {
     /// The params of a size.
-    pub(crate) fn params(&self, full: bool) -> Vec<(&'static str, u64)> {
+    fn params(&self, full: bool) -> Vec<(&'static str, u64)> {
         let size = if full { self.full } else { self.small };
         self.common.iter().chain(size).copied().collect()
     }
 
     /// The value of a param that is set.
-    pub(crate) fn param(&self, full: bool, name: &str) -> u64 {
+    fn param(&self, full: bool, name: &str) -> u64 {
         let params = self.params(full);
         let found = params.iter().find(|(known, _)| *known == name);
         found.map_or(1, |(_, value)| *value)
+    }
+
+    /// The program in one of the two sizes.
+    ///
+    /// # Panics
+    ///
+    /// If it is not listed, or does not compile.
+    pub(crate) fn image(&self, full: bool) -> Image {
+        let with = |world: MemoryWorld, (path, text): &(&str, &str)| world.with(path, *text);
+        let world = PROGRAMS.iter().fold(MemoryWorld::new(), with);
+        let params = self.params(full);
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
+        let options = Options { params: params.collect(), ..Options::default() };
+        let compiled = compile(&world, self.program, options);
+        compiled.image.unwrap_or_else(|| panic!("{}: {:?}", self.program, compiled.diagnostics))
+    }
+
+    /// How many of what the row counts a run had.
+    pub(crate) fn count(&self, full: bool, stats: &Stats) -> u64 {
+        match self.count {
+            Count::Hops => stats.hops,
+            Count::Delivered => stats.delivered,
+            Count::Slots => stats.slots,
+            Count::Tasks => stats.tasks,
+            Count::Product(names) => names.iter().map(|name| self.param(full, name)).product(),
+        }
     }
 }
 
