@@ -1,4 +1,4 @@
-//! What is measured: a row per rate.
+//! What is measured: a row per rate, and the program that it runs.
 
 use dflow_compiler::{MemoryWorld, Options, compile};
 use dflow_ir::image::Image;
