@@ -156,9 +156,9 @@ pub(crate) struct ValidateArgs {
     /// Give a constant of the target another value, to see what depends on it; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_timing)]
     pub(crate) timing: Vec<Override>,
-    /// Threads of the engine; results do not depend on it
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: u16,
+    /// Threads of the engine; results do not depend on it. Without it as many as the mesh is worth, up to the computer's cores
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
 }
 
 /// `dflowc explain`.
@@ -232,9 +232,10 @@ pub(crate) struct MachineArgs {
     /// Code engine
     #[arg(long, value_enum, default_value_t = CodeArg::Jit)]
     pub(crate) code: CodeArg,
-    /// Threads of the exact and flow engines, at most; results do not depend on it
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) threads: u16,
+    /// Threads of the exact and flow engines, at most; results do not depend on it. Without it as many as the mesh is
+    /// worth (one for each 512 PEs), up to the computer's cores and 8
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// End the run at this cycle
     #[arg(long, value_name = "N")]
     pub(crate) max_cycles: Option<u64>,

@@ -52,7 +52,7 @@ pub(crate) fn config(args: &MachineArgs) -> Config {
     Config {
         engine: args.engine.into(),
         code: args.code.into(),
-        threads: usize::from(args.threads),
+        threads: args.threads.map_or(0, usize::from),
         strict: args.strict,
         track: args.track_uninitialised,
         timing: args.timing.clone(),

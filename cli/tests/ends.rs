@@ -488,6 +488,27 @@ fn statistics_and_profile_are_part_of_the_result_or_files() {
     assert!(text.contains("\"cycle_count\""), "{text}");
 }
 
+/// Unasked, a mesh has as many threads as it is worth and the computer has cores; the result is the same.
+#[test]
+fn large_meshes_take_more_threads_than_one() {
+    let run = |height: u16, args: &[&str]| {
+        let source = format!(
+            "tile t {{ const id = @get_local_task_id(9); var n: u32 = 0; task main() void {{ n += 1; }} \
+               comptime {{ @bind_local_task(main, id); @activate(id); }} }} \
+             layout {{ @set_rectangle(32, {height}); for (@range(u16, 32)) |x| \
+               for (@range(u16, {height})) |y| @set_tile_code(x, y, t, .{{}}); }} host {{ }}"
+        );
+        let output = dflowc(&source, &[&["--stats", "json"], args].concat());
+        let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (stats["threads"].as_u64(), stats["cycle_count"].as_u64())
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let (small, large) = (run(31, &[]), run(32, &[]));
+    assert_eq!((small.0, large.0), (Some(1), Some(cores.min(2))));
+    assert_eq!(run(32, &["--threads", "1"]), (Some(1), large.1));
+    assert_eq!(run(32, &["--threads", "4"]), (Some(4), large.1));
+}
+
 /// Compilation follows the number of different programs: coordinates as params, which decide at the
 /// edges and are data elsewhere.
 #[test]

@@ -35,7 +35,7 @@ class Machine:
         self,
         program: Program,
         *,
-        threads: int = 1,
+        threads: int = 0,
         engine: str = "exact",
         code: str = "jit",
         max_cycles: int | None = None,

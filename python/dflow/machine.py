@@ -232,7 +232,8 @@ class Machine:
 
     Args:
         program: a :class:`Program`, a ``.dfi`` file, or a folder that ``cslc`` wrote.
-        threads: threads that run the mesh; the results do not depend on it.
+        threads: threads that run the mesh; the results do not depend on it. By default as many as
+            the mesh is worth: one for each 512 PEs, up to the computer's cores and 8.
         engine: ``exact``, or ``step``, the slow definition of time.
         code: ``jit``, or ``interpreter``, the slow definition of code.
         max_cycles: the run ends with :class:`LimitReached` at this cycle.
@@ -246,7 +247,7 @@ class Machine:
         self,
         program: Program | Source,
         *,
-        threads: int = 1,
+        threads: int | None = None,
         engine: str = "exact",
         code: str = "jit",
         max_cycles: int | None = None,
@@ -258,7 +259,7 @@ class Machine:
         most = (1 << 64) - 1
         self._native = _native.Machine(
             self.program._native,
-            threads=whole(threads, "threads", 1, MOST_THREADS),
+            threads=0 if threads is None else whole(threads, "threads", 1, MOST_THREADS),
             engine=engine,
             code=code,
             max_cycles=None if max_cycles is None else whole(max_cycles, "max_cycles", 0, most),

@@ -219,7 +219,7 @@ impl Machine {
 #[pymethods]
 impl Machine {
     #[new]
-    #[pyo3(signature = (program, *, threads=1, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None, strict=false, finite=false))]
+    #[pyo3(signature = (program, *, threads=0, engine="exact", code="jit", max_cycles=None, max_memory=None, seconds=None, strict=false, finite=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords on the Python side")]
     fn new(
         py: Python<'_>,

@@ -43,7 +43,7 @@ pub struct Config {
     pub engine: EngineKind,
     /// The code engine.
     pub code: CodeKind,
-    /// Threads of the `exact` and `flow` engines; 0 counts as 1.
+    /// Threads of the `exact` and `flow` engines, at most; 0: as many as are worth it ([`worthwhile`]).
     pub threads: usize,
     /// Side of a region in PEs, which cycles of `flow` depend on a little; 0: bands of rows or columns.
     pub region: u16,
@@ -73,6 +73,32 @@ impl Default for Config {
             timing: Vec::new(),
         }
     }
+}
+
+impl Config {
+    /// With a number of threads, for a mesh of so many PEs.
+    pub(crate) fn settled(&self, pes: u64) -> Config {
+        let threads = if self.threads == 0 { worthwhile(pes, cores()) } else { self.threads };
+        Config { threads, ..self.clone() }
+    }
+}
+
+/// PEs that make a thread of their own worth it: exchanges on 16x16 PEs were as fast on two threads as on one, and up to
+/// twice as slow; on 32x32 PEs matrix products take 0.57 of the time on two (`tests/reference/benches/README.md`).
+const PES_PER_THREAD: u64 = 512;
+
+/// Most threads that are taken unasked: more have not been measured.
+const MOST_UNASKED: usize = 8;
+
+/// Threads that a mesh of so many PEs is worth on a computer with so many cores.
+fn worthwhile(pes: u64, cores: usize) -> usize {
+    let most = cores.clamp(1, MOST_UNASKED);
+    usize::try_from(pes / PES_PER_THREAD).unwrap_or(most).clamp(1, most)
+}
+
+/// Cores that this process may use.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What ends a run that would go on.
@@ -164,5 +190,24 @@ impl Limits {
         }
         let late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         late.then_some(Limit::Time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mesh_has_threads_if_it_is_large_enough() {
+        let threads = [1, 1023, 1024, 1535, 745_500, u64::MAX].map(|pes| worthwhile(pes, 4));
+        assert_eq!(threads, [1, 1, 2, 2, 4, 4]);
+        assert_eq!((worthwhile(1 << 20, 1), worthwhile(1 << 20, 64)), (1, MOST_UNASKED));
+        assert_eq!(worthwhile(1 << 20, 0), 1);
+    }
+
+    #[test]
+    fn threads_that_were_asked_for_stay() {
+        let asked = |threads| Config { threads, ..Config::default() }.settled(1).threads;
+        assert_eq!([asked(0), asked(1), asked(7)], [1, 1, 7]);
     }
 }

@@ -78,8 +78,10 @@ impl Machine<Loaded> {
     /// # Errors
     /// The image is not valid, or uses a feature that is not supported yet.
     pub fn load(image: &Image, config: &Config) -> Result<Machine<Loaded>, LoadError> {
-        let (plan, programs) = load::load(image, config)?;
-        let engine = Box::new(Engine::new(plan, programs, config));
+        let rect = image.placement.rect;
+        let config = config.settled(u64::from(rect.width) * u64::from(rect.height));
+        let (plan, programs) = load::load(image, &config)?;
+        let engine = Box::new(Engine::new(plan, programs, &config));
         Ok(Machine { engine, state: PhantomData })
     }
 

@@ -29,7 +29,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<Exit, Failure> {
         let made = Target::custom(table.target, &args.timing);
         made.map_err(|error| Failure::usage(error.to_string()))?;
     }
-    let config = Config { threads: usize::from(args.threads), ..Config::default() };
+    let config = Config { threads: args.threads.map_or(0, usize::from), ..Config::default() };
     let bench = Bench::new(args.quick, args.timing.clone(), config, Interrupt::install()?);
     let mut all = Vec::new();
     let mut page = String::new();

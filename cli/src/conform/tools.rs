@@ -18,6 +18,8 @@ pub(super) struct Tools {
 pub(super) const CODES: &str = "DFLOW_CONFORM_CODES";
 /// Where the runtime notes what a run cost.
 pub(super) const STATS: &str = "DFLOW_STATS_FILE";
+/// Threads of a machine.
+const THREADS: &str = "DFLOW_THREADS";
 
 impl Tools {
     /// Writes the commands into `folder`.
@@ -54,6 +56,10 @@ impl Tools {
             // A script that draws has no screen.
             ("MPLBACKEND", "Agg".into()),
         ];
+        // As many scripts run at once as there are cores.
+        if std::env::var_os(THREADS).is_none() {
+            all.push((THREADS, "1".into()));
+        }
         if let Ok(paths) = std::env::join_paths(paths) {
             all.push(("PATH", paths));
         }

@@ -60,7 +60,7 @@ class SdkRuntime(Copies, Ports):
         platform: what ``get_platform`` gave; not needed.
         cmaddr: must be left out or empty: there is no system.
         suppress_simfab_trace: without the (empty) folder of traces.
-        simfab_numthreads: threads that run the mesh, 1 to 64.
+        simfab_numthreads: threads that run the mesh, 1 to 64; by default as many as it is worth.
         msg_level: DEBUG, INFO, WARNING or ERROR.
         memcpy_required: whether the program must have the copy interface.
     """
@@ -250,9 +250,9 @@ class SdkRuntime(Copies, Ports):
             )
 
 
-def _threads(given: int | None, platform: Platform | None) -> int:
+def _threads(given: int | None, platform: Platform | None) -> int | None:
     if given is None:
-        return 1 if platform is None else max(1, platform.config.num_threads)
+        return None if platform is None else max(1, platform.config.num_threads)
     return whole(given, "simfab_numthreads", 1, 64)
 
 

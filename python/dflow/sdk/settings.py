@@ -10,13 +10,16 @@ from dflow.errors import HostError
 from dflow.machine import Program, is_strict
 
 
-def machine_options(threads: int) -> dict[str, Any]:
+def machine_options(threads: int | None) -> dict[str, Any]:
     """Give the options of a machine: ``DFLOW_THREADS``, ``DFLOW_ENGINE``, ``DFLOW_CODE``,
     ``DFLOW_MAX_CYCLES``, ``DFLOW_TIMEOUT``, ``DFLOW_STRICT``.
     """
     wanted = _number("DFLOW_THREADS")
+    if wanted is None and threads is not None:
+        wanted = min(threads, os.cpu_count() or 1)
     options: dict[str, Any] = {
-        "threads": wanted if wanted is not None else min(threads, os.cpu_count() or 1),
+        # As many as the mesh is worth, unless somebody says how many.
+        "threads": 0 if wanted is None else wanted,
         "engine": os.environ.get("DFLOW_ENGINE") or "exact",
         "code": os.environ.get("DFLOW_CODE") or "jit",
         "max_cycles": _number("DFLOW_MAX_CYCLES"),

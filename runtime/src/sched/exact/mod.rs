@@ -4,6 +4,7 @@
 //! with its neighbours by promises ([`worker`]).
 
 pub(crate) mod pace;
+mod share;
 pub(crate) mod sync;
 pub(crate) mod worker;
 
@@ -11,7 +12,7 @@ use super::borders;
 use super::region::Region;
 use super::run::{Run, Told};
 use crate::pe::code::Code;
-use pace::{Gauge, Pace};
+use pace::{Ended, Gauge, Pace};
 use sync::Sync;
 use worker::Worker;
 
@@ -30,19 +31,19 @@ pub(crate) fn run<C: Code>(
         run.hold(Told::of(&*regions));
         let gauge = pace.gauge(count);
         let owners = if pace.together { &bands } else { &one };
-        let Some(paid) = stint(run, regions, (owners, &bands), gauge) else { break };
-        pace.turn(paid);
+        let Some(ended) = stint(run, regions, (owners, &bands), gauge) else { break };
+        pace.turn(ended);
     }
 }
 
-/// Runs regions on the threads that own them; none if the run is over, else whether the stint was
-/// long. `bands`: who owns them where all threads work.
+/// Runs regions on the threads that own them; none if the run is over, else what became of the stint.
+/// `bands`: who owns them where all threads work.
 fn stint<C: Code>(
     run: &Run<'_, C>,
     regions: &mut [Region<C>],
     (owners, bands): (&[usize], &[usize]),
     gauge: Gauge,
-) -> Option<bool> {
+) -> Option<Ended> {
     let count = owners.iter().max().map_or(1, |&last| last + 1);
     let flow = regions.iter().any(|region| region.flow);
     let sync = Sync::new(count, flow, run.plan.timing.lead());
@@ -59,13 +60,17 @@ fn stint<C: Code>(
         }
         run.guarded(|| first.run());
     });
-    let paid = first.has_paid();
+    let ended = match (sync.is_slow(), first.has_paid()) {
+        (true, _) => Ended::Slow,
+        (false, true) => Ended::Paid,
+        (false, false) => Ended::Unpaid,
+    };
     // What was still under way when the threads stopped.
     for message in sync.take_all() {
         let region = &mut regions[worker::region_of(&message) as usize];
         region.accept(run.plan, run.code, message);
     }
-    (sync.is_over() && !run.aborted()).then_some(paid)
+    (sync.is_over() && !run.aborted()).then_some(ended)
 }
 
 /// Thread of each region: bands of whole rows or columns of regions, so that a thread has at

@@ -2,7 +2,10 @@
 //!
 //! Threads keep in step cycle by cycle. That pays where each has enough to do per cycle; while
 //! there is little, or only one of them has it, handing cycles over costs more than the work. So a
-//! run is a row of stints, of all threads or of one. Results do not depend on who works.
+//! run is a row of stints, of all threads or of one. A computer that has other things to do makes threads wait for
+//! one that it does not run: those are slower than one alone, and leave off (`share`). Results do not depend on who works.
+
+use super::share::WHOLE;
 
 /// Cycles after which a thread looks at what it did.
 const CYCLES: u32 = 256;
@@ -24,6 +27,23 @@ const LONG: u64 = 64;
 /// Most times that the stint of one thread is doubled.
 const LONGEST: u32 = 8;
 
+/// Times in a row that shares make less than a whole, after which threads have been slower than one alone; how many
+/// nanoseconds one works at least after that, and how often that is doubled at most.
+const SLOW: u32 = 2;
+const RESPITE: u64 = 20_000_000;
+const MOST_SLOW: u32 = 6;
+
+/// What became of a stint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// It was one of all threads, and long.
+    Paid,
+    /// It was one of a thread, or short.
+    Unpaid,
+    /// Threads were slower than one alone.
+    Slow,
+}
+
 /// Who works, kept from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
@@ -31,6 +51,8 @@ pub(crate) struct Pace {
     pub(super) together: bool,
     /// How often working together has not paid lately.
     doubts: u32,
+    /// How often threads were slower than one lately.
+    slow: u32,
     /// Cycles between looks.
     cycles: u32,
     /// A stint is over at each look, whatever was done.
@@ -39,7 +61,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { together: true, doubts: 0, cycles: CYCLES, restless: false }
+        Pace { together: true, doubts: 0, slow: 0, cycles: CYCLES, restless: false }
     }
 }
 
@@ -47,13 +69,20 @@ impl Pace {
     /// One that tries what happens where stints meet.
     #[cfg(test)]
     pub(crate) fn restless(cycles: u32) -> Pace {
-        Pace { together: true, doubts: 0, cycles, restless: true }
+        Pace { together: true, doubts: 0, slow: 0, cycles, restless: true }
     }
 
-    /// The stint is over; `paid`: it was one of all threads, and long.
-    pub(super) fn turn(&mut self, paid: bool) {
+    /// The stint is over.
+    pub(super) fn turn(&mut self, ended: Ended) {
         if self.together {
-            self.doubts = if paid { 0 } else { (self.doubts + 1).min(LONGEST) };
+            self.doubts = match ended {
+                Ended::Paid => 0,
+                Ended::Unpaid | Ended::Slow => (self.doubts + 1).min(LONGEST),
+            };
+            self.slow = match ended {
+                Ended::Paid | Ended::Unpaid => 0,
+                Ended::Slow => (self.slow + 1).min(MOST_SLOW),
+            };
         }
         self.together = !self.together;
     }
@@ -63,7 +92,7 @@ impl Pace {
         let work = match (threads, self.together) {
             (0 | 1, _) => Work::Any,
             (_, true) => Work::Together { rests: 0, spent: [0; 2], looks: 0 },
-            (_, false) => Work::Alone { spent: vec![0; threads] },
+            (_, false) => Work::Alone { spent: vec![0; threads], respite: self.respite() },
         };
         let wait = if self.together || self.restless { 0 } else { self.doubts };
         Gauge {
@@ -72,7 +101,13 @@ impl Pace {
             looks: 1 << wait,
             restless: self.restless,
             work,
+            slow: 0,
         }
+    }
+
+    /// Nanoseconds that one thread works at least.
+    fn respite(&self) -> u64 {
+        self.slow.checked_sub(1).map_or(0, |doubled| RESPITE << doubled)
     }
 }
 
@@ -86,6 +121,8 @@ pub(crate) struct Gauge {
     looks: u32,
     restless: bool,
     work: Work,
+    /// How often in a row all threads have done less than one alone does.
+    slow: u32,
 }
 
 /// Who works, and what was done since the last look.
@@ -95,8 +132,8 @@ enum Work {
     Any,
     /// Rests since the last look at them, time spent since each kind of look, and looks.
     Together { rests: u32, spent: [u64; 2], looks: u32 },
-    /// Time spent by the thread whose work it would be.
-    Alone { spent: Vec<u64> },
+    /// Time spent by the thread whose work it would be, and what is to be spent before the others are asked.
+    Alone { spent: Vec<u64>, respite: u64 },
 }
 
 impl Gauge {
@@ -110,8 +147,19 @@ impl Gauge {
         match &mut self.work {
             Work::Any => {}
             Work::Together { spent, .. } => spent.iter_mut().for_each(|it| *it += time),
-            Work::Alone { spent } => spent[owner] += time,
+            Work::Alone { spent, .. } => spent[owner] += time,
         }
+    }
+
+    /// Whether threads work together: their shares say whether they should.
+    pub(super) fn is_shared(&self) -> bool {
+        matches!(self.work, Work::Together { .. })
+    }
+
+    /// The shares of all threads make so much; whether they are slower than one alone.
+    pub(super) fn is_slow(&mut self, shares: u32) -> bool {
+        self.slow = if shares < WHOLE { self.slow + 1 } else { 0 };
+        self.slow >= SLOW
     }
 
     /// A cycle is over; whether the stint ought to be.
@@ -128,15 +176,16 @@ impl Gauge {
                 *looks = looks.saturating_add(1);
                 std::mem::take(spent) < worth || self.restless
             }
-            Work::Alone { spent } => {
+            Work::Alone { spent, respite } => {
                 let most = spent.iter().copied().max().unwrap_or(0);
                 let all: u64 = spent.iter().sum();
                 spent.fill(0);
+                *respite = respite.saturating_sub(all);
                 // What the others would take off the one that has most to do.
                 let others = all - most;
                 self.looks = self.looks.saturating_sub(1);
                 let least = if self.looks == 0 { 4 } else { BURST } * worth;
-                others >= (all / 4).max(least) || self.restless
+                others >= (all / 4).max(least) && *respite == 0 || self.restless
             }
         }
     }
@@ -181,7 +230,7 @@ mod tests {
     fn one_works_while_there_is_little_to_do_or_only_one_has_it() {
         let together = Pace::default();
         let mut alone = together;
-        alone.turn(true);
+        alone.turn(Ended::Paid);
         assert_eq!(cycles(together.gauge(2), &[999]), Some(CYCLES));
         assert_eq!(cycles(together.gauge(2), &[1000]), None);
         assert_eq!(cycles(alone.gauge(2), &[30_000, 300]), None);
@@ -199,11 +248,31 @@ mod tests {
     fn what_did_not_pay_is_tried_again_later_and_later() {
         let mut pace = Pace::default();
         let mut waited = Vec::new();
-        for paid in [false, false, false, true] {
-            pace.turn(paid);
+        for ended in [Ended::Unpaid, Ended::Unpaid, Ended::Unpaid, Ended::Paid] {
+            pace.turn(ended);
             waited.push(cycles(pace.gauge(2), &[4100, 4100]).unwrap_or(0) / CYCLES);
-            pace.turn(false);
+            pace.turn(Ended::Unpaid);
         }
         assert_eq!(waited, [2, 4, 8, 1]);
+    }
+
+    #[test]
+    fn threads_that_were_slower_than_one_leave_it_alone_for_longer_each_time() {
+        let mut pace = Pace::default();
+        let mut gauge = pace.gauge(2);
+        assert!(gauge.is_shared());
+        let slow = [900, 1100, 900, 900].map(|shares| gauge.is_slow(shares));
+        assert_eq!(slow, [false, false, false, true]);
+        // A burst does not end it sooner.
+        let burst = [20_000, 20_000];
+        let mut waited = Vec::new();
+        for ended in [Ended::Slow, Ended::Slow, Ended::Slow, Ended::Paid] {
+            pace.turn(ended);
+            let gauge = pace.gauge(2);
+            assert!(!gauge.is_shared());
+            waited.push(u64::from(cycles(gauge, &burst).unwrap_or(0)) * 40_000 / RESPITE);
+            pace.turn(Ended::Unpaid);
+        }
+        assert_eq!(waited, [1, 2, 4, 0]);
     }
 }

@@ -5,12 +5,13 @@
 //! all is known, and everybody may promise the cycle after it. So idle stretches are jumped
 //! over. A thread that waits longer than it takes to be woken sleeps.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::region::Message;
 use super::super::run::lock;
+use super::share::WHOLE;
 
 /// The end of time.
 pub(crate) const FOREVER: u64 = u64::MAX >> 1;
@@ -27,6 +28,9 @@ pub(crate) struct Sync {
     waiting: AtomicU64,
     /// The threads are to leave off, the run is not over.
     over: AtomicBool,
+    /// What each thread does of its time, and that all are slower than one alone would be.
+    shares: Vec<AtomicU32>,
+    slow: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
     /// The last thread and the first one are neighbours too.
@@ -54,6 +58,8 @@ impl Sync {
             has_mail: (0..count).map(|_| AtomicBool::new(false)).collect(),
             waiting: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            shares: (0..count).map(|_| AtomicU32::new(WHOLE)).collect(),
+            slow: AtomicBool::new(false),
             state: Mutex::new(State { next: vec![None; count], left: vec![false; count] }),
             changed: Condvar::new(),
         }
@@ -110,6 +116,23 @@ impl Sync {
         self.over.load(Ordering::SeqCst)
     }
 
+    /// Likewise, as they are slower than one alone would be.
+    pub(crate) fn end_slow_stint(&self) {
+        self.slow.store(true, Ordering::SeqCst);
+        self.end_stint();
+    }
+
+    /// Whether they are.
+    pub(crate) fn is_slow(&self) -> bool {
+        self.slow.load(Ordering::SeqCst)
+    }
+
+    /// What a thread does of its time, in thousandths; that of all.
+    pub(crate) fn share(&self, me: usize, share: u32) -> u32 {
+        self.shares[me].store(share, Ordering::Relaxed);
+        self.shares.iter().map(|share| share.load(Ordering::Relaxed)).sum()
+    }
+
     /// Sends to a thread.
     pub(crate) fn send(&self, to: usize, messages: &mut Vec<Message>) {
         if messages.is_empty() {
@@ -142,8 +165,8 @@ impl Sync {
     }
 
     /// Waits until the bound is not `bound` any more or mail has come; `next` is the caller's
-    /// next event. Whether it has slept.
-    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64) -> bool {
+    /// next event. How long it has slept, if it has.
+    pub(crate) fn wait(&self, me: usize, bound: u64, next: u64) -> Option<Duration> {
         let moved = || self.bound(me).0 != bound || self.has_mail[me].load(Ordering::SeqCst);
         let news = || moved() || self.is_over();
         let mut state = lock(&self.state);
@@ -156,6 +179,7 @@ impl Sync {
             std::hint::spin_loop();
             news()
         });
+        let slept = (!came).then(Instant::now);
         let mut state = lock(&self.state);
         if !came {
             self.waiting.fetch_add(1, Ordering::SeqCst);
@@ -170,7 +194,7 @@ impl Sync {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         state.next[me] = None;
-        !came
+        slept.map(|since| since.elapsed())
     }
 
     /// If all wait and no mail is under way, raises all promises beyond the least next event.
@@ -212,12 +236,12 @@ mod tests {
     fn the_last_one_to_wait_tells_what_comes_next() {
         let sync = Sync::new(2, false, 3);
         lock(&sync.state).next[0] = Some(50);
-        assert!(!sync.wait(1, sync.bound(1).0, 70), "it has not slept");
+        assert!(sync.wait(1, sync.bound(1).0, 70).is_none(), "it has not slept");
         assert_eq!([sync.has_promised(0), sync.has_promised(1)], [53, 53]);
         // With mail under way nobody knows what comes next.
         sync.has_mail[0].store(true, Ordering::SeqCst);
         lock(&sync.state).next[0] = Some(53);
-        assert!(sync.wait(1, 53, 70), "it has slept");
+        assert!(sync.wait(1, 53, 70).is_some(), "it has slept");
         assert_eq!(sync.has_promised(0), 53);
     }
 

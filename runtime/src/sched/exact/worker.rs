@@ -4,11 +4,12 @@
 //! regions of its own thread because all of them run in order of cycles, from others because
 //! `t` is before their promises.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::region::{Message, Region};
 use super::super::run::{Run, Told};
 use super::pace::Gauge;
+use super::share::Share;
 use super::sync::{FOREVER, Sync};
 use crate::pe::code::Code;
 use crate::profile::Work;
@@ -27,6 +28,8 @@ pub(crate) struct Worker<'r, 'a, C: Code> {
     /// Owners where all threads work.
     bands: &'r [usize],
     gauge: Gauge,
+    /// What it does of its time, where others work too.
+    share: Option<Share>,
     id: usize,
     regions: Vec<&'r mut Region<C>>,
     /// Place in `regions` by region number.
@@ -63,6 +66,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             owners,
             bands,
             gauge,
+            share: None,
             id,
             regions: Vec::new(),
             place: vec![u32::MAX; owners.len()],
@@ -96,6 +100,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
         let mut work = CHECK;
         let _leave = Leave(self.sync, self.id);
         let _entered = self.run.phases.map(|phases| phases.enter(self.id));
+        self.share = self.gauge.is_shared().then(Share::begin);
         loop {
             let (bound, acted) = self.sync.bound(self.id);
             self.collect();
@@ -124,14 +129,28 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
                 }
                 self.run.at(Work::Waiting);
                 let slept = self.sync.wait(self.id, bound, now);
-                if self.gauge.waited(slept, now.saturating_sub(bound)) {
+                if let (Some(share), Some(time)) = (&mut self.share, slept) {
+                    share.slept(time);
+                }
+                if self.gauge.waited(slept.is_some(), now.saturating_sub(bound)) {
                     self.sync.end_stint();
                 }
                 self.run.at(Work::Cores);
                 work = CHECK;
             }
+            self.tell_share();
         }
         self.check(0);
+    }
+
+    /// Tells the others what it does of its time, now and then; if all together do less than one alone would, the stint
+    /// is over.
+    fn tell_share(&mut self) {
+        let Some(share) = self.share.as_mut().and_then(Share::take) else { return };
+        let all = self.sync.share(self.id, share);
+        if self.gauge.is_slow(all) {
+            self.sync.end_slow_stint();
+        }
     }
 
     /// Nothing comes to pass here before cycle `next`, but for what others do from `bound` on.
@@ -177,8 +196,9 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             self.visits += visited as u64;
             visits += visited;
             // Visits are of all sizes.
-            let work = begun.map_or(0, |begun| begun.elapsed().as_nanos() as u64);
-            self.gauge.worked(self.bands[region.id as usize], work);
+            let work = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+            self.gauge.worked(self.bands[region.id as usize], work.as_nanos() as u64);
+            self.share.iter_mut().for_each(|share| share.worked(work));
             visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
             self.run.after_cycle(region);
             self.next[place] = region.next();
