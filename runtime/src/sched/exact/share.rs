@@ -52,7 +52,7 @@ impl Share {
     #[inline]
     pub(super) fn take(&mut self) -> Option<u32> {
         self.asked += 1;
-        if self.asked % ASKED == 0 { self.take_now() } else { None }
+        if self.asked.is_multiple_of(ASKED) { self.take_now() } else { None }
     }
 
     fn take_now(&mut self) -> Option<u32> {
