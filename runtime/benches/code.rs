@@ -15,7 +15,7 @@ use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
 use dflow_runtime::exec::interp::Interpreter;
 use dflow_runtime::exec::{CodeEngine, Entry, LoadedProgram, PeState, Segment, Stop};
-use dflow_runtime::jit::Jit;
+use dflow_runtime::jit::{Jit, Shared};
 
 /// Elements of both kernels.
 const N: u64 = 1024;
@@ -96,7 +96,7 @@ fn finish(
 fn engines(c: &mut Criterion) {
     for (name, func) in [("scalar_loop", scalar_loop()), ("vector", vector_kernel())] {
         let program = load(vec![func]);
-        let jit = Jit::compile(&program).expect("a code generator");
+        let jit = Jit::compile(&program, &mut Shared::default()).expect("a code generator");
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Elements(N));
         for (engine, which) in [(&Interpreter as &dyn CodeEngine, "interpreter"), (&jit, "jit")] {
@@ -114,7 +114,7 @@ fn entry(c: &mut Criterion) {
     let mut b = FuncBuilder::new("empty".to_owned(), &[], None, Loc::default());
     b.terminate(Terminator::Return(None));
     let program = load(vec![b.finish()]);
-    let jit = Jit::compile(&program).expect("a code generator");
+    let jit = Jit::compile(&program, &mut Shared::default()).expect("a code generator");
     let (mut state, mut out) = (PeState::new(&program), Segment::default());
     c.bench_function("empty_task/jit", |b| {
         b.iter(|| finish(&jit, &program, black_box(&mut state), &mut out));
@@ -128,7 +128,9 @@ fn compile(c: &mut Criterion) {
     let mut group = c.benchmark_group("compile");
     group.sample_size(10).throughput(Throughput::Elements(insts as u64));
     group.bench_function("scalar_loops", |b| {
-        b.iter(|| Jit::compile(black_box(&program)).expect("a code generator"));
+        b.iter(|| {
+            Jit::compile(black_box(&program), &mut Shared::default()).expect("a code generator")
+        });
     });
     group.finish();
 }

@@ -14,7 +14,7 @@ use crate::config::{CodeKind, Config};
 use crate::exec::interp::Interpreter;
 use crate::exec::{CodeEngine, LoadedProgram};
 use crate::fabric::plan::RouterPlan;
-use crate::jit::Jit;
+use crate::jit::{Jit, Shared};
 use crate::machine::HostLinkInfo;
 use crate::pe::exec::Programs;
 use crate::pe::plan::PePlan;
@@ -56,12 +56,19 @@ pub enum LoadError {
 /// Most programs of an image: a PE names its own in 16 bits, of which one value means "none".
 const MAX_PROGRAMS: usize = u16::MAX as usize;
 
-/// An image made ready: what runs, and the code of its programs.
+/// What loads an image, and makes code of it, relies on.
+///
+/// # Errors
+/// The image is not valid.
+pub(crate) fn check(image: &Image) -> Result<(), LoadError> {
+    validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))
+}
+
+/// An image that has been checked made ready: what runs, and the code of its programs.
 pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
     if let Some(phases) = &config.profile {
         phases.set(Work::Load);
     }
-    validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))?;
     if image.programs.len() > MAX_PROGRAMS {
         return Err(LoadError::TooManyPrograms(image.programs.len()));
     }
@@ -101,11 +108,12 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         phases: config.profile.clone(),
     };
     let ramp = plan.routers.iter().fold(0, |all, router| all | router.ramp());
+    let mut shared = Shared::default();
     for (id, program) in &image.programs {
         plan.programs.push(PePlan::new(program, target, &timing, ramp)?);
         let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
         let loaded = loaded.tracked(config.track);
-        let engine = compile(&loaded, config)?;
+        let engine = compile(&loaded, config, &mut shared)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
     plan.note_written();
@@ -120,12 +128,13 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
 pub(crate) fn compile(
     program: &LoadedProgram,
     config: &Config,
+    shared: &mut Shared,
 ) -> Result<Arc<dyn CodeEngine>, LoadError> {
     match config.code {
         // Only the interpreter tells of reads of what nothing has written.
         CodeKind::Jit if program.is_tracked() => Ok(Arc::new(Interpreter)),
         CodeKind::Interpreter => Ok(Arc::new(Interpreter)),
-        CodeKind::Jit => match Jit::compile(program) {
+        CodeKind::Jit => match Jit::compile(program, shared) {
             Ok(code) => Ok(Arc::new(code)),
             Err(error) => Err(LoadError::Code(error.to_string())),
         },

@@ -78,6 +78,15 @@ impl Machine<Loaded> {
     /// # Errors
     /// The image is not valid, or uses a feature that is not supported yet.
     pub fn load(image: &Image, config: &Config) -> Result<Machine<Loaded>, LoadError> {
+        load::check(image)?;
+        Machine::load_checked(image, config)
+    }
+
+    /// Loads an image that has been checked.
+    pub(crate) fn load_checked(
+        image: &Image,
+        config: &Config,
+    ) -> Result<Machine<Loaded>, LoadError> {
         let rect = image.placement.rect;
         let config = config.settled(u64::from(rect.width) * u64::from(rect.height));
         let (plan, programs) = load::load(image, &config)?;

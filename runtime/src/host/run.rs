@@ -1,5 +1,6 @@
 //! A host program of an image on a fresh machine, from loading to the end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
@@ -12,8 +13,9 @@ use crate::account::{Account, Remark};
 use crate::config::{Config, Limit, Limits};
 use crate::doing::Doing;
 use crate::exec::{CodeEngine, LoadedProgram};
+use crate::jit::Shared;
 use crate::load::{self, LoadError};
-use crate::machine::{Machine, Running};
+use crate::machine::{Loaded, Machine, Running};
 use crate::profile::Work;
 use crate::stats::Stats;
 use crate::ways::Ways;
@@ -103,11 +105,12 @@ pub fn run_measured(
     rest: fn(Machine<Running>),
 ) -> Result<Run, RunError> {
     let begun = Instant::now();
-    let machine = Machine::load(image, config)?.start();
+    load::check(image)?;
     let target = Target::custom(image.target, &config.timing).map_err(LoadError::from)?;
     let host = LoadedProgram::host(program.clone(), target);
     let host = host.with_memory_limit(limits.memory);
-    let engine = load::compile(&host, config)?;
+    let (machine, engine) = load_both(image, &host, config)?;
+    let machine = machine.start();
     if let Some(limit @ (Limit::Interrupted | Limit::Time)) = limits.outside() {
         return Err(RunError::Run(Box::new(Failure::Limit(limit)), Box::default()));
     }
@@ -131,6 +134,20 @@ pub fn run_measured(
     };
     rest(machine);
     ended
+}
+
+/// Makes the machine of a valid image, and code of the host program at the same time.
+fn load_both(
+    image: &Image,
+    host: &LoadedProgram,
+    config: &Config,
+) -> Result<(Machine<Loaded>, Arc<dyn CodeEngine>), LoadError> {
+    std::thread::scope(|scope| {
+        let engine = scope.spawn(|| load::compile(host, config, &mut Shared::default()));
+        let machine = Machine::load_checked(image, config);
+        let engine = engine.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault));
+        Ok((machine?, engine?))
+    })
 }
 
 /// Runs the host program, then lets the mesh come to rest.

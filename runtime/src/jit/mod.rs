@@ -8,6 +8,7 @@ mod bodies;
 mod code;
 mod context;
 mod helpers;
+mod shared;
 mod translate;
 
 use cranelift_codegen::settings::{self, Configurable};
@@ -19,6 +20,7 @@ use self::code::{Code, Ended};
 use self::context::{Around, PeContext};
 use self::helpers::Helper;
 pub(crate) use self::helpers::{Wide, prefetch, wide};
+pub use self::shared::Shared;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 use crate::exec::{CodeEngine, Each, Entry, Registers, Segment};
@@ -38,21 +40,20 @@ pub enum JitError {
 pub struct Jit {
     code: Code,
     program: u64,
-    functions: usize,
+    compiled: usize,
 }
 
 impl Jit {
-    /// Compiles all functions of a program.
+    /// Compiles all functions of a program that no other one has, of those compiled before.
     ///
     /// # Errors
     /// The host machine is not supported, or the code generator refuses the code.
-    pub fn compile(program: &LoadedProgram) -> Result<Jit, JitError> {
+    pub fn compile(program: &LoadedProgram, shared: &mut Shared) -> Result<Jit, JitError> {
         let mut module = JITModule::new(builder()?);
-        let (functions, trampolines) = translate::program(&mut module, program)?;
+        let functions = translate::program(&mut module, program, shared)?;
         module.finalize_definitions().map_err(Box::new)?;
-        let count = functions.len();
-        let code = Code::new(module, &functions, &trampolines);
-        Ok(Jit { code, program: program.id(), functions: count })
+        let code = Code::new(module, &functions.codes, &functions.entries);
+        Ok(Jit { code, program: program.id(), compiled: functions.compiled })
     }
 }
 
@@ -64,7 +65,7 @@ impl std::fmt::Debug for Jit {
 
 impl CodeEngine for Jit {
     fn compiled(&self) -> usize {
-        self.functions
+        self.compiled
     }
 
     fn run_with(

@@ -6,6 +6,7 @@ mod calls;
 mod memory;
 mod random;
 mod scalar;
+mod shared;
 mod visible;
 
 use dflow_ir::builder::FuncBuilder;
@@ -24,6 +25,7 @@ use dflow_ir::ty::Ty;
 use proptest::prelude::*;
 
 use super::Jit;
+use super::Shared;
 use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::{
@@ -51,21 +53,33 @@ struct Pair {
 
 impl Pair {
     fn new(program: Program) -> Pair {
+        Pair::load(Pair::loaded(program))
+    }
+
+    fn loaded(program: Program) -> LoadedProgram {
         let map = MemoryMap { data_end: 1024, stack: 512, ..MemoryMap::default() };
-        Pair::load(LoadedProgram::new(program, &map, Target::get(TargetId::Wse2)))
+        LoadedProgram::new(program, &map, Target::get(TargetId::Wse2))
     }
 
     fn load(program: LoadedProgram) -> Pair {
-        let jit = Jit::compile(&program).unwrap();
+        Pair::with(program, &mut Shared::default())
+    }
+
+    fn with(program: LoadedProgram, shared: &mut Shared) -> Pair {
+        let jit = Jit::compile(&program, shared).unwrap();
         let (plain, native) = (PeState::new(&program), PeState::new(&program));
         let slots = (0..program.program().slots.len() as u64).map(|at| at * 77 + 5).collect();
         Pair { program, jit, plain, native, slots }
     }
 
     fn of(funcs: Vec<Func>) -> Pair {
+        Pair::sharing(funcs, &mut Shared::default())
+    }
+
+    fn sharing(funcs: Vec<Func>, shared: &mut Shared) -> Pair {
         let mut program = Program::empty("test".to_owned(), Profile::Pe);
         program.funcs = funcs.into_iter().collect();
-        Pair::new(program)
+        Pair::with(Pair::loaded(program), shared)
     }
 
     fn start(&mut self, func: u32, args: &[u64]) -> Segment {

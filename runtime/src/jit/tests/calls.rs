@@ -109,7 +109,7 @@ fn recursion_that_doubles_ends_in_a_trap_before_it_takes_minutes() {
     program.funcs = [b.finish()].into_iter().collect();
     let map = MemoryMap { data_end: 64, stack: 64, ..MemoryMap::default() };
     let program = LoadedProgram::new(program, &map, Target::get(TargetId::Wse2));
-    let jit = Jit::compile(&program).unwrap();
+    let jit = Jit::compile(&program, &mut Shared::default()).unwrap();
     let (mut state, mut out) = (PeState::new(&program), Segment::default());
     let entry = Entry::Start { func: FuncId::from_u32(0), args: &[100] };
     jit.run(&program, &mut state, &[], entry, &mut out);

@@ -32,6 +32,7 @@ use dflow_ir::ty::Ty;
 
 use super::bodies::TrapCode;
 use super::helpers::{DONE, Helper, TRAPPED};
+use super::shared::Shared;
 use crate::exec::program::{FuncPlan, LoadedProgram};
 use crate::exec::state::FRAME_LIMIT;
 use crate::exec::{SEGMENT_BUDGET, SEGMENT_LIMIT};
@@ -52,34 +53,49 @@ struct Symbols {
 
 type Result<T> = std::result::Result<T, Box<ModuleError>>;
 
-/// Compiles all functions: per function of the program, its code and the entry for its
-/// signature.
+/// A program's functions in a module.
+pub(super) struct Functions {
+    /// Each function's code, and the entry for its signature.
+    pub(super) codes: Vec<ModuleFunc>,
+    pub(super) entries: Vec<ModuleFunc>,
+    /// How many of the functions had not been compiled before.
+    pub(super) compiled: usize,
+}
+
+/// Compiles all functions that have not been compiled before.
 pub(super) fn program(
     module: &mut JITModule,
     program: &LoadedProgram,
-) -> Result<(Vec<ModuleFunc>, Vec<ModuleFunc>)> {
+    shared: &mut Shared,
+) -> Result<Functions> {
     let symbols = declare(module, program)?;
     let mut builders = FunctionBuilderContext::new();
     let mut context = module.make_context();
+    let mut compiled = 0;
     for (id, func) in &program.program().funcs {
         let native = symbols.functions[id.as_u32() as usize];
         context.func.signature = signature(module, func);
         Translator::new(module, program, &symbols, id, &mut context.func, &mut builders).run();
-        module.define_function(native, &mut context).map_err(Box::new)?;
+        compiled += usize::from(shared.define(module, native, &mut context)?);
         module.clear_context(&mut context);
     }
     let mut by_signature = SecondaryMap::<FuncNumber, Option<ModuleFunc>>::new();
-    let mut trampolines = Vec::with_capacity(symbols.functions.len());
+    let mut entries = Vec::with_capacity(symbols.functions.len());
     for (id, func) in &program.program().funcs {
         let number = FuncNumber::from_u32(program.plan(id).signature);
         let entry = match by_signature[number] {
             Some(entry) => entry,
-            None => trampoline(module, func, number, &mut context, &mut builders)?,
+            None => {
+                let native = trampoline(module, func, number, &mut context, &mut builders)?;
+                shared.define(module, native, &mut context)?;
+                module.clear_context(&mut context);
+                native
+            }
         };
         by_signature[number] = Some(entry);
-        trampolines.push(entry);
+        entries.push(entry);
     }
-    Ok((symbols.functions, trampolines))
+    Ok(Functions { codes: symbols.functions, entries, compiled })
 }
 
 /// Number of a signature within a program.
@@ -167,8 +183,6 @@ fn trampoline(
     b.ins().return_(&[status]);
     b.seal_all_blocks();
     b.finalize(module.target_config());
-    module.define_function(native, context).map_err(Box::new)?;
-    module.clear_context(context);
     Ok(native)
 }
 
