@@ -34,6 +34,8 @@ pub struct Record {
     pub cycles: u64,
     /// What the run tells of its words at the end.
     pub notes: Vec<String>,
+    /// Where the mesh's clock stood at the end.
+    pub clock: u64,
 }
 
 /// What a host program is given.
@@ -107,8 +109,33 @@ pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, St
         }
     }
     let (_, reference) = reference.ok_or("there is no way to run")?;
+    stops(image, program, given, reference.clock)?;
     flow(image, program, given, &reference)?;
     Ok(reference)
+}
+
+/// Cycles of runs that are ended around their last one.
+const SHORT: u64 = 4000;
+
+/// Limits in the middle of a run, and around the cycle in which it comes to rest, end it likewise in `step` and in
+/// `exact`.
+fn stops(image: &Image, program: &Program, given: &Given, clock: u64) -> Result<(), String> {
+    if clock > SHORT {
+        return Ok(());
+    }
+    for max_cycles in [clock / 2, clock.saturating_sub(1), clock, clock + 1, clock + 2, clock + 9] {
+        let given = Given { max_cycles, ..given.clone() };
+        let run = |engine| {
+            let (strict, track) = (given.strict, given.track);
+            let config = Config { engine, strict, track, threads: 1, ..Config::default() };
+            run_once(image, program, &given, &config)
+        };
+        let (step, exact) = (run(EngineKind::Step), run(EngineKind::Exact));
+        if let Some(difference) = difference(&step, &exact) {
+            return Err(format!("ended before cycle {max_cycles}, `exact` differs: {difference}"));
+        }
+    }
+    Ok(())
 }
 
 /// Runs a host program in the engine that approximates cycles: the same data, the same end, and
@@ -148,7 +175,8 @@ fn is_close(which: &str, flow: &Record, exact: &Record) -> Result<(), String> {
     let notes = exact.notes.iter().zip(&flow.notes).map(|(exact, flow)| near(flow, exact));
     let notes = notes.chain(flow.notes.iter().skip(exact.notes.len()).cloned()).collect();
     let message = near(&flow.message, &exact.message);
-    let same = Record { cycles: exact.cycles, notes, message, ..flow.clone() };
+    let Record { cycles, clock, .. } = *exact;
+    let same = Record { cycles, clock, notes, message, ..flow.clone() };
     match difference(exact, &same) {
         Some(difference) => Err(format!("{which} differs: {difference}")),
         None => Ok(()),
@@ -212,6 +240,9 @@ fn difference(a: &Record, b: &Record) -> Option<String> {
     if a.cycles != b.cycles {
         return Some(format!("{} cycles against {}", a.cycles, b.cycles));
     }
+    if a.clock != b.clock {
+        return Some(format!("a clock at {} against {}", a.clock, b.clock));
+    }
     (a.outputs != b.outputs).then(|| "outputs".into())
 }
 
@@ -225,7 +256,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
     let mut env = Env { given, record: Record::default() };
     let mut figures = Figures::default();
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, drop);
-    let mut record = env.record;
+    let mut record = Record { clock: figures.cycles, ..env.record };
     let (counted, stats) = (figures.ways.total(), figures.stats);
     if counted != stats.sent + stats.entered {
         let message = format!("{counted} words have a way, of {} + {}", stats.sent, stats.entered);

@@ -444,16 +444,27 @@ fn advance<C: Code>(
     let is_quiet = |regions: &[Region<C>]| regions.iter().all(|it| it.next() == u64::MAX);
     let mut quiet = is_quiet(regions);
     if run.broken().is_none() {
+        let end = run.end();
+        let is_limited = run.stop() == end && end != u64::MAX && run.goals_reached().is_none();
         for region in regions.iter_mut() {
-            region.cut_all(plan, code, region.next(), run.stop());
+            if is_limited {
+                region.pass_merges(plan, end);
+            }
+            let rests = is_limited && region.looks_for_nothing(plan, end);
+            let next = if rests { u64::MAX } else { region.next() };
+            region.cut_all(plan, code, next, run.stop());
             run.after_cycle(region);
         }
+        if is_limited {
+            regions.iter_mut().for_each(|region| region.drop_idle_looks(plan, code, end));
+        }
+        // Nobody knows before a cycle has passed without an event.
+        let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);
         // Words that nobody waits for may still be under way, if the run was stopped.
-        let before = std::mem::replace(&mut quiet, is_quiet(regions));
+        let before = std::mem::replace(&mut quiet, is_quiet(regions) && active < end);
         debug_assert!(quiet || !before || run.stop() != u64::MAX);
         if quiet {
             // What the host does next is part of cycles that have passed without an event.
-            let active = regions.iter().map(|region| region.active_until).max().unwrap_or(0);
             regions.iter_mut().for_each(|region| region.rest_from(active));
             settle_pipes(plan, code, regions);
             regions.iter_mut().for_each(|region| region.settle_lines(plan));

@@ -165,6 +165,21 @@ impl Wakes {
         }
     }
 
+    /// All looks to come: twice the PE for its router and one more for its core.
+    pub(crate) fn all(&self) -> impl Iterator<Item = u32> {
+        let ends = self.ends.iter().map(|&(_, pe)| 2 * pe + 1);
+        self.wheel.iter().flat_map(Wheel::all).map(|(_, index)| index).chain(ends)
+    }
+
+    /// Takes out all looks at routers, with their cycles.
+    pub(crate) fn take_routers(&mut self) -> Vec<(u32, u64)> {
+        let Some(wheel) = &mut self.wheel else { return Vec::new() };
+        let (routers, others): (Vec<_>, Vec<_>) =
+            wheel.take_all().into_iter().partition(|(_, index)| index % 2 == 0);
+        others.into_iter().for_each(|(at, index)| wheel.wake(index, at));
+        routers.into_iter().map(|(at, index)| (index / 2, at)).collect()
+    }
+
     /// The next cycle with a wake; the end of time without one.
     pub(crate) fn next(&self) -> u64 {
         let next = self.wheel.as_ref().map_or(u64::MAX, Wheel::next);
@@ -225,15 +240,22 @@ impl Wheel {
         all
     }
 
-    fn put_off(&mut self, by: u64) {
+    /// Takes out all wakes, with their cycles, in order.
+    fn take_all(&mut self) -> Vec<(u64, u32)> {
         let (base, mut wakes) = (self.base, Vec::new());
         while self.next() != u64::MAX {
             let (next, mut visits) = (self.next(), Vec::new());
             self.take(next, &mut visits);
-            wakes.extend(visits.into_iter().map(|visit| (next + by, visit)));
+            wakes.extend(visits.into_iter().map(|visit| (next, visit)));
         }
-        self.base = base + by;
-        wakes.into_iter().for_each(|(at, index)| self.wake(index, at));
+        self.base = base;
+        wakes
+    }
+
+    fn put_off(&mut self, by: u64) {
+        let wakes = self.take_all();
+        self.base += by;
+        wakes.into_iter().for_each(|(at, index)| self.wake(index, at + by));
     }
 
     fn take(&mut self, t: u64, visits: &mut Vec<u32>) {

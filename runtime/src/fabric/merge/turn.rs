@@ -193,6 +193,15 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Moves all merged words in all cycles before `t`.
+    pub(crate) fn pass_merges(&mut self, plan: &Plan, t: u64) {
+        for id in 0..self.merges.all.len() as u32 {
+            if self.merges.all[id as usize].is_on {
+                self.pass_merge(plan, id, t);
+            }
+        }
+    }
+
     /// Moves all merged words at the end of a run, where all cycles before `t` have passed, and puts those that have
     /// not left into routers.
     pub(crate) fn end_merges(&mut self, plan: &Plan, (t, moves): (u64, bool)) {

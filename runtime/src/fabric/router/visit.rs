@@ -63,6 +63,50 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Whether all looks that are left when a run is ended before cycle `t` are at routers that hold no word, for merges
+    /// whose words have left (`exact`).
+    pub(crate) fn looks_for_nothing(&self, plan: &Plan, t: u64) -> bool {
+        let is_busy = |pe: u32| self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
+        let is_idle = |visit: u32| visit.is_multiple_of(2) && !is_busy(visit / 2);
+        let rests =
+            self.late.is_empty() && self.merges.rest(&plan.timing, t) && self.flights.rest();
+        !self.flow && rests && self.wakes.all().all(is_idle)
+    }
+
+    /// Of the looks at routers that are left when a run is ended before cycle `t`, and all words stand in routers, keeps those
+    /// that something may come of (`exact`): words that channels and merges held may stand as they are for good.
+    pub(crate) fn drop_idle_looks(&mut self, plan: &Plan, code: &C, t: u64) {
+        if self.flow || !self.late.is_empty() {
+            return;
+        }
+        for (pe, at) in self.wakes.take_routers() {
+            if self.may_move(&Here { plan, code, pe, t }) {
+                self.wakes.router(pe, at);
+            }
+        }
+    }
+
+    /// Whether words of a router that could be seen before a cycle may move in it, if nothing else does, or others can be
+    /// seen then; what may move later has a look of its own.
+    fn may_move(&mut self, here: &Here<'_, C>) -> bool {
+        let is_busy = self.routers[here.pe as usize].as_deref().is_some_and(Router::is_busy);
+        if !is_busy {
+            return false;
+        }
+        let Some(mut router) = self.routers[here.pe as usize].take() else { return false };
+        let is_plain = router.sources.iter().all(|source| source.words.is_empty())
+            && router.lanes.iter().all(|lane| {
+                let first = lane.ring.first();
+                lane.judge == NOBODY && (first < here.t || first == NEVER)
+            });
+        let mut candidates = Vec::new();
+        if is_plain {
+            self.gather(here, &mut router, &mut candidates);
+        }
+        self.routers[here.pe as usize] = Some(router);
+        !is_plain || !candidates.is_empty()
+    }
+
     /// A visit to a router in which words may be in each other's way; `ends`: channels end there.
     fn visit_any(&mut self, here: &Here<'_, C>, router: &mut Router, ends: bool) {
         let Here { plan, code, pe, t } = *here;
