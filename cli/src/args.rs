@@ -156,7 +156,8 @@ pub(crate) struct ValidateArgs {
     /// Give a constant of the target another value, to see what depends on it; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_timing)]
     pub(crate) timing: Vec<Override>,
-    /// Threads of the engine; results do not depend on it. Without it as many as the mesh is worth, up to the computer's cores
+    /// Threads of the engine; results do not depend on it. Without it as many as the mesh is
+    /// worth (one for each 512 PEs), up to the computer's cores and 8
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }

@@ -60,15 +60,15 @@ const MAX_PROGRAMS: usize = u16::MAX as usize;
 ///
 /// # Errors
 /// The image is not valid.
-pub(crate) fn check(image: &Image) -> Result<(), LoadError> {
+pub(crate) fn check(image: &Image, config: &Config) -> Result<(), LoadError> {
+    if let Some(phases) = &config.profile {
+        phases.set(Work::Load);
+    }
     validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))
 }
 
 /// An image that has been checked made ready: what runs, and the code of its programs.
 pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
-    if let Some(phases) = &config.profile {
-        phases.set(Work::Load);
-    }
     if image.programs.len() > MAX_PROGRAMS {
         return Err(LoadError::TooManyPrograms(image.programs.len()));
     }

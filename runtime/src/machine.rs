@@ -78,7 +78,7 @@ impl Machine<Loaded> {
     /// # Errors
     /// The image is not valid, or uses a feature that is not supported yet.
     pub fn load(image: &Image, config: &Config) -> Result<Machine<Loaded>, LoadError> {
-        load::check(image)?;
+        load::check(image, config)?;
         Machine::load_checked(image, config)
     }
 

@@ -56,7 +56,7 @@ impl Tools {
             // A script that draws has no screen.
             ("MPLBACKEND", "Agg".into()),
         ];
-        // As many scripts run at once as there are cores.
+        // Scripts run beside each other; one has a thread, whatever it asks for.
         if std::env::var_os(THREADS).is_none() {
             all.push((THREADS, "1".into()));
         }

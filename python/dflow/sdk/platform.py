@@ -20,13 +20,13 @@ class SimfabConfig:
     """Settings of the emulator.
 
     Attributes:
-        num_threads: threads that run the mesh.
+        num_threads: threads that run the mesh; by default as many as it is worth.
         suppress_trace: accepted; this emulator writes no traces unless asked.
         dump_core: write the machine's memory to ``core_path`` at the end of a run.
         core_path: where to; ``corefile.cs1`` in the current folder by default.
     """
 
-    num_threads: int = 16
+    num_threads: int | None = None
     suppress_trace: bool = False
     dump_core: bool = False
     core_path: str | None = None

@@ -252,7 +252,8 @@ class SdkRuntime(Copies, Ports):
 
 def _threads(given: int | None, platform: Platform | None) -> int | None:
     if given is None:
-        return None if platform is None else max(1, platform.config.num_threads)
+        asked = None if platform is None else platform.config.num_threads
+        return None if asked is None else max(1, asked)
     return whole(given, "simfab_numthreads", 1, 64)
 
 

@@ -92,11 +92,6 @@ impl Flights {
         !self.all.is_empty()
     }
 
-    /// Whether no word is on its way.
-    pub(crate) fn rest(&self) -> bool {
-        self.all.iter().all(|flight| flight.words.is_empty())
-    }
-
     /// Whether a flight is one of words of a color.
     pub(super) fn are_of(&self, id: u32, color: u8) -> bool {
         self.all.get(id as usize).is_some_and(|flight| flight.color == color)

@@ -105,7 +105,7 @@ pub fn run_measured(
     rest: fn(Machine<Running>),
 ) -> Result<Run, RunError> {
     let begun = Instant::now();
-    load::check(image)?;
+    load::check(image, config)?;
     let target = Target::custom(image.target, &config.timing).map_err(LoadError::from)?;
     let host = LoadedProgram::host(program.clone(), target);
     let host = host.with_memory_limit(limits.memory);
@@ -142,10 +142,15 @@ fn load_both(
     host: &LoadedProgram,
     config: &Config,
 ) -> Result<(Machine<Loaded>, Arc<dyn CodeEngine>), LoadError> {
+    let compile = || load::compile(host, config, &mut Shared::default());
     std::thread::scope(|scope| {
-        let engine = scope.spawn(|| load::compile(host, config, &mut Shared::default()));
+        let engine = std::thread::Builder::new().spawn_scoped(scope, compile);
         let machine = Machine::load_checked(image, config);
-        let engine = engine.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault));
+        let engine = match engine {
+            Ok(made) => made.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)),
+            // The computer has no thread left.
+            Err(_) => compile(),
+        };
         Ok((machine?, engine?))
     })
 }

@@ -445,7 +445,9 @@ fn advance<C: Code>(
     let mut quiet = is_quiet(regions);
     if run.broken().is_none() {
         let end = run.end();
-        let is_limited = run.stop() == end && end != u64::MAX && run.goals_reached().is_none();
+        // All cycles before the end have passed, and nobody has what he waits for.
+        let is_limited =
+            run.stop() == end && end != u64::MAX && !run.aborted() && run.goals_reached().is_none();
         for region in regions.iter_mut() {
             if is_limited {
                 region.pass_merges(plan, end);

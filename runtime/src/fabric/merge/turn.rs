@@ -205,12 +205,10 @@ impl<C: Code> Region<C> {
     /// Moves all merged words at the end of a run, where all cycles before `t` have passed, and puts those that have
     /// not left into routers.
     pub(crate) fn end_merges(&mut self, plan: &Plan, (t, moves): (u64, bool)) {
+        self.pass_merges(plan, t);
         for id in 0..self.merges.all.len() as u32 {
-            if !self.merges.all[id as usize].is_on {
-                continue;
-            }
-            self.pass_merge(plan, id, t);
-            if self.merges.all[id as usize].held != 0 {
+            let merge = &self.merges.all[id as usize];
+            if merge.is_on && merge.held != 0 {
                 self.end_merge(plan, id, (t, moves), None);
                 self.merges.all[id as usize].patience.reset();
             }

@@ -31,7 +31,7 @@ impl<C: Code> Region<C> {
             }
             self.visit_flights(plan, pe, t);
         }
-        let busy = self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
+        let busy = self.is_busy(pe);
         if self.turning != 0 && self.visit_turns(plan, code, (pe, busy), t) {
             return;
         }
@@ -63,34 +63,40 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Whether a router has words that could move, or are to come from the host.
+    fn is_busy(&self, pe: u32) -> bool {
+        self.routers[pe as usize].as_deref().is_some_and(Router::is_busy)
+    }
+
     /// Whether all looks that are left when a run is ended before cycle `t` are at routers that hold no word, for merges
     /// whose words have left (`exact`).
     pub(crate) fn looks_for_nothing(&self, plan: &Plan, t: u64) -> bool {
-        let is_busy = |pe: u32| self.routers[pe as usize].as_deref().is_some_and(Router::is_busy);
-        let is_idle = |visit: u32| visit.is_multiple_of(2) && !is_busy(visit / 2);
-        let rests =
-            self.late.is_empty() && self.merges.rest(&plan.timing, t) && self.flights.rest();
-        !self.flow && rests && self.wakes.all().all(is_idle)
+        let is_idle = |visit: u32| visit.is_multiple_of(2) && !self.is_busy(visit / 2);
+        let rests = self.late.is_empty() && self.merges.rest(&plan.timing, t);
+        !self.flow && rests && !self.flights.hold_words() && self.wakes.all().all(is_idle)
     }
 
     /// Of the looks at routers that are left when a run is ended before cycle `t`, and all words stand in routers, keeps those
     /// that something may come of (`exact`): words that channels and merges held may stand as they are for good.
+    ///
+    /// That loses nothing, as what lets a word move without a look of its own has happened before `t`: places that
+    /// become free later have stamps, which are looked at anew, bindings and registers act in the cycle after they are
+    /// written, and a merge that words come to arranges its look.
     pub(crate) fn drop_idle_looks(&mut self, plan: &Plan, code: &C, t: u64) {
         if self.flow || !self.late.is_empty() {
             return;
         }
         for (pe, at) in self.wakes.take_routers() {
-            if self.may_move(&Here { plan, code, pe, t }) {
+            if self.look_anew(&Here { plan, code, pe, t }) {
                 self.wakes.router(pe, at);
             }
         }
     }
 
-    /// Whether words of a router that could be seen before a cycle may move in it, if nothing else does, or others can be
-    /// seen then; what may move later has a look of its own.
-    fn may_move(&mut self, here: &Here<'_, C>) -> bool {
-        let is_busy = self.routers[here.pe as usize].as_deref().is_some_and(Router::is_busy);
-        if !is_busy {
+    /// Looks at a router without letting anything pass, and arranges looks for what may move later; whether something may in
+    /// this cycle, or can be seen from then on only.
+    fn look_anew(&mut self, here: &Here<'_, C>) -> bool {
+        if !self.is_busy(here.pe) {
             return false;
         }
         let Some(mut router) = self.routers[here.pe as usize].take() else { return false };

@@ -55,8 +55,13 @@ fn stint<C: Code>(
     let mut workers = workers.into_iter();
     let mut first = workers.next()?;
     std::thread::scope(|scope| {
-        for mut worker in workers {
-            scope.spawn(move || run.guarded(|| worker.run()));
+        for (mut worker, id) in workers.zip(1..) {
+            let work = move || run.guarded(|| worker.run());
+            if std::thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                // The computer has no thread left: one does everything.
+                sync.end_slow_stint();
+                sync.leave(id);
+            }
         }
         run.guarded(|| first.run());
     });

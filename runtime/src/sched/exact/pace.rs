@@ -52,7 +52,7 @@ pub(crate) struct Pace {
     /// How often working together has not paid lately.
     doubts: u32,
     /// How often threads were slower than one lately.
-    slow: u32,
+    slow_stints: u32,
     /// Cycles between looks.
     cycles: u32,
     /// A stint is over at each look, whatever was done.
@@ -61,7 +61,7 @@ pub(crate) struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        Pace { together: true, doubts: 0, slow: 0, cycles: CYCLES, restless: false }
+        Pace { together: true, doubts: 0, slow_stints: 0, cycles: CYCLES, restless: false }
     }
 }
 
@@ -69,7 +69,7 @@ impl Pace {
     /// One that tries what happens where stints meet.
     #[cfg(test)]
     pub(crate) fn restless(cycles: u32) -> Pace {
-        Pace { together: true, doubts: 0, slow: 0, cycles, restless: true }
+        Pace { together: true, doubts: 0, slow_stints: 0, cycles, restless: true }
     }
 
     /// The stint is over.
@@ -79,9 +79,9 @@ impl Pace {
                 Ended::Paid => 0,
                 Ended::Unpaid | Ended::Slow => (self.doubts + 1).min(LONGEST),
             };
-            self.slow = match ended {
+            self.slow_stints = match ended {
                 Ended::Paid | Ended::Unpaid => 0,
-                Ended::Slow => (self.slow + 1).min(MOST_SLOW),
+                Ended::Slow => (self.slow_stints + 1).min(MOST_SLOW),
             };
         }
         self.together = !self.together;
@@ -101,13 +101,13 @@ impl Pace {
             looks: 1 << wait,
             restless: self.restless,
             work,
-            slow: 0,
+            slow_shares: 0,
         }
     }
 
     /// Nanoseconds that one thread works at least.
     fn respite(&self) -> u64 {
-        self.slow.checked_sub(1).map_or(0, |doubled| RESPITE << doubled)
+        self.slow_stints.checked_sub(1).map_or(0, |doubled| RESPITE << doubled)
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Gauge {
     restless: bool,
     work: Work,
     /// How often in a row all threads have done less than one alone does.
-    slow: u32,
+    slow_shares: u32,
 }
 
 /// Who works, and what was done since the last look.
@@ -157,9 +157,9 @@ impl Gauge {
     }
 
     /// The shares of all threads make so much; whether they are slower than one alone.
-    pub(super) fn is_slow(&mut self, shares: u32) -> bool {
-        self.slow = if shares < WHOLE { self.slow + 1 } else { 0 };
-        self.slow >= SLOW
+    pub(super) fn note_shares(&mut self, shares: u32) -> bool {
+        self.slow_shares = if shares < WHOLE { self.slow_shares + 1 } else { 0 };
+        self.slow_shares >= SLOW
     }
 
     /// A cycle is over; whether the stint ought to be.
@@ -261,7 +261,7 @@ mod tests {
         let mut pace = Pace::default();
         let mut gauge = pace.gauge(2);
         assert!(gauge.is_shared());
-        let slow = [900, 1100, 900, 900].map(|shares| gauge.is_slow(shares));
+        let slow = [900, 1100, 900, 900].map(|shares| gauge.note_shares(shares));
         assert_eq!(slow, [false, false, false, true]);
         // A burst does not end it sooner.
         let burst = [20_000, 20_000];

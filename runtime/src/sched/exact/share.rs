@@ -29,13 +29,11 @@ pub(super) struct Share {
 impl Share {
     /// From now on, of the thread that asks.
     pub(super) fn begin() -> Share {
-        Share {
-            since: Instant::now(),
-            processor: processor_time(),
-            worked: Duration::ZERO,
-            slept: Duration::ZERO,
-            asked: 0,
-        }
+        Share::since(Instant::now(), processor_time())
+    }
+
+    fn since(since: Instant, processor: Option<Duration>) -> Share {
+        Share { since, processor, worked: Duration::ZERO, slept: Duration::ZERO, asked: 0 }
     }
 
     /// It was at work.
@@ -52,19 +50,18 @@ impl Share {
     #[inline]
     pub(super) fn take(&mut self) -> Option<u32> {
         self.asked += 1;
-        if self.asked.is_multiple_of(ASKED) { self.take_now() } else { None }
+        let is_asked = self.asked.is_multiple_of(ASKED) && self.since.elapsed() >= WINDOW;
+        is_asked.then(|| self.take_at(Instant::now(), processor_time()))
     }
 
-    fn take_now(&mut self) -> Option<u32> {
-        let passed = self.since.elapsed();
-        if passed < WINDOW {
-            return None;
-        }
-        let next = Share::begin();
+    /// The share up to a moment at which the thread has had so much processor time.
+    fn take_at(&mut self, now: Instant, processor: Option<Duration>) -> u32 {
+        let next = Share::since(now, processor);
+        let passed = now.saturating_duration_since(self.since);
         let got = next.processor.zip(self.processor).map(|(now, then)| now.saturating_sub(then));
         let share = share(passed, self.slept, self.worked, got);
         *self = next;
-        Some(share)
+        share
     }
 }
 
@@ -110,13 +107,23 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_taken_when_its_time_is_over() {
-        let mut share = Share::begin();
-        std::thread::sleep(WINDOW);
-        share.slept(WINDOW);
-        let taken: Vec<Option<u32>> = (0..2 * ASKED).map(|_| share.take()).collect();
-        let at = taken.iter().position(Option::is_some);
-        assert_eq!(at, Some(ASKED as usize - 1));
-        assert!(taken.iter().flatten().all(|&share| share < 100));
+    fn each_share_is_of_its_own_time() {
+        let ms = Duration::from_millis;
+        let begin = Instant::now();
+        let mut share = Share::since(begin, Some(ms(100)));
+        share.worked(ms(2));
+        share.slept(ms(5));
+        // Awake for five, of which it got four, and at work for two of the five.
+        assert_eq!(share.take_at(begin + ms(10), Some(ms(104))), 160);
+        share.worked(ms(3));
+        assert_eq!(share.take_at(begin + ms(14), Some(ms(108))), 750);
+        assert_eq!(share.take_at(begin + ms(18), Some(ms(112))), 0);
+    }
+
+    #[test]
+    fn the_clock_is_looked_at_now_and_then() {
+        let mut share = Share::since(Instant::now() - 2 * WINDOW, None);
+        let at = (1..2 * ASKED).find(|_| share.take().is_some());
+        assert_eq!(at, Some(ASKED));
     }
 }

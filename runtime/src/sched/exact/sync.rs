@@ -128,7 +128,7 @@ impl Sync {
     }
 
     /// What a thread does of its time, in thousandths; that of all.
-    pub(crate) fn share(&self, me: usize, share: u32) -> u32 {
+    pub(crate) fn tell_share(&self, me: usize, share: u32) -> u32 {
         self.shares[me].store(share, Ordering::Relaxed);
         self.shares.iter().map(|share| share.load(Ordering::Relaxed)).sum()
     }

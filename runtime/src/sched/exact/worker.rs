@@ -147,8 +147,8 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     /// is over.
     fn tell_share(&mut self) {
         let Some(share) = self.share.as_mut().and_then(Share::take) else { return };
-        let all = self.sync.share(self.id, share);
-        if self.gauge.is_slow(all) {
+        let all = self.sync.tell_share(self.id, share);
+        if self.gauge.note_shares(all) {
             self.sync.end_slow_stint();
         }
     }
