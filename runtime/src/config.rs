@@ -43,7 +43,7 @@ pub struct Config {
     pub engine: EngineKind,
     /// The code engine.
     pub code: CodeKind,
-    /// Threads of the `exact` and `flow` engines, at most; 0: as many as are worth it ([`worthwhile`]). One by default: who
+    /// Threads of the `exact` and `flow` engines, at most; 0: one for each 512 PEs, up to the cores and 8. One by default: who
     /// uses the library says when others may be used.
     pub threads: usize,
     /// Side of a region in PEs, which cycles of `flow` depend on a little; 0: bands of rows or columns.
