@@ -84,8 +84,9 @@ impl Config {
     }
 }
 
-/// PEs that make a thread of their own worth it: exchanges on 16x16 PEs were as fast on two threads as on one, and up to
-/// twice as slow; on 32x32 PEs matrix products take 0.57 of the time on two (`tests/reference/benches/README.md`).
+/// PEs that make a thread of their own worth it: on 16x16 PEs exchanges take 0.8 of the time on two threads and conjugate
+/// gradient 1.3 times as long, on 32x32 PEs matrix products 0.57 of it and conjugate gradient as long
+/// (`tests/reference/benches/README.md`).
 const PES_PER_THREAD: u64 = 512;
 
 /// Most threads that are taken unasked: more have not been measured.

@@ -44,7 +44,7 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Compiles all functions of a program that no other one has, of those compiled before.
+    /// Makes native code of a program. Functions that stand in `shared` are not compiled again; others are put there.
     ///
     /// # Errors
     /// The host machine is not supported, or the code generator refuses the code.

@@ -8,7 +8,6 @@
 //! Invariant: whether code was made before is not to be told from it.
 
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 use cranelift_codegen::ir::function::FunctionStencil;
 use cranelift_codegen::{Context, FinalizedMachReloc};
@@ -21,7 +20,7 @@ type Result<T> = std::result::Result<T, Box<ModuleError>>;
 /// What has been compiled.
 #[derive(Default)]
 pub struct Shared {
-    functions: FxHashMap<Stencil, Arc<Native>>,
+    functions: FxHashMap<Stencil, Native>,
 }
 
 /// A function but for its name and whom it calls.
@@ -51,8 +50,8 @@ impl Shared {
         context: &mut Context,
     ) -> Result<bool> {
         let (native, is_new) = match self.functions.entry(Stencil(context.func.stencil.clone())) {
-            Entry::Occupied(entry) => (Arc::clone(entry.get()), false),
-            Entry::Vacant(entry) => (Arc::clone(entry.insert(compile(module, context)?)), true),
+            Entry::Occupied(entry) => (entry.into_mut(), false),
+            Entry::Vacant(entry) => (entry.insert(compile(module, context)?), true),
         };
         let callees = |reloc| ModuleReloc::from_mach_reloc(reloc, &context.func, id);
         let relocs: Vec<ModuleReloc> = native.relocs.iter().map(callees).collect();
@@ -63,12 +62,12 @@ impl Shared {
     }
 }
 
-fn compile(module: &JITModule, context: &mut Context) -> Result<Arc<Native>> {
+fn compile(module: &JITModule, context: &mut Context) -> Result<Native> {
     let compiled = context.compile(module.isa(), &mut Default::default());
     let compiled = compiled.map_err(|error| Box::new(ModuleError::Compilation(error.inner)))?;
-    Ok(Arc::new(Native {
+    Ok(Native {
         alignment: u64::from(compiled.buffer.alignment),
         bytes: compiled.code_buffer().to_vec(),
         relocs: compiled.buffer.relocs().to_vec(),
-    }))
+    })
 }

@@ -24,8 +24,7 @@ use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
 use proptest::prelude::*;
 
-use super::Jit;
-use super::Shared;
+use super::{Jit, Shared};
 use crate::exec::interp::Interpreter;
 use crate::exec::program::LoadedProgram;
 use crate::exec::{

@@ -62,7 +62,7 @@ pub(super) struct Functions {
     pub(super) compiled: usize,
 }
 
-/// Compiles all functions that have not been compiled before.
+/// Puts all functions into a module, and compiles those that `shared` does not have.
 pub(super) fn program(
     module: &mut JITModule,
     program: &LoadedProgram,
