@@ -48,7 +48,8 @@ pub struct Config {
     pub threads: usize,
     /// Side of a region in PEs, which cycles of `flow` depend on a little; 0: bands of rows or columns.
     pub region: u16,
-    /// Keeps arrivals, task starts and issue slots for comparison; costs time and memory.
+    /// Keeps arrivals, task starts and issue slots for comparison; costs time and memory. `flow` keeps only some,
+    /// and its results are the same with and without.
     pub record: bool,
     /// What is legal and odd is a trap.
     pub strict: bool,

@@ -193,7 +193,7 @@ impl<C: Code> Region<C> {
         let heads = core.arrived & !core.owned_in;
         let others = core.activated & !core.task_blocked | heads & !pulled | core.sight.controls;
         // With credits of one cycle and two places, that of a word is free before the next but one needs it.
-        if pulled == 0 || others != 0 || at.plan.timing.credit > 1 || self.events.is_some() {
+        if pulled == 0 || others != 0 || at.plan.timing.credit > 1 {
             return None;
         }
         let (mut all, mut count) = ([Ear::default(); MOST], 0);

@@ -1,5 +1,7 @@
 //! Machines that do the same again and again: `exact` against `step`, and `flow` with rounds against `flow` without.
 
+use std::iter;
+
 use dflow_ir::inst::{FlagOp, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, ColorConfig, Port, PortSet, Route};
@@ -419,7 +421,8 @@ pub(super) fn compare_flow(what: &str, spec: &Spec, stops: &[u64]) -> [u64; 4] {
 
 #[test]
 fn hostile_rounds_of_flow_agree() {
-    for seed in first()..first() + seeds() / 4 {
+    // The first: a word comes while a core has gone ahead with those of another queue.
+    for seed in iter::once(5469).chain(first()..first() + seeds() / 4) {
         let mut rng = Rng::new(seed + 78);
         let mut stops: Vec<u64> = (0..12).map(|_| 100 + rng.below(14_000) as u64).collect();
         stops.sort_unstable();
