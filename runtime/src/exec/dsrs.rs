@@ -40,6 +40,10 @@ fn bit(at: DsrRef) -> u64 {
     1 << ((usize::from(at.index) * DsrFile::ALL.len() + file) % 64)
 }
 
+/// Where a register stands among those of a program: the same on all of its PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DsrPlace(u8);
+
 /// The registers of a set, with what they hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dsrs {
@@ -51,6 +55,18 @@ impl Dsrs {
     /// Registers that hold nothing yet.
     pub(crate) fn new(named: DsrSet) -> Dsrs {
         Dsrs { named, list: vec![Dsr::default(); named.count()].into() }
+    }
+
+    /// Where a register stands, to be asked once for a program.
+    pub(crate) fn place(&self, at: DsrRef) -> DsrPlace {
+        // There are no more than 64: the last place is that of no register.
+        DsrPlace(self.named.place(at).map_or(u8::MAX, |place| place as u8))
+    }
+
+    /// What the register in a place holds.
+    #[inline]
+    pub(crate) fn at(&self, place: DsrPlace) -> Option<&Dsr> {
+        self.list.get(usize::from(place.0))
     }
 
     /// What a register holds.

@@ -11,7 +11,7 @@ use dflow_ir::inst::{DsrField, VectorOptions};
 use dflow_ir::program::FifoId;
 use dflow_ir::scalar::exception::Exception;
 
-use super::dsrs::Dsrs;
+use super::dsrs::{DsrPlace, Dsrs};
 use super::fifo::FifoState;
 use super::memory::Memory;
 use super::program::{FuncPlan, LoadedProgram};
@@ -159,9 +159,15 @@ impl PeState {
         self.dsrs.get(at).copied().unwrap_or_default()
     }
 
+    /// Where a register stands, on every PE of this program.
+    pub(crate) fn dsr_place(&self, at: DsrRef) -> DsrPlace {
+        self.dsrs.place(at)
+    }
+
     /// The descriptor in a register that holds nothing else of consequence to an operation on memory.
-    pub(crate) fn plain_descriptor(&self, at: DsrRef) -> Option<Dsd> {
-        let dsr = self.dsrs.get(at)?;
+    #[inline]
+    pub(crate) fn plain_descriptor(&self, at: DsrPlace) -> Option<Dsd> {
+        let dsr = self.dsrs.at(at)?;
         let moves = dsr.save_address || dsr.single_step || dsr.moved != 0;
         let plain = !moves && dsr.index.is_none() && dsr.xdsr.is_none();
         plain.then_some(dsr.dsd)

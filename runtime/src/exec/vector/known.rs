@@ -19,13 +19,14 @@ use super::quick::Quick;
 use super::start::SharedStart;
 use crate::exec::CodeTrapKind;
 use crate::exec::VectorStart;
+use crate::exec::dsrs::DsrPlace;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
 
 /// Entries of each kind per thread.
 const ENTRIES: usize = 4096;
 /// Instructions of which it is known what they ask.
-const SITES: usize = 256;
+const SITES: usize = 1024;
 
 thread_local! {
     static KNOWN: RefCell<Known> = const { RefCell::new(Known { sites: Vec::new(), entries: Vec::new() }) };
@@ -50,8 +51,8 @@ struct Instruction {
 #[derive(Clone, Copy)]
 struct Site {
     of: Instruction,
-    /// Whether an operand stands in a register.
-    held: bool,
+    /// The registers that operands stand in, the destination's first.
+    held: Option<[Option<DsrPlace>; 4]>,
     /// Which operands are descriptors of memory, the destination first: ones where one is.
     masks: Described,
 }
@@ -87,19 +88,24 @@ impl Instruction {
 }
 
 impl Site {
-    fn new(of: Instruction, inst: &VectorInst) -> Site {
-        let mut masks = [0; 4];
+    fn new(of: Instruction, inst: &VectorInst, state: &PeState) -> Site {
+        let (mut masks, mut places) = ([0; 4], [None; 4]);
         let operands = std::iter::once(&inst.dest).chain(&inst.sources);
-        for (mask, operand) in masks.iter_mut().zip(operands) {
-            *mask = match operand {
-                Operand::Memory(_) | Operand::Dsr(_) => u64::MAX,
+        for ((mask, place), operand) in masks.iter_mut().zip(&mut places).zip(operands) {
+            *mask = match *operand {
+                Operand::Dsr(at) => {
+                    *place = Some(state.dsr_place(at));
+                    u64::MAX
+                }
+                Operand::Memory(_) => u64::MAX,
                 Operand::Fabric(_)
                 | Operand::Fifo(_)
                 | Operand::Scalar(_)
                 | Operand::Pointer(_) => 0,
             };
         }
-        Site { of, held: has_registers(inst), masks }
+        let held = places.iter().any(Option::is_some).then_some(places);
+        Site { of, held, masks }
     }
 
     #[inline]
@@ -124,11 +130,11 @@ pub(crate) fn run(
     KNOWN.with_borrow_mut(|known| {
         let site = match known.sites.get(of.site()) {
             Some(site) if site.of == of => site,
-            Some(_) | None => known.meet(of, inst),
+            Some(_) | None => known.meet(of, inst, state),
         };
         let held;
-        let args = if site.held {
-            held = with_registers(state, inst, args)?;
+        let args = if let Some(places) = &site.held {
+            held = with_registers(state, places, args)?;
             &held
         } else {
             args
@@ -147,8 +153,8 @@ pub(crate) fn run(
 impl Known {
     /// Looks at an instruction for the first time.
     #[inline(never)]
-    fn meet(&mut self, of: Instruction, inst: &VectorInst) -> &Site {
-        let site = Site::new(of, inst);
+    fn meet(&mut self, of: Instruction, inst: &VectorInst, state: &PeState) -> &Site {
+        let site = Site::new(of, inst, state);
         self.sites.resize(SITES, site);
         self.sites[of.site()] = site;
         &self.sites[of.site()]
@@ -170,19 +176,19 @@ impl Known {
     }
 }
 
-/// Whether an operand stands in a register.
-#[inline]
-fn has_registers(inst: &VectorInst) -> bool {
-    let held = |operand: &Operand| matches!(operand, Operand::Dsr(_));
-    held(&inst.dest) || inst.sources.iter().any(held)
-}
-
 /// The arguments with descriptors in place of the registers that hold them; none if one says more.
-fn with_registers(state: &PeState, inst: &VectorInst, args: &VectorArgs) -> Option<VectorArgs> {
+#[inline]
+fn with_registers(
+    state: &PeState,
+    [dest, sources @ ..]: &[Option<DsrPlace>; 4],
+    args: &VectorArgs,
+) -> Option<VectorArgs> {
     let mut held = *args;
-    let values = std::iter::once(&mut held.dest).chain(&mut held.sources);
-    for (operand, value) in std::iter::once(&inst.dest).chain(&inst.sources).zip(values) {
-        if let Operand::Dsr(at) = *operand {
+    if let Some(at) = *dest {
+        held.dest = state.plain_descriptor(at)?.0;
+    }
+    for (value, place) in held.sources.iter_mut().zip(sources) {
+        if let Some(at) = *place {
             *value = state.plain_descriptor(at)?.0;
         }
     }
