@@ -107,6 +107,9 @@ mod tests {
         }
         assert_eq!(all.map(|at| dsrs.get(at).unwrap().moved), [1, 2, 3]);
         assert_eq!(dsrs.list.iter().map(|dsr| dsr.moved).collect::<Vec<_>>(), [2, 1, 3]);
+        for one in all.into_iter().chain([at(DsrFile::Dest, 0)]) {
+            assert_eq!(dsrs.at(dsrs.place(one)), dsrs.get(one));
+        }
         assert_eq!(dsrs.get(at(DsrFile::Dest, 0)), None);
     }
 }
