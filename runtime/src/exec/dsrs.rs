@@ -57,9 +57,10 @@ impl Dsrs {
         Dsrs { named, list: vec![Dsr::default(); named.count()].into() }
     }
 
-    /// Where a register stands, to be asked once for a program.
+    /// Where a register stands, which is to be asked once for a program where that counts.
+    #[inline]
     pub(crate) fn place(&self, at: DsrRef) -> DsrPlace {
-        // There are no more than 64: the last place is that of no register.
+        // There are no more than 64: nothing stands in the last place.
         DsrPlace(self.named.place(at).map_or(u8::MAX, |place| place as u8))
     }
 
@@ -72,7 +73,7 @@ impl Dsrs {
     /// What a register holds.
     #[inline]
     pub(crate) fn get(&self, at: DsrRef) -> Option<&Dsr> {
-        self.list.get(self.named.place(at)?)
+        self.at(self.place(at))
     }
 
     /// What a register holds.

@@ -159,11 +159,6 @@ impl PeState {
         self.dsrs.get(at).copied().unwrap_or_default()
     }
 
-    /// Where a register stands, on every PE of this program.
-    pub(crate) fn dsr_place(&self, at: DsrRef) -> DsrPlace {
-        self.dsrs.place(at)
-    }
-
     /// The descriptor in a register that holds nothing else of consequence to an operation on memory.
     #[inline]
     pub(crate) fn plain_descriptor(&self, at: DsrPlace) -> Option<Dsd> {

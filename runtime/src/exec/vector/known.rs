@@ -25,7 +25,7 @@ use crate::exec::state::PeState;
 
 /// Entries of each kind per thread.
 const ENTRIES: usize = 4096;
-/// Instructions of which it is known what they ask.
+/// Instructions of which it is known what they ask: with 256 those of a compressor's PEs pushed each other out.
 const SITES: usize = 1024;
 
 thread_local! {
@@ -51,8 +51,8 @@ struct Instruction {
 #[derive(Clone, Copy)]
 struct Site {
     of: Instruction,
-    /// The registers that operands stand in, the destination's first.
-    held: Option<[Option<DsrPlace>; 4]>,
+    /// If any operand stands in a register.
+    held: Option<Held>,
     /// Which operands are descriptors of memory, the destination first: ones where one is.
     masks: Described,
 }
@@ -60,6 +60,9 @@ struct Site {
 /// The descriptors of an operation, its destination's first, and zeros for sources of another kind, which
 /// may be anything.
 type Described = [u64; 4];
+
+/// The registers that operands stand in, the destination's first.
+type Held = [Option<DsrPlace>; 4];
 
 struct Entry {
     of: Instruction,
@@ -94,7 +97,7 @@ impl Site {
         for ((mask, place), operand) in masks.iter_mut().zip(&mut places).zip(operands) {
             *mask = match *operand {
                 Operand::Dsr(at) => {
-                    *place = Some(state.dsr_place(at));
+                    *place = Some(state.dsrs.place(at));
                     u64::MAX
                 }
                 Operand::Memory(_) => u64::MAX,
@@ -180,7 +183,7 @@ impl Known {
 #[inline]
 fn with_registers(
     state: &PeState,
-    [dest, sources @ ..]: &[Option<DsrPlace>; 4],
+    [dest, sources @ ..]: &Held,
     args: &VectorArgs,
 ) -> Option<VectorArgs> {
     let mut held = *args;
