@@ -23,7 +23,6 @@ use std::collections::VecDeque;
 use super::channel::Route;
 use super::ring::NEVER;
 use super::router::RAMP;
-use crate::jit::prefetch;
 use crate::sched::plan::Latencies;
 
 /// Most words of a packet to which others were added.
@@ -299,13 +298,6 @@ impl Pipe {
     /// Whether it has words.
     pub(crate) fn is_used(&self) -> bool {
         self.held != 0
-    }
-
-    /// Has the host fetch its first words, ahead of their use.
-    pub(crate) fn fetch(&self) {
-        self.packets.front().into_iter().for_each(prefetch);
-        self.bends.first().into_iter().for_each(prefetch);
-        self.shared.first().into_iter().for_each(prefetch);
     }
 
     /// The source waits until so many places are free; for any word that is taken, if none.

@@ -1,14 +1,11 @@
 //! What visits to cores that flow will look at is fetched ahead: with many PEs a visit costs less than
 //! the host's memory takes to answer.
 //!
-//! A core says where its operations stand, these say which pipes they use, and these where their words
-//! are: each is asked one visit or two after it was sent for.
+//! A core says where its operations stand: it is asked some visits after it was sent for. Pipes and their words are not
+//! sent for: these are many lines, and to send for all takes as long as to wait for the few that are looked at.
 
 use super::code::Code;
 use super::core::{Core, bits};
-use super::op::Op;
-use crate::fabric::channel::Outlet;
-use crate::fabric::pipe::Pipe;
 use crate::fabric::router::LARGE;
 use crate::jit::prefetch;
 use crate::sched::region::Region;
@@ -33,31 +30,21 @@ impl<C: Code> Core<C> {
         self.later.front().into_iter().for_each(prefetch);
         code.fetch(&self.state);
     }
-
-    /// Calls a function with the pipes that its operations take words from and put words into, as far
-    /// as is known.
-    #[inline]
-    fn each_pipe(&self, mut f: impl FnMut(u32)) {
-        let mut each = |op: &Op<C::Op>| {
-            for id in op.feeds.pipes.into_iter().flatten() {
-                f(id);
-            }
-            if let Some(output) = op.output
-                && let Some(&Outlet::Pipe(id)) = self.outlets.get(output.color.into())
-            {
-                f(id);
-            }
-        };
-        for op in self.threads.iter() {
-            each(op);
-        }
-        if let Some(op) = self.main.operation() {
-            each(op);
-        }
-    }
 }
 
+/// How many visits behind the current one are asked for: routers are sent for first (`fabric/router/fetch.rs`).
+const FORESEEN: usize = 10;
+
 impl<C: Code> Region<C> {
+    /// Appends visits of cycles to come to those of one: what they will look at is fetched in this one. Where PEs drift
+    /// apart few are visited in the same cycle.
+    #[inline]
+    pub(crate) fn foresee_visits(&self, visits: &mut Vec<u32>) {
+        if self.bytes >= LARGE && !visits.is_empty() {
+            self.wakes.foresee(FORESEEN, visits);
+        }
+    }
+
     /// Has the host fetch what visits to come will look at.
     #[inline]
     pub(crate) fn fetch(&self, code: &C, visits: &[u32]) {
@@ -73,18 +60,7 @@ impl<C: Code> Region<C> {
         core(8).into_iter().for_each(prefetch);
         if let Some(&visit) = visits.get(5) {
             self.wakes.fetch(visit / 2);
-            self.incoming.iter().for_each(|of| prefetch(&of[visit as usize / 2]));
         }
         core(5).into_iter().for_each(|core| core.fetch(code));
-        if let (Some(&visit), Some(incoming)) = (visits.get(3), &self.incoming) {
-            incoming[visit as usize / 2].first().into_iter().for_each(prefetch);
-        }
-        let pipe = |id: u32| self.pipes.get(id as usize).into_iter();
-        if let Some(core) = core(3) {
-            core.each_pipe(|id| pipe(id).for_each(prefetch));
-        }
-        if let Some(core) = core(1) {
-            core.each_pipe(|id| pipe(id).for_each(Pipe::fetch));
-        }
     }
 }

@@ -11,6 +11,8 @@ use crate::pe::core::bits;
 use crate::sched::rounds::Noter;
 
 const SLOTS: u64 = 64;
+/// Words of summaries that are looked at to foresee what comes.
+const SUMMARY: usize = 64;
 
 /// Pending wakes of a region, or nothing but the latest stamp for an engine that looks always.
 #[derive(Debug)]
@@ -196,6 +198,11 @@ impl Wakes {
         }
         wheel.take(t, visits);
     }
+
+    /// Appends up to so many wakes of cycles to come, the next ones first, as far as is known by now.
+    pub(crate) fn foresee(&self, count: usize, visits: &mut Vec<u32>) {
+        self.wheel.iter().for_each(|wheel| wheel.foresee(count, visits));
+    }
 }
 
 impl Wheel {
@@ -282,6 +289,28 @@ impl Wheel {
         // The next cycle may use this slot again.
         self.base = t + 1;
     }
+
+    fn foresee(&self, count: usize, visits: &mut Vec<u32>) {
+        let until = visits.len() + count;
+        let from = self.base % SLOTS;
+        // On the largest meshes it takes as long to look into a cycle as to visit somebody.
+        let most = (SUMMARY / self.summary.max(1)).max(1);
+        for ahead in bits(self.any.rotate_right(from as u32)).take(most) {
+            let slot = (from as usize + ahead) % SLOTS as usize;
+            let row = &self.bits[slot * self.words..(slot + 1) * self.words];
+            let filled = &self.filled[slot * self.summary..(slot + 1) * self.summary];
+            for (at, &filled) in filled.iter().enumerate() {
+                for word in bits(filled) {
+                    let word = at * 64 + word;
+                    visits.extend(bits(row[word]).map(|bit| (word * 64 + bit) as u32));
+                    if visits.len() >= until {
+                        visits.truncate(until);
+                        return;
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -300,6 +329,29 @@ mod tests {
         assert_eq!(wakes.next(), 70);
         wakes.take(70, &mut visits);
         assert_eq!((visits, wakes.next()), (vec![3, 7], u64::MAX));
+    }
+
+    #[test]
+    fn what_comes_next_is_foreseen_and_left_where_it_is() {
+        let mut wakes = Wakes::wheel(70);
+        for (pe, at) in [(69, 62), (1, 62), (2, 65), (3, 65), (4, 90), (5, 1000), (6, 63)] {
+            wakes.core(pe, at);
+        }
+        let foreseen = |wakes: &Wakes, count| {
+            let mut visits = vec![7];
+            wakes.foresee(count, &mut visits);
+            visits
+        };
+        assert_eq!(foreseen(&wakes, 1), [7, 3]);
+        let mut visits = Vec::new();
+        wakes.take(62, &mut visits);
+        assert_eq!(visits, [3, 139]);
+        // In the order of cycles, though later ones stand in slots before; what is far is not known yet.
+        assert_eq!(foreseen(&wakes, 2), [7, 13, 5]);
+        assert_eq!(foreseen(&wakes, 3), [7, 13, 5, 7]);
+        assert_eq!(foreseen(&wakes, 9), [7, 13, 5, 7, 9]);
+        assert_eq!(wakes.next(), 63);
+        assert_eq!(foreseen(&Wakes::always(), 9), [7]);
     }
 
     #[test]

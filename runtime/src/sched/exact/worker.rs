@@ -252,7 +252,10 @@ impl<C: Code> Region<C> {
         if !self.late.is_empty() {
             self.send_late(plan, t);
         }
-        for (at, &visit) in visits.iter().enumerate() {
+        let count = visits.len();
+        // Those behind are of other cycles.
+        self.foresee_visits(&mut visits);
+        for (at, &visit) in visits[..count].iter().enumerate() {
             if self.flow {
                 self.fetch(code, &visits[at + 1..]);
             }
@@ -284,7 +287,6 @@ impl<C: Code> Region<C> {
         if !self.taken_abroad.is_empty() {
             self.tell_taken();
         }
-        let count = visits.len();
         visits.clear();
         self.visits = visits;
         count
