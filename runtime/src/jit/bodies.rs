@@ -72,10 +72,19 @@ const _: () = {
     }
 };
 
-fn inst_of<'a>(parts: &Parts<'a>, func: u32, inst: u32) -> (&'a InstData, Loc) {
-    let func = &parts.program.program().funcs[FuncId::from_u32(func)];
-    let inst = Inst::from_u32(inst);
-    (&func.insts[inst], func.locs[inst])
+fn inst_of<'a>(parts: &Parts<'a>, func: u32, inst: u32) -> &'a InstData {
+    &parts.program.program().funcs[FuncId::from_u32(func)].insts[Inst::from_u32(inst)]
+}
+
+/// Where an instruction stands in the source: asked for only where that is told.
+fn loc_of(parts: &Parts<'_>, func: u32, inst: u32) -> Loc {
+    parts.program.program().funcs[FuncId::from_u32(func)].locs[Inst::from_u32(inst)]
+}
+
+#[cold]
+fn fail_at(parts: &mut Parts<'_>, kind: CodeTrapKind, (func, inst): (u32, u32)) -> u32 {
+    let loc = loc_of(parts, func, inst);
+    fail(parts, kind, loc)
 }
 
 fn fail(parts: &mut Parts<'_>, kind: CodeTrapKind, loc: Loc) -> u32 {
@@ -83,10 +92,10 @@ fn fail(parts: &mut Parts<'_>, kind: CodeTrapKind, loc: Loc) -> u32 {
     TRAPPED
 }
 
-fn settle(parts: &mut Parts<'_>, done: Result<(), CodeTrapKind>, loc: Loc) -> u32 {
+fn settle(parts: &mut Parts<'_>, done: Result<(), CodeTrapKind>, at: (u32, u32)) -> u32 {
     match done {
         Ok(()) => DONE,
-        Err(kind) => fail(parts, kind, loc),
+        Err(kind) => fail_at(parts, kind, at),
     }
 }
 
@@ -102,7 +111,6 @@ fn stop(parts: &mut Parts<'_>, func: u32, frame: u64, stop: Stop) -> u32 {
 
 /// A load outside the slab: the value is in `result`.
 pub(super) fn load(parts: &mut Parts<'_>, address: u64, bytes: u32, func: u32, inst: u32) -> u32 {
-    let loc = inst_of(parts, func, inst).1;
     let value = match parts.state.memory.load(address, bytes) {
         Ok(value) => Ok(value),
         Err(outside) => {
@@ -115,7 +123,7 @@ pub(super) fn load(parts: &mut Parts<'_>, address: u64, bytes: u32, func: u32, i
             *parts.result = value;
             DONE
         }
-        Err(kind) => fail(parts, kind, loc),
+        Err(kind) => fail_at(parts, kind, (func, inst)),
     }
 }
 
@@ -128,15 +136,15 @@ pub(super) fn store(
     func: u32,
     inst: u32,
 ) -> u32 {
-    let loc = inst_of(parts, func, inst).1;
     let done = match parts.state.memory.store(address, bytes, value) {
         Ok(()) => Ok(()),
         Err(outside) => {
             let (slot, access) = (slot(parts, func, inst), (address, bytes, value));
+            let loc = loc_of(parts, func, inst);
             registers::store(parts.program, parts.out, access, slot, loc, outside)
         }
     };
-    settle(parts, done, loc)
+    settle(parts, done, (func, inst))
 }
 
 /// The slot that an instruction belongs to, its cost being counted already.
@@ -153,10 +161,10 @@ pub(super) fn set_config(
     func: u32,
     inst: u32,
 ) -> u32 {
-    let loc = inst_of(parts, func, inst).1;
+    let loc = loc_of(parts, func, inst);
     let (slot, access) = (slot(parts, func, inst), (address as u16, value as u16));
     let done = registers::write(parts.program, parts.out, access, slot, loc);
-    settle(parts, done, loc)
+    settle(parts, done, (func, inst))
 }
 
 /// Stops for the read of a configuration register.
@@ -167,7 +175,7 @@ pub(super) fn get_config(
     inst: u32,
     frame: u64,
 ) -> u32 {
-    let read = ConfigRead { address: address as u16, loc: inst_of(parts, func, inst).1 };
+    let read = ConfigRead { address: address as u16, loc: loc_of(parts, func, inst) };
     stop(parts, func, frame, Stop::Config(read))
 }
 
@@ -191,12 +199,12 @@ pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at
 }
 
 pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::Vector(data) = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let &[dest, first, second, third, index, ..] = parts.args else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let args = VectorArgs { dest, sources: [first, second, third], index };
     if data.options.asynchronous && parts.registers.pass_again(data, &args, since(parts)) {
@@ -205,12 +213,13 @@ pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) ->
     // Most are known; what the others give is larger.
     match vector::run_known(parts.program, parts.state, data, &args) {
         Some(Ok(slots)) => return vector_done(parts, slots, true),
-        Some(Err(kind)) => return fail(parts, kind, loc),
+        Some(Err(kind)) => return fail_at(parts, kind, (func, inst)),
         None => {}
     }
     if let Some(start) = vector::started(parts.program, data, &args) {
         return vector_starts(parts, (func, frame), start);
     }
+    let loc = loc_of(parts, func, inst);
     let issued = vector::issue_new(parts.program, parts.state, data, &args, loc);
     if let Ok((_, Some(odd))) = issued {
         let slot = (*parts.cycles as u32).saturating_sub(1);
@@ -254,25 +263,25 @@ fn vector_done(parts: &mut Parts<'_>, slots: Slots, complete: bool) -> u32 {
 }
 
 pub(super) fn clock(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::Clock { op, dst: _ } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     stop(parts, func, frame, Stop::Clock(*op))
 }
 
 pub(super) fn queues(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::Queues { dst: _, state } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     stop(parts, func, frame, Stop::Queues(*state))
 }
 
 pub(super) fn host(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::Host { op: _, dsts, args } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let call = HostCall {
         func: FuncId::from_u32(func),
@@ -317,14 +326,14 @@ pub(super) fn watch(parts: &mut Parts<'_>, first: u64, second: u64, func: u32, i
         return DONE;
     }
     let body = &parts.program.program().funcs[FuncId::from_u32(func)];
-    let inst = Inst::from_u32(inst);
-    let second_of = match body.insts[inst] {
+    let at = Inst::from_u32(inst);
+    let second_of = match body.insts[at] {
         InstData::Binary { lhs, rhs, .. } if lhs != rhs => Some(rhs),
         _ => None,
     };
     let value = |local| if second_of == Some(local) { second } else { first };
-    let done = parts.state.raise(interp::raised(body, inst, value));
-    settle(parts, done, body.locs[inst])
+    let done = parts.state.raise(interp::raised(body, at, value));
+    settle(parts, done, (func, inst))
 }
 
 pub(super) fn random(parts: &mut Parts<'_>) -> u32 {
@@ -337,32 +346,32 @@ pub(super) fn set_random(parts: &mut Parts<'_>, id: u32) -> u32 {
 }
 
 pub(super) fn copy(parts: &mut Parts<'_>, dst: u64, src: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let bytes = match data {
         InstData::CopyMemory { bytes, .. } => u64::from(*bytes),
         _ => 0,
     };
     let done = parts.state.memory.copy(dst, src, bytes);
-    settle(parts, done, loc)
+    settle(parts, done, (func, inst))
 }
 
 pub(super) fn fill(parts: &mut Parts<'_>, dst: u64, value: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::FillMemory { dst: _, value: local, count } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let ty = parts.program.program().funcs[FuncId::from_u32(func)].locals[*local];
     let done = parts.state.memory.fill(dst, ty.bytes(), value, *count);
-    settle(parts, done, loc)
+    settle(parts, done, (func, inst))
 }
 
 pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step, xdsr } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let Some(settings) = late::settings(*options, index) else {
-        return fail(parts, CodeTrapKind::BadVector(vector::NO_TASK), loc);
+        return fail_at(parts, CodeTrapKind::BadVector(vector::NO_TASK), (func, inst));
     };
     let loaded = Dsr {
         dsd: Dsd(dsd),
@@ -379,18 +388,18 @@ pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, i
 }
 
 pub(super) fn set_dsr(parts: &mut Parts<'_>, value: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::SetDsr { dsr, field, value: _ } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     parts.state.set_dsr(*dsr, *field, value as u16);
     DONE
 }
 
 pub(super) fn fifo_length(parts: &mut Parts<'_>, length: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let InstData::SetFifoLength { fifo, write_side, length: _ } = data else {
-        return fail(parts, CodeTrapKind::Unreachable, loc);
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     parts.state.set_fifo_length(*fifo, *write_side, length as u16);
     DONE
@@ -413,7 +422,7 @@ pub(super) fn enter_stack(parts: &mut Parts<'_>, func: u32) -> u32 {
 }
 
 pub(super) fn callee(parts: &mut Parts<'_>, pointer: u64, func: u32, inst: u32) -> u32 {
-    let (data, loc) = inst_of(parts, func, inst);
+    let data = inst_of(parts, func, inst);
     let found = match data {
         InstData::CallIndirect { sig, .. } => parts.program.callee(pointer, *sig),
         _ => None,
@@ -423,7 +432,7 @@ pub(super) fn callee(parts: &mut Parts<'_>, pointer: u64, func: u32, inst: u32) 
             *parts.result = u64::from(found.as_u32());
             DONE
         }
-        None => fail(parts, CodeTrapKind::BadCall { pointer }, loc),
+        None => fail_at(parts, CodeTrapKind::BadCall { pointer }, (func, inst)),
     }
 }
 

@@ -45,11 +45,14 @@ pub fn index(raw: u64) -> Option<u16> {
 }
 
 /// The settings with what a raw local gives; none if an id has more than 6 bits.
+#[inline]
 pub fn settings(options: VectorOptions, raw: u64) -> Option<VectorOptions> {
-    let mut options = options;
-    if raw & MARK == 0 {
-        return Some(options);
-    }
+    // Most give none.
+    if raw & MARK == 0 { Some(options) } else { given(options, raw) }
+}
+
+#[inline(never)]
+fn given(mut options: VectorOptions, raw: u64) -> Option<VectorOptions> {
     let id = |shift: u32| u8::try_from(raw >> shift & 0xffff).ok().filter(|&id| id < 64);
     match raw >> COMPLETION_KIND & 7 {
         1 => (options.activate, options.unblock) = (Some(id(COMPLETION)?), None),
