@@ -218,8 +218,12 @@ impl<C: Code> Core<C> {
     /// its words come may depend on theirs.
     pub(super) fn crowds_out(&self, op: &Op<C::Op>) -> bool {
         let others = if op.by_words { self.threads.idle() } else { 0 } | self.threads.busy();
-        let after =
-            |id| self.threads.get(id as u8).is_some_and(|it| !self.is_before_main(it.priority));
+        let after = |id| {
+            self.threads.get(id as u8).is_some_and(|Op { stretch, priority, .. }| {
+                // Others have all slots once the last element has its own.
+                (!stretch.is_on || stretch.left != 0) && !self.is_before_main(*priority)
+            })
+        };
         others != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(others).any(after)
     }
 

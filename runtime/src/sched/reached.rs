@@ -87,6 +87,8 @@ pub(crate) enum Reached {
     /// stood before them.
     Onward,
     Before,
+    /// A word that waits for its turn on a line began ahead.
+    Turn,
     /// Words started tasks one after the other; some together; one of these came to something else.
     Heard,
     HeardAlike,
@@ -108,7 +110,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 59] = [
+pub(crate) const ALL: [Reached; 60] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -156,6 +158,7 @@ pub(crate) const ALL: [Reached; 59] = [
     Reached::Unlike,
     Reached::Onward,
     Reached::Before,
+    Reached::Turn,
     Reached::Heard,
     Reached::HeardAlike,
     Reached::HeardOther,

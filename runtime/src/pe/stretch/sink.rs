@@ -11,6 +11,9 @@ use crate::ways::Way;
 
 /// Stretches may begin so many cycles ahead where nobody waits for their words but the host.
 const SOON_TO_LINE: u64 = 64;
+/// Likewise, those of operations with one word left, which leave all slots to others, and have to wait for their turn:
+/// each PE of a wafer's row or column has it within that time.
+const TURN: u64 = 1024;
 
 /// Where the words of a stretch go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +37,15 @@ impl<C: Code> Region<C> {
             self.flow_no_more(at, core, op);
             return None;
         };
+        let soon = if count == 1 && from > begin { TURN } else { SOON_TO_LINE };
         let begin = begin.max(from);
-        if begin > at.t + SOON_TO_LINE {
+        if begin > at.t + soon {
             core.begins = core.begins.min(begin);
             return None;
+        }
+        #[cfg(test)]
+        if begin > at.t + SOON_TO_LINE {
+            crate::sched::reached::note(crate::sched::reached::Reached::Turn);
         }
         let count = count.min(most as usize);
         let after_main = !core.is_before_main(op.priority);

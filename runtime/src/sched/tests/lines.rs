@@ -18,6 +18,7 @@ use crate::exec::Stream;
 use crate::machine::{Goal, HostLinkInfo, LinkId};
 use crate::outcome::RunEnd;
 use crate::sched::engine::Engine;
+use crate::sched::reached::{self, Reached};
 use crate::sched::run::LATE;
 use crate::ways::Way;
 
@@ -258,18 +259,35 @@ fn what_is_sent_to_the_host_goes_by_stretches() {
     }
 }
 
+#[test]
+fn a_word_waits_for_its_turn_on_a_line_without_being_looked_at() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        let mut spec = sending(target, 90, false);
+        let late = words_each(&spec.acts[3][0], 20);
+        spec.acts[3][0] = [vec![Act::Work(150), Act::Yield], late].concat();
+        let (exact, before) = (sent(&spec, EngineKind::Exact), reached::count(Reached::Turn));
+        let flow = sent(&spec, EngineKind::Flow);
+        assert_eq!((exact.0.len(), &exact.0), (5 * 90 + 20, &flow.0));
+        assert!(exact.1.abs_diff(flow.1) <= 1, "{} and {} cycles", exact.1, flow.1);
+        assert!(reached::count(Reached::Turn) > before);
+    }
+}
+
+/// Code that sends a word each time, instead of as many as it does.
+fn words_each(acts: &[Act], times: u32) -> Vec<Act> {
+    let sends = acts.iter().find(|act| matches!(act, Act::Vector(_))).cloned();
+    let Some(Act::Vector(mut start)) = sends else { panic!("no operation") };
+    (start.asynchronous, start.length) = (false, Some(1));
+    (0..times).flat_map(|_| [Act::Vector(start.clone()), Act::Yield]).collect()
+}
+
 /// Operations of a word each: a PE is held up by its queue and its ramp as it is in `exact`, so that no
 /// more words are under way than these have places for.
 #[test]
 fn short_operations_are_held_up_where_they_are_in_exact() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
         let mut spec = sending(target, 1, false);
-        for acts in &mut spec.acts {
-            let sends = acts[0].iter().find(|act| matches!(act, Act::Vector(_))).cloned();
-            let Some(Act::Vector(mut start)) = sends else { panic!("no operation") };
-            start.asynchronous = false;
-            acts[0] = (0..300).flat_map(|_| [Act::Vector(start.clone()), Act::Yield]).collect();
-        }
+        spec.acts.iter_mut().for_each(|acts| acts[0] = words_each(&acts[0], 300));
         let (exact, flow) = (sent(&spec, EngineKind::Exact), sent(&spec, EngineKind::Flow));
         assert_eq!(exact.0, flow.0);
         assert!(10 * exact.1.abs_diff(flow.1) <= exact.1, "{} and {} cycles", exact.1, flow.1);
