@@ -199,8 +199,7 @@ pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at
 }
 
 pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::Vector(data) = data else {
+    let InstData::Vector(data) = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let &[dest, first, second, third, index, ..] = parts.args else {
@@ -263,24 +262,21 @@ fn vector_done(parts: &mut Parts<'_>, slots: Slots, complete: bool) -> u32 {
 }
 
 pub(super) fn clock(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::Clock { op, dst: _ } = data else {
+    let InstData::Clock { op, dst: _ } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     stop(parts, func, frame, Stop::Clock(*op))
 }
 
 pub(super) fn queues(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::Queues { dst: _, state } = data else {
+    let InstData::Queues { dst: _, state } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     stop(parts, func, frame, Stop::Queues(*state))
 }
 
 pub(super) fn host(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::Host { op: _, dsts, args } = data else {
+    let InstData::Host { op: _, dsts, args } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let call = HostCall {
@@ -346,8 +342,7 @@ pub(super) fn set_random(parts: &mut Parts<'_>, id: u32) -> u32 {
 }
 
 pub(super) fn copy(parts: &mut Parts<'_>, dst: u64, src: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let bytes = match data {
+    let bytes = match inst_of(parts, func, inst) {
         InstData::CopyMemory { bytes, .. } => u64::from(*bytes),
         _ => 0,
     };
@@ -356,8 +351,7 @@ pub(super) fn copy(parts: &mut Parts<'_>, dst: u64, src: u64, func: u32, inst: u
 }
 
 pub(super) fn fill(parts: &mut Parts<'_>, dst: u64, value: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::FillMemory { dst: _, value: local, count } = data else {
+    let InstData::FillMemory { dst: _, value: local, count } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let ty = parts.program.program().funcs[FuncId::from_u32(func)].locals[*local];
@@ -366,8 +360,9 @@ pub(super) fn fill(parts: &mut Parts<'_>, dst: u64, value: u64, func: u32, inst:
 }
 
 pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step, xdsr } = data else {
+    let InstData::LoadDsr { dsr, dsd: _, options, save_address, single_step, xdsr } =
+        inst_of(parts, func, inst)
+    else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     let Some(settings) = late::settings(*options, index) else {
@@ -388,8 +383,7 @@ pub(super) fn load_dsr(parts: &mut Parts<'_>, dsd: u64, index: u64, func: u32, i
 }
 
 pub(super) fn set_dsr(parts: &mut Parts<'_>, value: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::SetDsr { dsr, field, value: _ } = data else {
+    let InstData::SetDsr { dsr, field, value: _ } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     parts.state.set_dsr(*dsr, *field, value as u16);
@@ -397,8 +391,7 @@ pub(super) fn set_dsr(parts: &mut Parts<'_>, value: u64, func: u32, inst: u32) -
 }
 
 pub(super) fn fifo_length(parts: &mut Parts<'_>, length: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let InstData::SetFifoLength { fifo, write_side, length: _ } = data else {
+    let InstData::SetFifoLength { fifo, write_side, length: _ } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
     parts.state.set_fifo_length(*fifo, *write_side, length as u16);
@@ -422,8 +415,7 @@ pub(super) fn enter_stack(parts: &mut Parts<'_>, func: u32) -> u32 {
 }
 
 pub(super) fn callee(parts: &mut Parts<'_>, pointer: u64, func: u32, inst: u32) -> u32 {
-    let data = inst_of(parts, func, inst);
-    let found = match data {
+    let found = match inst_of(parts, func, inst) {
         InstData::CallIndirect { sig, .. } => parts.program.callee(pointer, *sig),
         _ => None,
     };

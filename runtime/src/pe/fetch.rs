@@ -32,19 +32,7 @@ impl<C: Code> Core<C> {
     }
 }
 
-/// How many visits behind the current one are asked for: routers are sent for first (`fabric/router/fetch.rs`).
-const FORESEEN: usize = 10;
-
 impl<C: Code> Region<C> {
-    /// Appends visits of cycles to come to those of one: what they will look at is fetched in this one. Where PEs drift
-    /// apart few are visited in the same cycle.
-    #[inline]
-    pub(crate) fn foresee_visits(&self, visits: &mut Vec<u32>) {
-        if self.bytes >= LARGE && !visits.is_empty() {
-            self.wakes.foresee(FORESEEN, visits);
-        }
-    }
-
     /// Has the host fetch what visits to come will look at.
     #[inline]
     pub(crate) fn fetch(&self, code: &C, visits: &[u32]) {

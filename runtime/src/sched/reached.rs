@@ -88,7 +88,7 @@ pub(crate) enum Reached {
     Onward,
     Before,
     /// A word that waits for its turn on a line began ahead.
-    Turn,
+    Waiting,
     /// Words started tasks one after the other; some together; one of these came to something else.
     Heard,
     HeardAlike,
@@ -158,7 +158,7 @@ pub(crate) const ALL: [Reached; 60] = [
     Reached::Unlike,
     Reached::Onward,
     Reached::Before,
-    Reached::Turn,
+    Reached::Waiting,
     Reached::Heard,
     Reached::HeardAlike,
     Reached::HeardOther,

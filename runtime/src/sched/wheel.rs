@@ -232,14 +232,8 @@ impl Wheel {
 
     /// All wakes, with their cycles, in order.
     fn all(&self) -> Vec<(u64, u32)> {
-        let near = (self.base..self.base + SLOTS).flat_map(|at| {
-            let slot = (at % SLOTS) as usize;
-            let row = &self.bits[slot * self.words..(slot + 1) * self.words];
-            let filled = row.iter().zip(0u32..).filter(|(set, _)| **set != 0);
-            filled.flat_map(move |(&set, word)| {
-                bits(set).map(move |bit| (at, word * 64 + bit as u32))
-            })
-        });
+        let cycles = self.base..self.base + SLOTS;
+        let near = cycles.flat_map(|at| self.in_cycle(at).map(move |index| (at, index)));
         let far = self.heap.iter().map(|&Reverse(wake)| wake);
         let mut all: Vec<(u64, u32)> = near.chain(far).collect();
         all.sort_unstable();
@@ -291,25 +285,21 @@ impl Wheel {
     }
 
     fn foresee(&self, count: usize, visits: &mut Vec<u32>) {
-        let until = visits.len() + count;
-        let from = self.base % SLOTS;
         // On the largest meshes it takes as long to look into a cycle as to visit somebody.
         let most = (SUMMARY / self.summary.max(1)).max(1);
-        for ahead in bits(self.any.rotate_right(from as u32)).take(most) {
-            let slot = (from as usize + ahead) % SLOTS as usize;
-            let row = &self.bits[slot * self.words..(slot + 1) * self.words];
-            let filled = &self.filled[slot * self.summary..(slot + 1) * self.summary];
-            for (at, &filled) in filled.iter().enumerate() {
-                for word in bits(filled) {
-                    let word = at * 64 + word;
-                    visits.extend(bits(row[word]).map(|bit| (word * 64 + bit) as u32));
-                    if visits.len() >= until {
-                        visits.truncate(until);
-                        return;
-                    }
-                }
-            }
-        }
+        let ahead = bits(self.any.rotate_right((self.base % SLOTS) as u32)).take(most);
+        let coming = ahead.flat_map(|ahead| self.in_cycle(self.base + ahead as u64));
+        visits.extend(coming.take(count));
+    }
+
+    /// The wakes of a cycle that stand in its slot, in order.
+    fn in_cycle(&self, at: u64) -> impl Iterator<Item = u32> {
+        let slot = (at % SLOTS) as usize;
+        let row = &self.bits[slot * self.words..(slot + 1) * self.words];
+        let filled = self.filled[slot * self.summary..(slot + 1) * self.summary].iter();
+        let words =
+            filled.enumerate().flat_map(|(at, &set)| bits(set).map(move |bit| at * 64 + bit));
+        words.flat_map(|word| bits(row[word]).map(move |bit| (word * 64 + bit) as u32))
     }
 }
 

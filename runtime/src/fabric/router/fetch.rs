@@ -10,6 +10,9 @@ use crate::sched::region::Region;
 /// Bytes of state from which on a region is not in the host's nearer caches.
 pub(crate) const LARGE: u64 = 4 << 20;
 
+/// How many visits behind the current one are asked for; routers are sent for first.
+const FORESEEN: usize = 10;
+
 impl Router {
     /// Lanes that hold words which may go: the first ones of them, which are nearly always all.
     fn open(&self) -> impl Iterator<Item = &Lane> {
@@ -18,6 +21,15 @@ impl Router {
 }
 
 impl<C: Code> Region<C> {
+    /// Appends visits of cycles to come to those of one, if there are any: what they will look at is fetched in this one.
+    /// Where PEs drift apart few are visited in the same cycle.
+    #[inline]
+    pub(crate) fn foresee_visits(&self, visits: &mut Vec<u32>) {
+        if self.bytes >= LARGE && !visits.is_empty() {
+            self.wakes.foresee(FORESEEN, visits);
+        }
+    }
+
     /// Has the host fetch what visits to come will look at: cores (`flow` does that elsewhere); routers, then
     /// their buffers, then those behind their links.
     #[inline]
@@ -30,7 +42,7 @@ impl<C: Code> Region<C> {
     /// Out of the way of the loop over visits, which most machines go through without it.
     #[inline(never)]
     fn fetch_now(&self, visits: &[u32]) {
-        if let Some(&visit) = visits.get(9) {
+        if let Some(&visit) = visits.get(FORESEEN - 1) {
             let pe = visit as usize / 2;
             if visit % 2 == 0 {
                 self.routers[pe].as_deref().into_iter().for_each(prefetch);

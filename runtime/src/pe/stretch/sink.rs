@@ -13,7 +13,7 @@ use crate::ways::Way;
 const SOON_TO_LINE: u64 = 64;
 /// Likewise, those of operations with one word left, which leave all slots to others, and have to wait for their turn:
 /// each PE of a wafer's row or column has it within that time.
-const TURN: u64 = 1024;
+const SOON_WAITING: u64 = 1024;
 
 /// Where the words of a stretch go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl<C: Code> Region<C> {
             self.flow_no_more(at, core, op);
             return None;
         };
-        let soon = if count == 1 && from > begin { TURN } else { SOON_TO_LINE };
+        let soon = if count == 1 && from > begin { SOON_WAITING } else { SOON_TO_LINE };
         let begin = begin.max(from);
         if begin > at.t + soon {
             core.begins = core.begins.min(begin);
@@ -45,7 +45,7 @@ impl<C: Code> Region<C> {
         }
         #[cfg(test)]
         if begin > at.t + SOON_TO_LINE {
-            crate::sched::reached::note(crate::sched::reached::Reached::Turn);
+            crate::sched::reached::note(crate::sched::reached::Reached::Waiting);
         }
         let count = count.min(most as usize);
         let after_main = !core.is_before_main(op.priority);

@@ -253,7 +253,7 @@ impl<C: Code> Region<C> {
             self.send_late(plan, t);
         }
         let count = visits.len();
-        // Those behind are of other cycles.
+        // Those behind are fetched only.
         self.foresee_visits(&mut visits);
         for (at, &visit) in visits[..count].iter().enumerate() {
             if self.flow {

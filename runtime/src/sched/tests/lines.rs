@@ -265,11 +265,11 @@ fn a_word_waits_for_its_turn_on_a_line_without_being_looked_at() {
         let mut spec = sending(target, 90, false);
         let late = words_each(&spec.acts[3][0], 20);
         spec.acts[3][0] = [vec![Act::Work(150), Act::Yield], late].concat();
-        let (exact, before) = (sent(&spec, EngineKind::Exact), reached::count(Reached::Turn));
+        let (exact, before) = (sent(&spec, EngineKind::Exact), reached::count(Reached::Waiting));
         let flow = sent(&spec, EngineKind::Flow);
         assert_eq!((exact.0.len(), &exact.0), (5 * 90 + 20, &flow.0));
         assert!(exact.1.abs_diff(flow.1) <= 1, "{} and {} cycles", exact.1, flow.1);
-        assert!(reached::count(Reached::Turn) > before);
+        assert!(reached::count(Reached::Waiting) > before);
     }
 }
 
