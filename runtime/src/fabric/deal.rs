@@ -6,6 +6,7 @@
 //! found out when the word enters ([`walk`]). A word that at most one core takes goes there at
 //! once, and is there when it would be; a word that a core has no place for holds up those behind it, and as many
 //! enter as the routers up to that core have places for ([`visit`]).
+//! Where many words for one core wait to enter, they go as a packet, in a pipe to it ([`packet`]).
 //! Others go through routers, and so do those behind them until the routers are empty. Routers that hand each word to
 //! their core and on are a *fan* ([`mod@fan`]).
 //!
@@ -16,6 +17,7 @@
 mod cut;
 pub(crate) mod fan;
 pub(crate) mod line;
+mod packet;
 mod spread;
 mod visit;
 mod walk;

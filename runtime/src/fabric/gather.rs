@@ -29,6 +29,9 @@ const SPAN: u32 = 2048;
 const FEWEST: u32 = 4;
 const MOST: u32 = 64;
 
+/// Cycles by which the host is told ahead of words whose turn no other word can take.
+const AHEAD: u64 = 64;
+
 /// All of a region.
 #[derive(Debug, Default)]
 pub(crate) struct Gathers {
@@ -154,7 +157,9 @@ impl Gather {
     fn place(&mut self, from: u64, now: u64, word: Gathered) -> u64 {
         if self.held == 0 {
             self.cycles.clear();
-            (self.base, self.full) = (now, now);
+            // Words of later cycles may have left.
+            self.base = self.base.max(now);
+            self.full = self.base;
         }
         let mut at = from.max(self.full);
         while self.cycles.get((at - self.base) as usize).is_some_and(Option::is_some) {
@@ -180,6 +185,18 @@ impl Gather {
         self.full = self.full.max(self.base);
         self.held -= u32::from(word.is_some());
         word
+    }
+
+    /// Up to which cycle from `t` on, [`AHEAD`] at most, one word leaves after the other, and no other can take the turn of
+    /// one. When the last word of one that is closed leaves is told in its cycle.
+    fn sure_until(&self, t: u64) -> u64 {
+        if self.closed {
+            return t;
+        }
+        let from = t.saturating_sub(self.base) as usize;
+        let taken =
+            self.cycles.iter().skip(from).take(AHEAD as usize).take_while(|it| it.is_some());
+        t + (taken.count() as u64).saturating_sub(1)
     }
 
     /// When the next word leaves.
@@ -415,18 +432,25 @@ impl<C: Code> Region<C> {
             if line.armed != t {
                 continue;
             }
-            let left = line.leave(t);
-            line.armed = line.next();
-            if line.armed != NEVER {
-                self.wakes.router(pe, line.armed);
+            let last = line.sure_until(t).min(self.end.saturating_sub(1)).max(t);
+            #[cfg(test)]
+            if last > t {
+                crate::sched::reached::note(crate::sched::reached::Reached::ToldAhead);
             }
-            let (link, empty) = (line.link, line.held == 0);
-            if let Some(Gathered { word, hops, .. }) = left {
+            let link = line.link;
+            for t in t..=last {
+                let left = self.gathers.lines[id].leave(t);
+                let Some(Gathered { word, hops, .. }) = left else { continue };
                 self.stats.hops += u64::from(hops);
                 self.active_until = self.active_until.max(t + 1);
                 self.go_to_host(plan, pe, link, Slot { stamp: t + plan.timing.hop, ..word });
             }
-            if empty {
+            let line = &mut self.gathers.lines[id];
+            line.armed = line.next();
+            if line.armed != NEVER {
+                self.wakes.router(pe, line.armed);
+            }
+            if line.held == 0 {
                 for core in std::mem::take(&mut self.gathers.lines[id].waiting) {
                     self.wakes.core(core, t + 1);
                 }

@@ -223,6 +223,12 @@ impl Pipe {
         }
     }
 
+    /// An empty one behind a line of the host, whose words wait before it for what its input queue has no places for.
+    pub(crate) fn from_line(timing: &Latencies, route: Route, input: u32) -> Pipe {
+        let pipe = Pipe::new(timing, route, (0, input), None, Box::default());
+        Pipe { places: input, behind_output: input, ..pipe }
+    }
+
     /// Whether its words are taken in another region.
     pub(crate) fn leads_abroad(&self) -> bool {
         matches!(self.end.as_deref(), Some(End::Sender))
@@ -271,6 +277,16 @@ impl Pipe {
             return u32::MAX;
         }
         (self.places + self.open).saturating_sub(self.held + self.queued)
+    }
+
+    /// From which cycle on the operation at its end takes words that have no place, if it does.
+    pub(crate) fn opens(&self) -> Option<u64> {
+        (self.open != 0).then_some(self.open_from)
+    }
+
+    /// Words that have a place in it now, whatever the operation at its end does.
+    pub(crate) fn free_places(&self) -> u32 {
+        self.places.saturating_sub(self.held + self.queued)
     }
 
     /// Cycles from the operation to the last router.
@@ -556,8 +572,7 @@ impl Pipe {
     /// all, if somebody does by the time they come.
     pub(crate) fn pass_at_once(&self, count: u64, t: u64) -> u64 {
         let taken = self.open != 0 && self.open_from <= t + self.transit;
-        let free = self.places.saturating_sub(self.held + self.queued);
-        if taken { count } else { count.min(free.into()) }
+        if taken { count } else { count.min(self.free_places().into()) }
     }
 
     /// Words in it that have no place until others are taken.

@@ -6,7 +6,7 @@ use dflow_ir::mesh::{Port, Wavelet};
 
 use super::channel::{Outlet, Route};
 use super::ring::{Ring, Slot};
-use super::router::{RAMP, Source};
+use super::router::{Dealing, RAMP, Source};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Sent};
 use crate::sched::plan::Plan;
@@ -85,8 +85,9 @@ fn places_of<C: Code>(
         let ring = &core.inputs[usize::from(queue)].ring;
         ring.places() - ring.len()
     });
-    if route.entry != RAMP {
-        return usize::MAX;
+    if let Some(source) = regions[home].host_of(route) {
+        // What a line's pipe holds now has no place.
+        return if matches!(source.dealing, Dealing::Line(_)) { 0 } else { usize::MAX };
     }
     let links = (nodes.len() - 1) * plan.timing.link_places as usize;
     let output = regions[home].sender_of(route).map_or(0, |(core, queue)| {

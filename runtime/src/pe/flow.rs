@@ -70,7 +70,7 @@ impl<C: Code> Region<C> {
     }
 
     /// The pipe that holds words for a queue.
-    pub(super) fn pipe_of(&self, pe: u32, queue: u8) -> Option<u32> {
+    pub(crate) fn pipe_of(&self, pe: u32, queue: u8) -> Option<u32> {
         let incoming = &self.incoming.as_ref()?[pe as usize];
         incoming.iter().find(|inflow| inflow.queue == Some(queue)).map(|inflow| inflow.pipe)
     }
@@ -104,6 +104,15 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// From which cycle on the operation that words for a queue of a PE are promised to takes them, being ready from cycle
+    /// `t` on.
+    pub(crate) fn takes_from(&self, pe: u32, queue: u8, t: u64) -> u64 {
+        let Some(core) = self.cores[pe as usize].as_deref() else { return t };
+        let op = core.threads.iter().find(|op| op.needs.inputs >> queue & 1 != 0);
+        let after_main = op.is_some_and(|op| !core.is_before_main(op.priority));
+        if after_main { core.slots_from(t) } else { t }
+    }
+
     fn open_pipe(&mut self, id: u32, words: u32, t: u64) {
         self.pipes[id as usize].open(words, t);
         if words != 0 {
@@ -114,10 +123,11 @@ impl<C: Code> Region<C> {
     }
 
     /// An operation that does not go by a stretch now takes its next words from its queues. Words that
-    /// have stayed in their pipes come down first, as far as they would stand in the queues by now.
+    /// have stayed in their pipes come down first, as far as they would stand in the queues by now; while there are others
+    /// they stay, so that it goes by a stretch when it has taken these.
     pub(super) fn draw(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &Op<C::Op>) {
-        for queue in op.inputs.into_iter().flatten() {
-            self.draw_queue(at, core, queue.into());
+        for queue in bits(op.needs.inputs & !core.arrived) {
+            self.draw_queue(at, core, queue);
         }
     }
 

@@ -208,16 +208,21 @@ impl<C: Code> Engine<C> {
         routers.flat_map(|router| &router.sources).map(|source| source.words.len() as u64).sum()
     }
 
+    /// Before which cycle words come that have left the mesh by now.
+    fn left_before(&self) -> u64 {
+        self.frontier + self.plan.timing.hop
+    }
+
     /// Words of a link that have been counted.
     pub(crate) fn counted(&self, link: LinkId) -> u64 {
         let state = self.links.get(link.0 as usize);
-        state.map_or(0, |state| lock(state).words())
+        state.map_or(0, |state| lock(state).words_before(self.left_before()))
     }
 
     /// Takes what has reached the host.
     pub(crate) fn received(&mut self, link: LinkId) -> Vec<(u64, Wavelet)> {
         let state = self.links.get(link.0 as usize);
-        state.map(|state| std::mem::take(&mut lock(state).received)).unwrap_or_default()
+        state.map(|state| lock(state).take_before(self.left_before())).unwrap_or_default()
     }
 
     /// Runs (see [`RunEnd`]).
@@ -468,6 +473,7 @@ fn advance<C: Code>(
         if quiet {
             // What the host does next is part of cycles that have passed without an event.
             regions.iter_mut().for_each(|region| region.rest_from(active));
+            regions.iter_mut().for_each(|region| region.settle_packets(plan, code));
             settle_pipes(plan, code, regions);
             regions.iter_mut().for_each(|region| region.settle_lines(plan));
             regions.iter_mut().for_each(|region| region.settle_leaps(plan));

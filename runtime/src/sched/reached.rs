@@ -87,8 +87,11 @@ pub(crate) enum Reached {
     /// stood before them.
     Onward,
     Before,
-    /// A word that waits for its turn on a line began ahead.
+    /// A word that waits for its turn on a line began ahead; words of the host went to a core as a packet; the host was
+    /// told of words ahead.
     Waiting,
+    Packet,
+    ToldAhead,
     /// Words started tasks one after the other; some together; one of these came to something else.
     Heard,
     HeardAlike,
@@ -110,7 +113,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 60] = [
+pub(crate) const ALL: [Reached; 62] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -159,6 +162,8 @@ pub(crate) const ALL: [Reached; 60] = [
     Reached::Onward,
     Reached::Before,
     Reached::Waiting,
+    Reached::Packet,
+    Reached::ToldAhead,
     Reached::Heard,
     Reached::HeardAlike,
     Reached::HeardOther,

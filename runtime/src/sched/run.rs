@@ -52,9 +52,17 @@ struct Counts {
 }
 
 impl LinkState {
-    /// Words so far.
-    pub(super) fn words(&self) -> u64 {
-        self.words
+    /// Words that come before a cycle. (The host is told of some ahead.)
+    pub(super) fn words_before(&self, cycle: u64) -> u64 {
+        let later = self.recent.iter().rev().take_while(|recent| recent.0 >= cycle);
+        self.words - later.count() as u64
+    }
+
+    /// Takes the words that come before a cycle.
+    pub(super) fn take_before(&mut self, cycle: u64) -> Vec<(u64, Wavelet)> {
+        let later = self.received.iter().rev().take_while(|word| word.0 >= cycle).count();
+        let later = self.received.split_off(self.received.len() - later);
+        std::mem::replace(&mut self.received, later)
     }
 
     fn holds(&self, goal: Counts) -> bool {
@@ -308,27 +316,31 @@ impl<'a, C: Code> Run<'a, C> {
 
     /// Hands words to the host; ends the run when the goals hold.
     pub(crate) fn receive(&self, words: &mut Vec<(u32, u64, Wavelet)>) {
-        for (link, cycle, word) in words.drain(..) {
-            let mut state = lock(&self.links[link as usize]);
-            let held = state.goal.is_some_and(|goal| state.holds(goal));
-            state.words += 1;
-            state.controls += u64::from(word.control);
-            let counts = (cycle, state.words, state.controls);
-            state.recent.push_back(counts);
-            // Old entries matter only to goals set later than they came.
-            if state.recent.len() > 4 * SLACK as usize {
-                state.forget();
-            }
-            if !self.plan.links[link as usize].to_mesh {
-                state.received.push((cycle, word));
-            }
-            if !held && state.goal.is_some_and(|goal| state.holds(goal)) {
-                self.reached.fetch_max(cycle, Ordering::SeqCst);
-                if self.open.fetch_sub(1, Ordering::SeqCst) == 1 {
-                    self.stop_after(self.reached.load(Ordering::SeqCst));
+        for words in words.chunk_by(|one, next| one.0 == next.0) {
+            let link = words[0].0 as usize;
+            let mut state = lock(&self.links[link]);
+            for &(_, cycle, word) in words {
+                let held = state.goal.is_some_and(|goal| state.holds(goal));
+                state.words += 1;
+                state.controls += u64::from(word.control);
+                let counts = (cycle, state.words, state.controls);
+                state.recent.push_back(counts);
+                // Old entries matter only to goals set later than they came.
+                if state.recent.len() > 4 * SLACK as usize {
+                    state.forget();
+                }
+                if !self.plan.links[link].to_mesh {
+                    state.received.push((cycle, word));
+                }
+                if !held && state.goal.is_some_and(|goal| state.holds(goal)) {
+                    self.reached.fetch_max(cycle, Ordering::SeqCst);
+                    if self.open.fetch_sub(1, Ordering::SeqCst) == 1 {
+                        self.stop_after(self.reached.load(Ordering::SeqCst));
+                    }
                 }
             }
         }
+        words.clear();
     }
 
     /// Whether somebody says that the computer's memory is used up; asked now and then.

@@ -9,7 +9,9 @@ use crate::sched::region::Region;
 impl<C: Code> Region<C> {
     /// Whether words of the host are on their way in lines or fans.
     pub(crate) fn deals(&self) -> bool {
-        self.lines.iter().flatten().any(|line| line.held != 0)
+        let has_packets =
+            |line: &Line| line.pipes.values().any(|&id| self.pipes[id as usize].is_used());
+        self.lines.iter().flatten().any(|line| line.held != 0 || has_packets(line))
             || self.fans.words().next().is_some()
             || !self.held_up.is_empty()
     }
@@ -19,7 +21,9 @@ impl<C: Code> Region<C> {
         for id in 0..self.lines.len() {
             let Some(mut line) = self.lines[id].take() else { continue };
             if line.held != 0 {
-                self.cut_line(plan, &mut line, self.active_until, false);
+                // By then the last one has come as far as it can.
+                let way = plan.timing.hop * u64::from(line.nodes);
+                self.cut_line(plan, &mut line, self.active_until + way, false);
             }
             self.lines[id] = Some(line);
         }

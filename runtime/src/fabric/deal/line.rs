@@ -1,6 +1,6 @@
 //! A line: its words, and when they are where they go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use dflow_ir::mesh::Port;
 
@@ -27,6 +27,8 @@ pub(crate) struct Line {
     /// Words have gone through the routers, which may hold some; and those came behind words of the line.
     pub(super) mixed: bool,
     pub(super) followed: bool,
+    /// Pipes to the cores that packets go to, by router (`packet`).
+    pub(super) pipes: BTreeMap<u32, u32>,
 }
 
 /// Words of which none goes less far than those before it.
@@ -58,6 +60,13 @@ pub(super) struct Move {
     /// It is hidden from the core, and goes on.
     pub(super) hidden: bool,
     pub(super) goes_on: bool,
+}
+
+impl Dealt {
+    /// Whether it is a word for the core of a router.
+    fn is_for(&self, target: u32) -> bool {
+        !self.word.control && self.target == target
+    }
 }
 
 impl Part {
@@ -94,6 +103,7 @@ impl Line {
             blocked: None,
             mixed: true,
             followed: false,
+            pipes: BTreeMap::new(),
         }
     }
 
@@ -117,6 +127,22 @@ impl Line {
             part.words.push_back(dealt);
         }
         self.held += 1;
+    }
+
+    /// How many words for the core of a router entered last, if none of its words are before others.
+    pub(super) fn last_for(&self, target: u32) -> Option<usize> {
+        let words = || self.parts.iter().flat_map(|part| &part.words).rev();
+        let last = words().take_while(|word| word.is_for(target)).count();
+        words().skip(last).all(|word| !word.is_for(target)).then_some(last)
+    }
+
+    /// The last words, which go to one core, are no longer among its own: when each entered, and what it is.
+    pub(super) fn take_last(&mut self, count: usize) -> Vec<(u64, u32)> {
+        let Some(part) = self.parts.back_mut() else { return Vec::new() };
+        let words = part.words.split_off(part.words.len() - count);
+        self.held -= count as u32;
+        self.trim();
+        words.into_iter().map(|dealt| (dealt.word.stamp, dealt.word.payload)).collect()
     }
 
     /// Forgets parts without words.

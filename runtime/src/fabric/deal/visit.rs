@@ -37,7 +37,7 @@ impl<C: Code> Region<C> {
             match self.dealing_of(plan, pe, index) {
                 Dealing::Line(id) => self.with_line(id, |region, line| {
                     region.arrive(plan, code, (id, line), t);
-                    region.enter_line(plan, line, index, t);
+                    region.enter_line(plan, code, (line, index), t);
                 }),
                 Dealing::Fan(id) => self.visit_fan(plan, code, (id, index), t),
                 Dealing::Unknown | Dealing::Routers | Dealing::Flight(_) => {}
@@ -135,6 +135,9 @@ impl<C: Code> Region<C> {
         let word = Slot { stamp, ..first.word };
         let number = self.number(plan, pe) as u32;
         let Some(queue) = self.queue_of(plan, number, pe, line.color, t) else { return NEVER };
+        if let Some(from) = self.packets_until(plan, code, (line, first.target), t) {
+            return from;
+        }
         let free = self.core(plan, code, pe).inputs[queue].ring.free_from();
         if free <= t {
             self.deliver(plan, code, pe, queue, word);
@@ -149,7 +152,7 @@ impl<C: Code> Region<C> {
     }
 
     /// Lets the first word of a line's source enter, if it is time and one that may go by it.
-    fn enter_line(&mut self, plan: &Plan, line: &mut Line, index: usize, t: u64) {
+    fn enter_line(&mut self, plan: &Plan, code: &C, (line, index): (&mut Line, usize), t: u64) {
         let Some(router) = self.routers[line.root as usize].as_deref_mut() else { return };
         let source = &mut router.sources[index];
         let room = line.has_room(plan.timing.link_places);
@@ -170,6 +173,11 @@ impl<C: Code> Region<C> {
         }
         let fate = if line.mixed { None } else { self.walk(plan, line, word) };
         let Some(Fate { target, moves }) = fate else {
+            if !line.mixed
+                && let Some(from) = self.all_packets_until(plan, code, line, t)
+            {
+                return self.hold_entry((line.root, index), from);
+            }
             if line.blocked.is_some() {
                 self.cut_line(plan, line, t, true);
             }
@@ -177,6 +185,9 @@ impl<C: Code> Region<C> {
             line.mixed = true;
             return;
         };
+        if !word.control && moves.is_empty() && self.enter_packet(plan, line, (index, target), t) {
+            return;
+        }
         for it in &moves {
             self.stats.hidden += u64::from(it.hidden);
             self.stats.copies += u64::from(it.hidden && it.goes_on);

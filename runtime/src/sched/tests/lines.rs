@@ -157,6 +157,45 @@ fn dealt_words_come_as_they_do_through_routers() {
     }
 }
 
+/// Blocks of any length, for operations of the main thread and of microthreads, one of which may take fewer words than come,
+/// or wait for more.
+#[test]
+fn packets_come_as_their_words_do_through_routers() {
+    let before = reached::count(Reached::Packet);
+    let lengths = [(6, 3), (8, 1), (9, 4), (24, 1), (24, 3), (70, 2), (300, 1)];
+    for (words, times) in lengths {
+        for delays in [[0; 6], [9, 0, 170, 30, 0, 5], [300, 200, 100, 90, 500, 0]] {
+            for (at, more) in [(0, 0), (2, -5), (5, -12), (0, -1), (1, 5), (4, 1)] {
+                for threads in [false, true] {
+                    let takes = words * times;
+                    let mut spec = row(TargetId::Wse2, delays, takes, true);
+                    for (pe, acts) in spec.acts.iter_mut().enumerate() {
+                        for act in &mut acts[0] {
+                            let Act::Vector(start) = act else { continue };
+                            (start.asynchronous, start.microthread) = (threads, 2);
+                            let more = if pe == at { more } else { 0 };
+                            start.length = Some(takes.saturating_add_signed(more));
+                        }
+                    }
+                    let sent = deal(words, times);
+                    let exact = exactly(&spec, &sent);
+                    let flow = outcome(&spec, EngineKind::Flow, &sent);
+                    let place = format!("{words} {times} {delays:?} {at} {more} {threads}");
+                    let told = |it: &Account| (it.hidden, it.taken, it.entered);
+                    assert_eq!(told(&exact.1), told(&flow.1), "{place}");
+                    let left = |it: &Account| (it.left.clone(), it.outside.clone());
+                    assert_eq!(left(&exact.1), left(&flow.1), "{place}");
+                    assert_eq!(exact.2, flow.2, "{place}");
+                    let (here, there) = (cycle(&exact.0), cycle(&flow.0));
+                    let same = here.abs_diff(there) <= 4 + here / 50;
+                    assert!(same || more != 0, "{place}: {here} {there}");
+                }
+            }
+        }
+    }
+    assert!(reached::count(Reached::Packet) > before + 100);
+}
+
 #[test]
 fn words_that_a_core_does_not_take_hold_up_the_row_where_they_do_in_exact() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
@@ -203,6 +242,34 @@ fn gathered_words_keep_the_link_busy_in_the_same_cycles() {
             assert_eq!(flow.3, 120);
         }
     }
+}
+
+/// Words that the host is told of ahead are not there before their cycle: runs that end at some of them give those that
+/// `exact` gives, and count as many.
+#[test]
+fn words_that_are_told_ahead_come_when_they_do_in_exact() {
+    let before = reached::count(Reached::ToldAhead);
+    for delays in [[0; 6], [60, 50, 40, 30, 20, 10], [1, 7, 3, 9, 2, 60]] {
+        for goal in [1, 17, 40, 119] {
+            let spec = row(TargetId::Wse2, delays, 20, false);
+            let run = |kind| {
+                let mut engine: Engine<Script> = spec.engine(kind, 1, 0);
+                let mut told = Vec::new();
+                for goal in [goal, 120] {
+                    let end = engine.run(
+                        &[Goal::Words(LinkId(0), goal)],
+                        &Limits { cycle: 9000, ..Limits::default() },
+                    );
+                    let counted = engine.counted(LinkId(0));
+                    let cycles = engine.received(LinkId(0)).into_iter().map(|(cycle, _)| cycle);
+                    told.push((cycle(&end), counted, cycles.collect::<Vec<_>>()));
+                }
+                told
+            };
+            assert_eq!(run(EngineKind::Exact), run(EngineKind::Flow), "{delays:?} {goal}");
+        }
+    }
+    assert!(reached::count(Reached::ToldAhead) > before);
 }
 
 /// A row whose PEs send `words` words each to the host by a microthread, while code goes on; PE 3 sends a word

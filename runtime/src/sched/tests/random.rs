@@ -259,7 +259,13 @@ fn the_generators_reach_the_shortcuts() {
     let turns = [Reached::Turns, Reached::Skipped, Reached::Held];
     let heard = [Reached::Heard, Reached::HeardAlike, Reached::HeardOther];
     let others = |what: &Reached| {
-        let at_hosts = [Reached::Onward, Reached::Before, Reached::Waiting];
+        let at_hosts = [
+            Reached::Onward,
+            Reached::Before,
+            Reached::Waiting,
+            Reached::Packet,
+            Reached::ToldAhead,
+        ];
         let elsewhere = [Reached::GivenUp, Reached::Closed];
         !elsewhere.contains(what)
             && !at_hosts.contains(what)
