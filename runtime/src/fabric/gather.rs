@@ -21,6 +21,7 @@ use super::router::RAMP;
 use crate::pe::code::Code;
 use crate::sched::plan::{Latencies, Plan};
 use crate::sched::region::Region;
+use crate::sched::run::LATE;
 use crate::ways::Why;
 
 /// Cycles for which all operations that send to a line may fill it ahead, and words that each may put
@@ -28,9 +29,6 @@ use crate::ways::Why;
 const SPAN: u32 = 2048;
 const FEWEST: u32 = 4;
 const MOST: u32 = 64;
-
-/// Cycles by which the host is told ahead of words whose turn no other word can take.
-const AHEAD: u64 = 64;
 
 /// All of a region.
 #[derive(Debug, Default)]
@@ -187,15 +185,14 @@ impl Gather {
         word
     }
 
-    /// Up to which cycle from `t` on, [`AHEAD`] at most, one word leaves after the other, and no other can take the turn of
+    /// Up to which cycle from `t` on, [`LATE`] at most, one word leaves after the other, and no other can take the turn of
     /// one. When the last word of one that is closed leaves is told in its cycle.
     fn sure_until(&self, t: u64) -> u64 {
         if self.closed {
             return t;
         }
         let from = t.saturating_sub(self.base) as usize;
-        let taken =
-            self.cycles.iter().skip(from).take(AHEAD as usize).take_while(|it| it.is_some());
+        let taken = self.cycles.iter().skip(from).take(LATE as usize).take_while(|it| it.is_some());
         t + (taken.count() as u64).saturating_sub(1)
     }
 
@@ -348,8 +345,14 @@ impl<C: Code> Region<C> {
         let Sender { line, source, left, .. } = senders[sender as usize];
         let line = &mut lines[line as usize];
         if line.closed {
-            if line.held == 0 {
+            // The host may have been told of words that have not left yet.
+            let last = line.base.saturating_sub(1);
+            if line.held == 0 && last <= self.now {
                 return None;
+            }
+            if line.held == 0 && last < line.armed {
+                line.armed = last;
+                self.wakes.router(line.root, last);
             }
             if line.waiting.last() != Some(&source) {
                 line.waiting.push(source);

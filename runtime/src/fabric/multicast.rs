@@ -11,6 +11,8 @@
 //! Invariants: all pipes of a multicast have been sent the same words, under the same numbers; all their ends are in
 //! the region of the source. A link of the tree is counted by one of them ([`Pipe::links`]).
 
+use std::cmp::Reverse;
+
 use dflow_ir::mesh::Port;
 
 use super::channel::{Outlet, Route};
@@ -366,6 +368,15 @@ impl<C: Code> Region<C> {
         forks
     }
 
+    /// Whether an operation that takes words of a pipe is in a stretch: it looks for others when that is over.
+    fn is_in_stretch(&self, id: u32) -> bool {
+        let Route { dest, queue, .. } = self.pipes[id as usize].route();
+        let core = self.cores[dest as usize].as_deref();
+        core.zip(queue).is_some_and(|(core, queue)| {
+            core.busy_in >> queue & 1 != 0 && core.bound.are_planned() && !core.is_flushing()
+        })
+    }
+
     /// Until when code keeps the slots of a core from its operations, as far as is known.
     fn busy_until(&self, pe: u32) -> u64 {
         let Some(core) = self.cores[pe as usize].as_deref() else { return 0 };
@@ -377,30 +388,44 @@ impl<C: Code> Region<C> {
 
     /// Forks of a multicast are looked at in a cycle, if they keep words.
     fn look_later(&mut self, first: u32, due: u64) {
-        if let Some(multicast) = self.pipes[first as usize].multicast_mut() {
-            let due = if multicast.keeps { due } else { NEVER };
-            multicast.due = due;
-            if due != NEVER {
-                self.keeping.insert(first);
-            }
-            self.next_forks = self.next_forks.min(due);
+        let Some(multicast) = self.pipes[first as usize].multicast_mut() else { return };
+        let due = if multicast.keeps { due } else { NEVER };
+        let before = std::mem::replace(&mut multicast.due, due);
+        if due != NEVER && due != before {
+            self.forks_due.push(Reverse((due, first)));
         }
+        self.next_forks = self.next_forks.min(due);
     }
 
     /// Looks at all forks that are due by cycle `t`.
     pub(crate) fn look_at_all_forks(&mut self, t: u64) {
-        self.next_forks = NEVER;
-        for first in std::mem::take(&mut self.keeping) {
-            let multicast = self.pipes[first as usize].multicast();
-            let Some(&Multicast { due, .. }) = multicast.filter(|it| it.due != NEVER) else {
-                continue;
-            };
-            if due > t {
-                self.look_later(first, due);
-            } else {
-                self.pass_forks(first, self.pipes[first as usize].sent_before());
+        let mut firsts = Vec::new();
+        while let Some((due, first)) = self.next_due()
+            && due <= t
+        {
+            self.forks_due.pop();
+            if let Some(multicast) = self.pipes[first as usize].multicast_mut() {
+                multicast.due = NEVER;
             }
+            firsts.push(first);
         }
+        firsts.sort_unstable();
+        self.next_forks = self.next_due().map_or(NEVER, |(due, _)| due);
+        for first in firsts {
+            self.pass_forks(first, self.pipes[first as usize].sent_before());
+        }
+    }
+
+    /// When forks are to be looked at next, and of which multicast. Others may have been asked for since.
+    fn next_due(&mut self) -> Option<(u64, u32)> {
+        while let Some(&Reverse((due, first))) = self.forks_due.peek() {
+            let multicast = self.pipes[first as usize].multicast();
+            if multicast.is_some_and(|it| it.due == due) {
+                return Some((due, first));
+            }
+            self.forks_due.pop();
+        }
+        None
     }
 
     /// A taker of a multicast may have the words that routers pass; number of the first one before number `end` that
@@ -429,7 +454,7 @@ impl<C: Code> Region<C> {
                     multicast.kept_before = std::mem::replace(&mut multicast.kept, kept);
                 }
             }
-            if waits {
+            if waits && !self.is_in_stretch(id) {
                 let from = kept.first.max(self.now + 1);
                 self.wakes.router(dest, from);
                 self.wakes.core(dest, from + self.timing.ramp_down);

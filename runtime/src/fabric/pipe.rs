@@ -14,12 +14,14 @@
 mod multicast;
 mod pass;
 mod rounds;
+mod wanted;
 
 pub(in crate::fabric) use multicast::{Fork, Limit, Multicast};
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 
+use self::wanted::Wanted;
 use super::channel::Route;
 use super::ring::NEVER;
 use super::router::RAMP;
@@ -139,7 +141,7 @@ pub(crate) struct Pipe {
     open: u32,
     open_from: u64,
     /// The source waits until so many places are free, or any word has been taken.
-    wanted: Option<u32>,
+    wanted: Wanted,
     /// Links that it may have to share.
     shared: Box<[u32]>,
     /// What else there is to its ends, if anything is.
@@ -217,7 +219,7 @@ impl Pipe {
             behind_output,
             open: 0,
             open_from: 0,
-            wanted: None,
+            wanted: Wanted::default(),
             shared,
             end: end.map(Box::new),
         }
@@ -244,6 +246,7 @@ impl Pipe {
 
     /// So many words leave for another region; the number of the one after them.
     pub(super) fn send(&mut self, count: usize) -> u64 {
+        self.follow_last();
         self.held += count as u32;
         self.sent = Span { base: self.sent.end(), count: count as u64, ..Span::default() };
         self.sent.end()
@@ -279,14 +282,14 @@ impl Pipe {
         (self.places + self.open).saturating_sub(self.held + self.queued)
     }
 
-    /// From which cycle on the operation at its end takes words that have no place, if it does.
-    pub(crate) fn opens(&self) -> Option<u64> {
-        (self.open != 0).then_some(self.open_from)
+    /// What the operation at its end is bound to take, and from which cycle on, if it is.
+    pub(crate) fn opened(&self) -> Option<(u32, u64)> {
+        (self.open != 0).then_some((self.open, self.open_from))
     }
 
-    /// Words that have a place in it now, whatever the operation at its end does.
-    pub(crate) fn free_places(&self) -> u32 {
-        self.places.saturating_sub(self.held + self.queued)
+    /// Words that it takes if nobody takes them out.
+    pub(crate) fn places(&self) -> u32 {
+        self.places
     }
 
     /// Cycles from the operation to the last router.
@@ -314,21 +317,6 @@ impl Pipe {
     /// Whether it has words.
     pub(crate) fn is_used(&self) -> bool {
         self.held != 0
-    }
-
-    /// The source waits until so many places are free; for any word that is taken, if none.
-    pub(crate) fn want(&mut self, places: u32) {
-        self.wanted = Some(self.wanted.map_or(places, |wanted| wanted.min(places)));
-    }
-
-    /// Words that it takes now, if these are so many at least; if not the source waits for that.
-    pub(crate) fn room_for(&mut self, least: u32) -> u32 {
-        let room = self.room();
-        if room < least {
-            self.want(least);
-            return 0;
-        }
-        room
     }
 
     /// Half of the words that it takes in if nobody takes them out.
@@ -379,6 +367,7 @@ impl Pipe {
             first: start + self.transit,
             last: end + self.transit,
         };
+        self.follow_last();
         self.held += words.len() as u32;
         self.first.set(NEVER);
         // Those of packets that have been taken whole say nothing any more.
@@ -538,13 +527,6 @@ impl Pipe {
         self.sent.end().saturating_sub(u64::from(self.held + self.queued))
     }
 
-    /// The source waits for places, and has as many as it waits for: from how many cycles on it may use
-    /// one that becomes free.
-    pub(crate) fn credit(&mut self) -> Option<u64> {
-        let room = self.room();
-        self.wanted.take_if(|wanted| room >= *wanted).map(|_| self.credit.into())
-    }
-
     /// The first word goes into the input queue; the buffer if nothing is left in it.
     pub(crate) fn queue_one(&mut self) -> Option<Vec<u32>> {
         self.queued += 1;
@@ -572,7 +554,14 @@ impl Pipe {
     /// all, if somebody does by the time they come.
     pub(crate) fn pass_at_once(&self, count: u64, t: u64) -> u64 {
         let taken = self.open != 0 && self.open_from <= t + self.transit;
-        if taken { count } else { count.min(self.free_places().into()) }
+        if taken {
+            count
+        } else {
+            {
+                let free = self.places.saturating_sub(self.held + self.queued);
+                count.min(free.into())
+            }
+        }
     }
 
     /// Words in it that have no place until others are taken.

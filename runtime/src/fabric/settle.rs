@@ -86,7 +86,7 @@ fn places_of<C: Code>(
         ring.places() - ring.len()
     });
     if let Some(source) = regions[home].host_of(route) {
-        // What a line's pipe holds now has no place.
+        // What packets of a line still hold has no place.
         return if matches!(source.dealing, Dealing::Line(_)) { 0 } else { usize::MAX };
     }
     let links = (nodes.len() - 1) * plan.timing.link_places as usize;

@@ -365,13 +365,24 @@ impl<C: Code> Region<C> {
             }
         }
         core.sight.full |= core.leaving & core.flowing_out;
-        for queue in bits(core.flowing_out & !core.leaving) {
+        let out = core.flowing_out & !core.leaving;
+        // What is in a stretch wants places when that is over.
+        let mut waits = out;
+        if out != 0 {
+            for id in bits(core.stretches()) {
+                let on = core.streamed(id).filter(|op| op.stretch.over() > t);
+                waits &= !on.map_or(0, |op| op.needs.output);
+            }
+        }
+        for queue in bits(out) {
             let Some(sent) = core.outputs.get(queue).and_then(|output| output.sent) else {
                 continue;
             };
             let Outlet::Pipe(id) = core.outlet(sent.color) else { continue };
             if self.room_of(id) == 0 {
-                self.each_pipe(id, |pipe| pipe.want(0));
+                if waits >> queue & 1 != 0 {
+                    self.each_pipe(id, |pipe| pipe.want(0));
+                }
                 core.sight.full |= 1 << queue;
             }
         }

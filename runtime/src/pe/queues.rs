@@ -32,7 +32,7 @@ impl Flushes {
 
 impl<C: Code> Core<C> {
     /// Whether a queue is to be flushed that was not empty yet.
-    pub(super) fn is_flushing(&self) -> bool {
+    pub(crate) fn is_flushing(&self) -> bool {
         self.flushes[0].asked | self.flushes[1].asked != 0
     }
 

@@ -91,7 +91,7 @@ impl Stretch {
     }
 
     /// When the operation may take a slot again, or end.
-    fn over(&self) -> u64 {
+    pub(super) fn over(&self) -> u64 {
         let next = match self.rate {
             _ if !self.goes_on => self.tail,
             WHOLE => 1,

@@ -3,8 +3,9 @@
 //! Invariants: nothing is shared with other regions; what crosses an edge is a message with a
 //! stamp after the cycle in which it is sent. State of a PE is made at its first use.
 
+use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Rect, Wavelet};
@@ -142,8 +143,9 @@ pub(crate) struct Region<C: Code> {
     pub(crate) news: Vec<News>,
     /// When the first of these is known.
     pub(crate) next_news: u64,
-    /// Multicasts whose forks keep words, and when the next one is looked at.
-    pub(crate) keeping: BTreeSet<u32>,
+    /// When forks that keep words are looked at, and of which multicast, as far as that holds still; and when the next ones
+    /// are.
+    pub(crate) forks_due: BinaryHeap<Reverse<(u64, u32)>>,
     pub(crate) next_forks: u64,
     /// Latencies of the mesh.
     pub(crate) timing: Latencies,
@@ -317,7 +319,7 @@ impl<C: Code> Region<C> {
             taken_abroad: Vec::new(),
             news: Vec::new(),
             next_news: NEVER,
-            keeping: BTreeSet::new(),
+            forks_due: BinaryHeap::new(),
             next_forks: NEVER,
             timing: plan.timing,
             has_routers: false,

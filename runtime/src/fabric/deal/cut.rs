@@ -20,7 +20,8 @@ impl<C: Code> Region<C> {
     pub(crate) fn settle_lines(&mut self, plan: &Plan) {
         for id in 0..self.lines.len() {
             let Some(mut line) = self.lines[id].take() else { continue };
-            if line.held != 0 {
+            // Behind packets that have no place they stay where they are.
+            if line.held != 0 && !self.has_packets(&line) {
                 // By then the last one has come as far as it can.
                 let way = plan.timing.hop * u64::from(line.nodes);
                 self.cut_line(plan, &mut line, self.active_until + way, false);
@@ -33,6 +34,7 @@ impl<C: Code> Region<C> {
     /// Puts the words of a line into the routers where they are in cycle `t`; positions are what they were
     /// before words that are still to come. `moves`: something may happen by itself.
     pub(super) fn cut_line(&mut self, plan: &Plan, line: &mut Line, t: u64, moves: bool) {
+        debug_assert!(!self.has_packets(line), "they would be overtaken");
         let (hop, places) = (plan.timing.hop, plan.timing.link_places);
         let placed = line.places(hop, places, t);
         let words = line.parts.drain(..).flat_map(|part| part.words);

@@ -94,16 +94,20 @@ impl<C: Code> Region<C> {
                     next = sooner(next, (due > t).then_some(due));
                     break;
                 }
-                let place = self.land_dealt(plan, code, line, index, t);
+                let control = line.parts[index].words.front().is_some_and(|it| it.word.control);
+                let packets = match control {
+                    true => None,
+                    false => self.clear_packets(plan, code, (line, target), t),
+                };
+                let place = packets.unwrap_or_else(|| self.land_dealt(plan, code, line, index, t));
                 if place > t {
                     line.blocked = line.blocked.or(Some(target));
                     next = next.min(place);
-                    if place == NEVER {
+                    if place == NEVER && packets.is_none() {
                         self.hold_up(plan, line.pe(target), id);
                     }
                     break;
                 }
-                let control = line.parts[index].words.front().is_some_and(|it| it.word.control);
                 line.parts[index].leave(if control { due } else { t });
                 line.held -= 1;
                 self.stats.hops += u64::from(target);
@@ -135,9 +139,6 @@ impl<C: Code> Region<C> {
         let word = Slot { stamp, ..first.word };
         let number = self.number(plan, pe) as u32;
         let Some(queue) = self.queue_of(plan, number, pe, line.color, t) else { return NEVER };
-        if let Some(from) = self.packets_until(plan, code, (line, first.target), t) {
-            return from;
-        }
         let free = self.core(plan, code, pe).inputs[queue].ring.free_from();
         if free <= t {
             self.deliver(plan, code, pe, queue, word);
@@ -174,7 +175,7 @@ impl<C: Code> Region<C> {
         let fate = if line.mixed { None } else { self.walk(plan, line, word) };
         let Some(Fate { target, moves }) = fate else {
             if !line.mixed
-                && let Some(from) = self.all_packets_until(plan, code, line, t)
+                && let Some(from) = self.clear_all_packets(plan, code, line, t)
             {
                 return self.hold_entry((line.root, index), from);
             }

@@ -33,15 +33,7 @@ impl Pipe {
         (t, period): (u64, u64),
         now: u64,
     ) -> (u64, Option<Vec<u32>>) {
-        let room = |left: u32| {
-            let places = self.places + self.open.saturating_sub(left);
-            places.saturating_sub((self.held + self.queued).saturating_sub(left))
-        };
-        // Another region is told of the first.
-        let told = match self.wanted.filter(|_| self.comes_from().is_none()) {
-            Some(wanted) => (1..count).find(|&left| room(left) >= wanted).unwrap_or(count),
-            None => 1,
-        };
+        let told = self.told_with(count);
         let (buffer, others) = (self.leave(count as usize), count - 1);
         self.queued += count;
         self.leave_queue(t, now);

@@ -110,3 +110,40 @@ fn words_that_pass_at_once_leave_what_they_leave_one_by_one() {
         }
     }
 }
+
+#[test]
+fn the_source_is_told_with_the_word_that_makes_a_place_for_its_last() {
+    for (more, count) in [(1, 1), (3, 9), (5, 5), (4, 12), (7, 3)] {
+        let made = || {
+            let (mut pipe, _) = pipe(None);
+            let sent = pipe.room() + more;
+            pipe.open(more, 30);
+            pipe.push((0, 40), vec![7; sent as usize]);
+            pipe.want_place(u64::from(sent));
+            assert!(pipe.credit().is_none());
+            pipe
+        };
+        let (mut singly, mut at_once) = (made(), made());
+        let mut told = None;
+        for word in 0..count {
+            pass_one(&mut singly, 60 + 2 * word, 60);
+            told = told.or(singly.credit().map(|_| 60 + 2 * word));
+        }
+        assert_eq!(told.is_some(), count >= u64::from(more), "{count} of {more}");
+        let (when, _) = at_once.pass(count as u32, (60, 2), 60);
+        assert_eq!(when, told.unwrap_or(60 + 2 * (count - 1)), "{count} of {more}");
+        assert_eq!(at_once.credit().is_some(), told.is_some());
+    }
+}
+
+#[test]
+fn words_that_follow_are_not_waited_for() {
+    let (mut pipe, _) = pipe(None);
+    let sent = pipe.room() + 4;
+    pipe.open(9, 30);
+    pipe.push((0, 40), vec![7; sent as usize]);
+    pipe.want_place(u64::from(sent));
+    pipe.push((41, 45), vec![7; 5]);
+    pass_one(&mut pipe, 60, 60);
+    assert!(pipe.credit().is_some());
+}

@@ -30,7 +30,7 @@ impl<C: Code> Region<C> {
         let Some(words) = stretch.output else { return true };
         let until = match self.place_in(words.pipe(), words.end) {
             None => {
-                self.each_pipe(words.pipe(), |pipe| pipe.want(0));
+                self.each_pipe(words.pipe(), |pipe| pipe.want_place(words.end));
                 WAITS
             }
             Some(from) if stretch.until == WAITS => from.max(at.t),

@@ -165,7 +165,7 @@ fn packets_come_as_their_words_do_through_routers() {
     let lengths = [(6, 3), (8, 1), (9, 4), (24, 1), (24, 3), (70, 2), (300, 1)];
     for (words, times) in lengths {
         for delays in [[0; 6], [9, 0, 170, 30, 0, 5], [300, 200, 100, 90, 500, 0]] {
-            for (at, more) in [(0, 0), (2, -5), (5, -12), (0, -1), (1, 5), (4, 1)] {
+            for (at, more) in [(0, 0), (2, -5), (5, -12), (4, -12), (0, -1), (1, 5), (4, 1)] {
                 for threads in [false, true] {
                     let takes = words * times;
                     let mut spec = row(TargetId::Wse2, delays, takes, true);
