@@ -435,6 +435,7 @@ impl<C: Code> Region<C> {
             if line.armed != t {
                 continue;
             }
+            // Not beyond the end of the run: one that is not known yet is further off.
             let last = line.sure_until(t).min(self.end.saturating_sub(1)).max(t);
             #[cfg(test)]
             if last > t {

@@ -75,8 +75,7 @@ impl<C: Code> Region<C> {
         if most == 0 {
             return self.pipes[id as usize].want(0);
         }
-        let enters = |&&(cycle, word): &&(u64, Wavelet)| cycle <= t && !word.control;
-        let count = source.words.iter().take(most).take_while(enters).count();
+        let count = source.ready(t).take(most).count();
         let mut words = self.buffers.pop().unwrap_or_default();
         words.extend(source.words.drain(..count).map(|(_, word)| word.payload));
         let way = if count > 1 { Way::Stretch } else { Way::Single };

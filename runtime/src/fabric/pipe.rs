@@ -554,14 +554,8 @@ impl Pipe {
     /// all, if somebody does by the time they come.
     pub(crate) fn pass_at_once(&self, count: u64, t: u64) -> u64 {
         let taken = self.open != 0 && self.open_from <= t + self.transit;
-        if taken {
-            count
-        } else {
-            {
-                let free = self.places.saturating_sub(self.held + self.queued);
-                count.min(free.into())
-            }
-        }
+        let free = self.places.saturating_sub(self.held + self.queued);
+        if taken { count } else { count.min(free.into()) }
     }
 
     /// Words in it that have no place until others are taken.

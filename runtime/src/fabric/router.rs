@@ -168,6 +168,14 @@ pub(crate) struct Source {
     pub(crate) outlet: Outlet,
 }
 
+impl Source {
+    /// The first words, as far as they may enter by a cycle and command no routers.
+    pub(crate) fn ready(&self, t: u64) -> impl Iterator<Item = u32> {
+        let enters = move |(cycle, word): &&(u64, Wavelet)| *cycle <= t && !word.control;
+        self.words.iter().take_while(enters).map(|(_, word)| word.payload)
+    }
+}
+
 /// How words of the host go on behind their link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dealing {

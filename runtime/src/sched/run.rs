@@ -3,6 +3,7 @@
 //! Invariant: whatever ends a run (goal or trap at cycle `c`) ends it for all PEs before cycle
 //! `c + SLACK`, exactly, so that state and counters at the end do not depend on who noticed
 //! first. Threads are never further apart than [`SLACK`] less [`LATE`], and it is less than HOST_LATENCY.
+//! Words of a link come in the order of their cycles; the host may be told of some up to [`LATE`] cycles ahead.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -9,9 +9,7 @@ use crate::sched::region::Region;
 impl<C: Code> Region<C> {
     /// Whether words of the host are on their way in lines or fans.
     pub(crate) fn deals(&self) -> bool {
-        let has_packets =
-            |line: &Line| line.pipes.values().any(|&id| self.pipes[id as usize].is_used());
-        self.lines.iter().flatten().any(|line| line.held != 0 || has_packets(line))
+        self.lines.iter().flatten().any(|line| line.held != 0 || self.has_packets(line))
             || self.fans.words().next().is_some()
             || !self.held_up.is_empty()
     }

@@ -8,8 +8,6 @@
 //! none of them is in the way of others; while it has words no other word for the core comes to the queue by the line, and
 //! none enters the line that goes through routers.
 
-use dflow_ir::mesh::Wavelet;
-
 use super::line::Line;
 use crate::fabric::channel::Route;
 use crate::fabric::pipe::Pipe;
@@ -40,7 +38,7 @@ impl<C: Code> Region<C> {
         let (room, later) = self.packet_room(id, t);
         if room < LEAST {
             if let Some(from) = later {
-                self.hold_entry((line.root, index), from);
+                self.hold_source((line.root, index), from);
             }
             return later.is_some();
         }
@@ -77,9 +75,7 @@ impl<C: Code> Region<C> {
         let color = line.color;
         let sees = (self.watch.to_mesh | self.routed) >> color & 1 != 0;
         let source = source.filter(|source| !sees && !source.counted);
-        let words = source.into_iter().flat_map(|source| &source.words);
-        let enters = move |word: &&(u64, Wavelet)| word.0 <= t && !word.1.control;
-        words.take_while(enters).map(|(_, word)| word.payload)
+        source.into_iter().flat_map(move |source| source.ready(t))
     }
 
     /// Words that a pipe of a line takes from cycle `t` on; and if more when its operation begins, from when on these may
@@ -189,9 +185,9 @@ impl<C: Code> Region<C> {
     /// can be seen.
     fn draw_packets(&mut self, plan: &Plan, code: &C, (id, count): (u32, u32), t: u64) -> u64 {
         let Route { dest, number, color, .. } = self.pipes[id as usize].route();
+        let Some(queue) = self.queue_of(plan, number, dest, color, t) else { return NEVER };
         let mut come = NEVER;
         for _ in 0..count {
-            let Some(queue) = self.queue_of(plan, number, dest, color, t) else { break };
             let arrival = self.pipes[id as usize].arrival().unwrap_or(t);
             let word = self.leave_pipe(id, t);
             let core = self.core(plan, code, dest);
@@ -223,15 +219,5 @@ impl<C: Code> Region<C> {
     /// Whether words of packets have not come to their queues.
     pub(super) fn has_packets(&self, line: &Line) -> bool {
         line.pipes.values().any(|&id| self.pipes[id as usize].is_used())
-    }
-
-    /// No word of a source enters before a cycle, or before something has changed.
-    pub(super) fn hold_entry(&mut self, (root, index): (u32, usize), from: u64) {
-        if let Some(router) = self.routers[root as usize].as_deref_mut() {
-            router.sources[index].next = from;
-        }
-        if from != NEVER {
-            self.wakes.router(root, from);
-        }
     }
 }

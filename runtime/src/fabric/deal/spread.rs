@@ -222,19 +222,20 @@ impl<C: Code> Region<C> {
         if word.control {
             // Nobody overtakes.
             fan.mixed = fan.bursts.is_empty();
-            self.hold_source(fan.root, index, !fan.mixed);
+            if !fan.mixed {
+                self.hold_source((fan.root, index), NEVER);
+            }
             return;
         }
         let router = self.routers[fan.root as usize].as_deref();
-        let words = router.map(|router| router.sources[index].words.iter()).into_iter().flatten();
-        let ready = words.take(BURST).take_while(|(cycle, word)| *cycle <= t && !word.control);
+        let ready = router.into_iter().flat_map(|router| router.sources[index].ready(t));
         let mut words: VecDeque<Spread> = (t..)
-            .zip(ready)
-            .map(|(entered, (_, word))| Spread { entered, payload: word.payload })
+            .zip(ready.take(BURST))
+            .map(|(entered, payload)| Spread { entered, payload })
             .collect();
         words.truncate(self.room_behind(plan, fan, fan.bursts.len(), (0, words.len())));
         if words.is_empty() {
-            return self.hold_source(fan.root, index, true);
+            return self.hold_source((fan.root, index), NEVER);
         }
         for word in &words {
             self.enters(fan.root, index, word.entered, Way::Line);
@@ -245,10 +246,13 @@ impl<C: Code> Region<C> {
         self.wakes.router(fan.root, come);
     }
 
-    /// No word of a source enters before something has changed, if `holds`.
-    fn hold_source(&mut self, root: u32, index: usize, holds: bool) {
-        if let Some(router) = self.routers[root as usize].as_deref_mut().filter(|_| holds) {
-            router.sources[index].next = NEVER;
+    /// No word of a source enters before a cycle, or before something has changed ([`NEVER`]).
+    pub(super) fn hold_source(&mut self, (root, index): (u32, usize), from: u64) {
+        if let Some(router) = self.routers[root as usize].as_deref_mut() {
+            router.sources[index].next = from;
+        }
+        if from != NEVER {
+            self.wakes.router(root, from);
         }
     }
 

@@ -177,7 +177,7 @@ impl<C: Code> Region<C> {
             if !line.mixed
                 && let Some(from) = self.clear_all_packets(plan, code, line, t)
             {
-                return self.hold_entry((line.root, index), from);
+                return self.hold_source((line.root, index), from);
             }
             if line.blocked.is_some() {
                 self.cut_line(plan, line, t, true);
