@@ -205,3 +205,32 @@ fn repetitions_are_told() {
     assert!(count >= 10 && cycles % count == 0, "{rounds}");
     assert!(2 * cycles > all && cycles < all, "{rounds} of {all}");
 }
+
+/// A solver of the library does its iterations in rounds: words of its sums come to a queue in an order that switches make, and
+/// (`paper`) columns go to two neighbors in turn. With the host's commands in between.
+#[test]
+fn a_solver_goes_in_rounds() {
+    let run = |variant: &str, engine: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        let sizes = ["nx=5", "ny=4", "nz=4", "iterations=60"].map(|size| ["--set", size]);
+        command.args(["run", "cg", "--json", "--stats", "json", "--engine", engine]);
+        command.args(sizes.as_flattened()).args(["--set", &format!("variant={variant}")]);
+        let output = command.output().expect("the tool starts");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{result}");
+        result["stats"].clone()
+    };
+    for variant in ["fast", "paper"] {
+        let [step, exact, flow] = ["step", "exact", "flow"].map(|engine| run(variant, engine));
+        for field in ["cycle_count", "ce_cycles", "tasks", "hops", "wavelets_delivered"] {
+            assert_eq!(step[field], exact[field], "{variant}, {field}");
+        }
+        for field in ["tasks", "wavelets_delivered"] {
+            assert_eq!(step[field], flow[field], "{variant}, {field}");
+        }
+        for stats in [exact, flow] {
+            let count = stats["rounds"]["rounds"].as_u64().unwrap_or(0);
+            assert!(count >= 50, "{variant}: {stats}");
+        }
+    }
+}

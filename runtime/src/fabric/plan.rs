@@ -5,6 +5,7 @@ use dflow_ir::image::RouterConfig;
 use dflow_ir::mesh::wavelet::Command;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Filter, PopMode, SwitchEntry};
 
+use super::control;
 use super::router::RAMP;
 use crate::load::LoadError;
 
@@ -267,6 +268,20 @@ impl ColorPlan {
             Command::Advance => self.next(position),
             Command::Reset => 0,
         }
+    }
+
+    /// What a control wavelet leaves behind in a position: the one after its first command, and its payload
+    /// beyond the router.
+    pub(crate) fn obey(&self, position: u8, payload: u32) -> (u8, u32) {
+        let command = control::first(payload);
+        let new = self.after(position, command);
+        let pops = match self.pop {
+            PopMode::None => false,
+            PopMode::Always => true,
+            PopMode::OnAdvance => new != position,
+            PopMode::OnAdvanceOrNop => new != position || command == Command::Nop,
+        };
+        (new, if pops { control::pop(payload) } else { payload })
     }
 
     /// The position after `position`, by ADV.

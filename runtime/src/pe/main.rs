@@ -172,10 +172,12 @@ impl<C: Code> Region<C> {
     /// Runs code up to its next act; the slots that it takes.
     #[inline]
     pub(super) fn segment(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, next: Next) -> u32 {
-        run_segment(at, core, self.routers[at.pe as usize].as_deref(), next);
+        if run_segment(at, core, self.routers[at.pe as usize].as_deref(), next) {
+            self.spoil_tape();
+        }
         let total = core.segment.cycles.max(1);
         if let Some(tape) = &mut self.tape {
-            tape.segment(at.pe, (core.at, at.program), core.task, next, &core.segment);
+            tape.segment(at.pe, core.at, core.task, next, &core.segment);
         }
         let assumed = core.segment.assumed;
         self.takes_slots(core, at.t, (total, assumed));
@@ -360,6 +362,9 @@ impl<C: Code> Region<C> {
         }
         core.claim(op)?;
         if self.flow {
+            if core.threads.is_empty() {
+                core.steps.begin();
+            }
             self.start_flow(at, core, op);
         }
         Ok(())
@@ -548,24 +553,24 @@ pub(super) fn run_alike<C: Code>(
     let Core { at, state, segment, task, registers, clock, bound, .. } = core;
     let (plan, program, number) = (visit.plan, visit.program, at.number as usize);
     let clock = (*clock, visit.t);
-    let view = View { plan, number, router, core: registers, clock, program, bound };
+    let view = View::new((plan, number), router, registers, clock, (program, bound));
     let each = Each { func: program.tasks[usize::from(*task)].func, args, count, like };
     visit.code.run_each(*at, state, each, &view, segment)
 }
 
-/// Runs code up to its next act; the result stands in the core's segment.
+/// Runs code up to its next act, the result of which stands in the core's segment; whether it looked at registers.
 #[inline]
 fn run_segment<C: Code>(
     visit: &Visit<'_, C>,
     core: &mut Core<C>,
     router: Option<&Router>,
     next: Next,
-) {
+) -> bool {
     let Core { at, state, segment, task, registers, clock, bound, .. } = core;
     let (plan, program, code) = (visit.plan, visit.program, visit.code);
     let number = at.number as usize;
     let clock = (*clock, visit.t);
-    let view = View { plan, number, router, core: registers, clock, program, bound };
+    let view = View::new((plan, number), router, registers, clock, (program, bound));
     segment.acts.clear();
     (segment.cycles, segment.assumed) = (0, 0);
     match next {
@@ -579,4 +584,5 @@ fn run_segment<C: Code>(
             code.run(*at, state, Entry::Resume { value }, &view, segment);
         }
     }
+    view.has_been_seen()
 }

@@ -6,6 +6,7 @@
 //! `t` sees what the router did up to `t`; a write in cycle `t` is seen by the router from
 //! `t + 1` on.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use dflow_ir::inst::Priority;
@@ -78,18 +79,36 @@ impl CoreRegisters {
 
 /// A PE's registers, to be read.
 pub(crate) struct View<'a> {
-    pub(crate) plan: &'a Plan,
+    plan: &'a Plan,
     /// The PE's number.
-    pub(crate) number: usize,
-    pub(crate) router: Option<&'a Router>,
-    pub(crate) core: &'a CoreRegisters,
+    number: usize,
+    router: Option<&'a Router>,
+    core: &'a CoreRegisters,
     /// The cycle counter, and the cycle in which it is read.
-    pub(crate) clock: (Clock, u64),
-    pub(crate) program: &'a PePlan,
-    pub(crate) bound: &'a Bindings,
+    clock: (Clock, u64),
+    program: &'a PePlan,
+    bound: &'a Bindings,
+    /// Code has looked.
+    seen: Cell<bool>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// Those of the PE with a number; `clock`: its cycle counter, and the cycle in which that is read.
+    pub(crate) fn new(
+        (plan, number): (&'a Plan, usize),
+        router: Option<&'a Router>,
+        core: &'a CoreRegisters,
+        clock: (Clock, u64),
+        (program, bound): (&'a PePlan, &'a Bindings),
+    ) -> View<'a> {
+        View { plan, number, router, core, clock, program, bound, seen: Cell::default() }
+    }
+
+    /// Whether code has looked at any of them.
+    pub(crate) fn has_been_seen(&self) -> bool {
+        self.seen.get()
+    }
+
     /// The register at a word address; none if there is none.
     pub(crate) fn look(&self, address: u16) -> Option<u16> {
         let (bank, index) = registers::find(self.plan.target, address)?;
@@ -122,6 +141,7 @@ const RUNS: u16 = 7;
 
 impl Registers for View<'_> {
     fn read(&self, address: u16) -> Option<u16> {
+        self.seen.set(true);
         self.look(address)
     }
 }
@@ -238,5 +258,5 @@ pub(crate) fn view<'a, C: Code>(
     let clock = (core.clock, t);
     let program = &plan.programs[usize::from(core.at.program)];
     let number = core.at.number as usize;
-    View { plan, number, router, core: &core.registers, clock, program, bound: &core.bound }
+    View::new((plan, number), router, &core.registers, clock, (program, &core.bound))
 }

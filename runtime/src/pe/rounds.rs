@@ -10,6 +10,13 @@ use crate::fabric::ring::NEVER;
 use crate::sched::rounds::Noter;
 
 impl<C: Code> Core<C> {
+    /// Whether it holds no words that are to go out, and works on nothing that commands routers.
+    pub(crate) fn is_still(&self) -> bool {
+        let mut operations = self.threads.iter().chain(self.main.operation());
+        !operations.any(Op::commands)
+            && self.outputs.iter().all(|(_, output)| output.ring.is_empty())
+    }
+
     /// Notes its state before a cycle.
     pub(crate) fn note(&self, code: &C, noter: &mut Noter<'_>) {
         // What is left out is a hint, the code's own, `exact`'s while it takes turns, or noted below.

@@ -105,6 +105,11 @@ impl Steps {
     pub(super) fn share_with(&mut self, used: u64) {
         self.used = used.min(WHOLE);
     }
+
+    /// An operation begins where there is none: nothing is owed to any.
+    pub(super) fn begin(&mut self) {
+        self.owed = 0;
+    }
 }
 
 impl<C: Code> Region<C> {

@@ -80,6 +80,9 @@ pub(crate) enum Reached {
     MadeBehind,
     RoundSame,
     RoundForked,
+    /// Words of several senders came to a queue in the order of switches; a sender's went to several queues in turn.
+    RoundJoined,
+    RoundInTurn,
     /// A machine was compared before it was taped: it did again what it had done, or not.
     Compared,
     Unlike,
@@ -113,7 +116,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 62] = [
+pub(crate) const ALL: [Reached; 64] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -157,6 +160,8 @@ pub(crate) const ALL: [Reached; 62] = [
     Reached::MadeBehind,
     Reached::RoundSame,
     Reached::RoundForked,
+    Reached::RoundJoined,
+    Reached::RoundInTurn,
     Reached::Compared,
     Reached::Unlike,
     Reached::Onward,

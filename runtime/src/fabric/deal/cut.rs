@@ -10,7 +10,7 @@ impl<C: Code> Region<C> {
     /// Whether words of the host are on their way in lines or fans.
     pub(crate) fn deals(&self) -> bool {
         self.lines.iter().flatten().any(|line| line.held != 0 || self.has_packets(line))
-            || self.fans.words().next().is_some()
+            || self.fans.words().any(|(.., words)| words != 0)
             || !self.held_up.is_empty()
     }
 

@@ -2,7 +2,7 @@
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::wavelet::Command;
-use dflow_ir::mesh::{Color, PopMode, Port};
+use dflow_ir::mesh::{Color, Port};
 
 use super::lanes::Lanes;
 use super::visit::Here;
@@ -217,24 +217,15 @@ fn command<C>(
 ) -> bool {
     let index = usize::from(granted.index);
     let row = &router.table(here.plan).colors[index];
-    let (old, pop) = (router.position(granted.color), row.pop);
     let command = control::first(word.payload);
-    let new = row.after(old, command);
     // Somebody has heard it.
     word.advance |= match command {
         Command::Nop => false,
         Command::Teardown => true,
         Command::Advance | Command::Reset => row.positions > 1,
     };
+    let (new, payload) = row.obey(router.position(granted.color), word.payload);
+    word.payload = payload;
     router.set_position(granted.color, new);
-    let pops = match pop {
-        PopMode::None => false,
-        PopMode::Always => true,
-        PopMode::OnAdvance => new != old,
-        PopMode::OnAdvanceOrNop => new != old || command == Command::Nop,
-    };
-    if pops {
-        word.payload = control::pop(word.payload);
-    }
     command == Command::Teardown
 }

@@ -2,8 +2,9 @@
 
 use dflow_ir::mesh::Color;
 
-use super::{Lane, NOBODY, NONE, Router, Shadow};
+use super::{Lane, NOBODY, NONE, RAMP, Router, Shadow};
 use crate::fabric::filter::FilterState;
+use crate::fabric::plan::ColorPlan;
 use crate::fabric::ring::Ring;
 use crate::sched::plan::Plan;
 use crate::sched::region::Way;
@@ -16,6 +17,13 @@ impl Router {
         let (judge, outs) = self.ways_of(plan, color, port);
         let out = outs[usize::from(self.position(color))];
         (judge == NOBODY && out != 0 && !self.is_torn(color)).then_some(out)
+    }
+
+    /// The switch of a color, and its position; none where more than that has a say in where words go.
+    pub(crate) fn switch<'a>(&'a self, plan: &'a Plan, color: u8) -> Option<(&'a ColorPlan, u8)> {
+        let (judge, _) = self.ways_of(plan, color, RAMP);
+        let row = self.table(plan).row(color).filter(|_| judge == NOBODY && !self.is_torn(color));
+        Some((row?, self.position(color)))
     }
 
     /// What is behind a port of a router of a region.

@@ -65,6 +65,11 @@ impl<C: Code> Hand<C> {
         Hand { operations, pending: None, word: None }
     }
 
+    /// Whether it works on no operation.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_none() && self.operations.iter().all(Option::is_none)
+    }
+
     /// The word that a task starts with; nothing where none does.
     #[inline]
     pub(super) fn take_word(&mut self) -> u32 {

@@ -8,6 +8,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
+use super::tape::commands;
 use crate::exec::{Stop, Stream, VectorStart};
 use crate::fabric::pipe::Pipe;
 use crate::fabric::ring::{NEVER, Ring};
@@ -88,7 +89,8 @@ impl Noter<'_> {
     pub(crate) fn stop(&mut self, stop: &Stop) {
         let Stop::Vector(start) = stop else { return self.value(format!("{stop:?}")) };
         let mut start = VectorStart::clone(start);
-        for source in &mut start.sources {
+        let values = if commands(&start) { &mut [][..] } else { &mut start.sources[..] };
+        for source in values {
             if let Stream::Scalar(value) = source {
                 *value = 0;
             }
@@ -246,6 +248,13 @@ impl<C: Code> Region<C> {
             && self.next_forks == NEVER
             && self.gathers.words().next().is_none()
             && self.merges.rest(&self.timing, self.now)
+    }
+
+    /// Whether no words are in its routers or are about to enter them, and nothing is under way but between cores.
+    pub(super) fn is_still(&self) -> bool {
+        let mut routers = self.routers.iter().flatten();
+        let mut cores = self.cores.iter().flatten();
+        self.is_plain() && routers.all(|it| it.words() == 0) && cores.all(|it| it.is_still())
     }
 
     /// Whether it knows all that other regions have done.

@@ -6,6 +6,7 @@
 //! taped ([`tape`]). If the state after it is what it was before, further rounds are done as a network of
 //! processes ([`network`]): code runs, operations do their elements, words go from one to the other in
 //! their order, and nothing else; each thread does the PEs of some regions ([`part`], [`meeting`]).
+//! Where switches turn in a round, a router is such a process too, and which ways words go is found once ([`switched`]).
 //! All that happens in a round happens as many cycles later as rounds have passed; counters grow by what
 //! they grew in the first.
 //!
@@ -21,6 +22,7 @@ mod network;
 mod outcome;
 mod part;
 mod refrain;
+mod switched;
 mod tape;
 mod ways;
 
@@ -30,6 +32,7 @@ pub(crate) use tape::Tape;
 
 use self::image::{Counters, Image};
 use self::network::Network;
+use super::plan::Plan;
 use super::region::Region;
 use super::run::{Run, Told};
 use crate::pe::code::Code;
@@ -66,9 +69,8 @@ impl Counted {
 /// Whether a round changes nothing but values, seen from its counters.
 fn is_plain(before: &Counted, after: &Counted) -> bool {
     let told = |it: &Counted| {
-        let Stats { dropped_controls, filtered, entered, to_host, hidden, gone, touched, .. } =
-            it.stats;
-        (dropped_controls, filtered, entered, to_host, hidden, gone, touched, it.odd, it.rested)
+        let Stats { dropped_controls, filtered, entered, to_host, gone, touched, .. } = it.stats;
+        (dropped_controls, filtered, entered, to_host, gone, touched, it.odd, it.rested)
     };
     told(before) == told(after)
 }
@@ -94,7 +96,9 @@ pub(crate) fn repeat<C: Code>(
         regions.iter_mut().filter_map(|region| region.refrain.take()).map(|it| *it).collect();
     let found = refrains.iter().find_map(Refrain::found);
     let Some(found) = found else { return };
-    let Some(begin) = time_to_begin(regions, begin, found.cycles, advance) else { return };
+    let Some(begin) = time_to_begin(run.plan, regions, begin, found.cycles, advance) else {
+        return;
+    };
     let end = begin + found.cycles;
     // What is kept of the state takes as much memory once more.
     let bytes: u64 = regions.iter().map(|region| region.bytes).sum();
@@ -114,18 +118,29 @@ pub(crate) fn repeat<C: Code>(
     }
 }
 
-/// Runs on until all regions know what others have done, within the cycles of a round.
+/// Runs on until all regions know what others have done, within the cycles of a round; where there are switches first until
+/// no router holds words either, if there is such a time: it is known then which way each word will go.
 fn time_to_begin<C: Code>(
+    plan: &Plan,
     regions: &mut [Region<C>],
     mut begin: u64,
     cycles: u64,
     advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) -> Option<u64> {
-    let over = begin + cycles;
-    while begin < over && !regions.iter().all(Region::is_told) {
-        begin += cycles.div_ceil(LOOKS);
-        if !advance(regions, begin) {
-            return None;
+    let mut rows = plan.routers.iter().flat_map(|router| &router.colors);
+    let switches = rows.any(|row| row.positions > 1);
+    let fit =
+        [switches.then_some(Region::is_still as fn(&Region<C>) -> bool), Some(Region::is_told)];
+    for is_fit in fit.into_iter().flatten() {
+        let over = begin + cycles;
+        while begin < over {
+            if regions.iter().all(is_fit) {
+                return Some(begin);
+            }
+            begin += cycles.div_ceil(LOOKS);
+            if !advance(regions, begin) {
+                return None;
+            }
         }
     }
     Some(begin)

@@ -10,16 +10,21 @@
 //! Invariants: between rounds that are not done together each PE stands where it stood when the round was taped; a
 //! round in which code of any PE differs is as if it had not been.
 
+use std::rc::Rc;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::hand::{Hand, counts, lift, settle};
 use super::meeting::{Mail, Meeting};
 use super::outcome::Outcome;
 use super::part::{NONE, Part, Process, Queue};
+use super::switched::{Batch, Kind, Known, Switches, Token, Turns};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{End, Fifo, Path};
 use crate::exec::Segment;
 use crate::pe::code::Code;
+use crate::pe::core::bits;
 use crate::profile::Work;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
@@ -38,6 +43,9 @@ pub(super) struct Network<'a, C: Code> {
     parts: Vec<Part<'a, C>>,
     paths: Vec<Path>,
 }
+
+/// What a PE sends in a round, with colors.
+type Sends = Rc<[(u8, Batch)]>;
 
 /// Likewise, while they are found.
 struct Whole<'a, C: Code> {
@@ -76,6 +84,7 @@ impl<'a, C: Code> Network<'a, C> {
                         hand: Hand::empty(),
                         inputs: vec![NONE; core.inputs.len()],
                         outputs: Vec::new(),
+                        in_turn: Vec::new(),
                         queues: (0, 0),
                         task: core.task,
                         missing: 0,
@@ -85,11 +94,11 @@ impl<'a, C: Code> Network<'a, C> {
             }
             process_of.push(of);
         }
-        whole.find_paths(regions, &process_of)?;
         for process in &mut whole.processes {
             let core = regions[process.at.0 as usize].cores[process.at.1 as usize].as_deref()?;
             process.hand = lift(plan, code, core);
         }
+        whole.find_ways(regions, &process_of, &scripts)?;
         let parts = whole.divide(code, regions.len(), scripts, threads);
         Some(Network { parts, paths: whole.paths })
     }
@@ -135,7 +144,14 @@ impl<'a, C: Code> Network<'a, C> {
         let fifos = self.parts.iter().flat_map(|part| &part.fifos);
         for fifo in fifos {
             let mut words = fifo.words.words().iter();
-            let path = &self.paths[fifo.path as usize];
+            let Some(path) = self.paths.get(fifo.path as usize) else {
+                debug_assert_eq!(
+                    words.len(),
+                    0,
+                    "all that has been sent has come where it is taken"
+                );
+                continue;
+            };
             let mut put = |word: &mut u32| *word = words.next().copied().unwrap_or(*word);
             let put = path.each_word(regions, fifo.end as usize, &mut put);
             debug_assert!(put.is_some() && words.next().is_none());
@@ -154,48 +170,217 @@ impl<'a, C: Code> Network<'a, C> {
 
 impl<'a, C: Code> Whole<'a, C> {
     /// Finds the ways of all colors that cores send, and the words on them.
-    fn find_paths(&mut self, regions: &mut [Region<C>], process_of: &[Vec<u32>]) -> Option<()> {
-        let (mut on_paths, mut in_pipes) = (0, 0);
-        for at in 0..self.processes.len() {
-            let source = self.processes[at].at;
+    fn find_ways(
+        &mut self,
+        regions: &mut [Region<C>],
+        process_of: &[Vec<u32>],
+        scripts: &Scripts,
+    ) -> Option<()> {
+        let turns = scripts.turn_switches();
+        let sends = if turns { self.sends(regions, scripts)? } else { Vec::new() };
+        let all = sends.iter().flat_map(|sends| sends.iter());
+        let turning = all.filter(|(_, batch)| batch.kind != Kind::Words);
+        let mut switched = turning.fold(0_u32, |colors, (color, _)| colors | 1 << color);
+        let mut paths = Vec::new();
+        for (at, process) in self.processes.iter().enumerate() {
+            let source = process.at;
             let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
             let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
             for color in colors {
-                let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
-                for (end, &End { at: place, queue, .. }) in path.ends.iter().enumerate() {
-                    let process = process_of[place.0 as usize][place.1 as usize];
-                    let input =
-                        self.processes[process as usize].inputs.get_mut(usize::from(queue))?;
-                    if *input != NONE {
-                        // Several senders: in which order their words come is not known.
-                        return None;
-                    }
-                    *input = self.fifos.len() as u32;
-                    self.processes[at].outputs.push((color, self.fifos.len() as u32));
-                    let mut words = Fifo::default();
-                    path.each_word(regions, end, &mut |word| words.push(*word))?;
-                    let path = self.paths.len() as u32;
-                    let end = end as u32;
-                    self.fifos.push(Queue { words, needed: 0, process, path, end });
+                if switched >> color & 1 != 0 {
+                    continue;
                 }
-                on_paths += path.in_routers(regions);
-                in_pipes += path.in_pipes(regions);
-                self.paths.push(path);
+                match Path::find(self.plan, regions, source, color) {
+                    Some(path) => paths.push((at, path)),
+                    // Nothing goes by most that lead nowhere.
+                    None => {
+                        let sent = sends
+                            .get(at)
+                            .is_some_and(|sends| sends.iter().any(|&(by, _)| by == color));
+                        if sent {
+                            switched |= 1 << color;
+                        }
+                    }
+                }
             }
+        }
+        paths.retain(|(_, path)| switched >> path.color() & 1 == 0);
+        self.add_paths(regions, process_of, paths)?;
+        if is_about_to_leave(regions, switched) {
+            return None;
+        }
+        for color in bits(switched.into()) {
+            self.add_switched(regions, process_of, &sends, color as u8)?;
+        }
+        self.sort_queues();
+        Some(())
+    }
+
+    /// What each PE sends in a round: what others send that do the same, where it works on nothing before.
+    fn sends(&self, regions: &[Region<C>], scripts: &Scripts) -> Option<Vec<Sends>> {
+        let mut known: FxHashMap<(u32, u16), Sends> = FxHashMap::default();
+        let mut sends = Vec::with_capacity(self.processes.len());
+        for Process { at, pe, script, hand, .. } in &self.processes {
+            let same = (*script, pe.program);
+            if hand.is_empty()
+                && let Some(others) = known.get(&same)
+            {
+                sends.push(Rc::clone(others));
+                continue;
+            }
+            let core = regions[at.0 as usize].cores[at.1 as usize].as_deref()?;
+            let of = Known {
+                program: &self.plan.programs[usize::from(pe.program)],
+                bound: &core.bound,
+                script: scripts.get(*script),
+                outcomes: scripts.outcomes(),
+            };
+            let own: Sends = of.sends(hand)?.into();
+            if hand.is_empty() {
+                known.insert(same, Rc::clone(&own));
+            }
+            sends.push(own);
+        }
+        Some(sends)
+    }
+
+    /// Adds ways that are the same all the time, with the words on them; none if these are not all words there are.
+    fn add_paths(
+        &mut self,
+        regions: &mut [Region<C>],
+        process_of: &[Vec<u32>],
+        paths: Vec<(usize, Path)>,
+    ) -> Option<()> {
+        let (mut on_paths, mut in_pipes) = (0, 0);
+        for (at, path) in paths {
+            for (end, &End { at: place, queue, .. }) in path.ends.iter().enumerate() {
+                let mut words = Fifo::default();
+                path.each_word(regions, end, &mut |word| words.push(*word))?;
+                let process = process_of[place.0 as usize][place.1 as usize];
+                let from = (self.paths.len() as u32, end as u32);
+                let fifo = self.add_queue(process, words, from);
+                self.reads(process, queue, fifo)?;
+                self.processes[at].outputs.push((path.color(), fifo));
+            }
+            on_paths += path.in_routers(regions);
+            in_pipes += path.in_pipes(regions);
+            self.paths.push(path);
         }
         let routers = regions.iter().flat_map(|region| region.routers.iter().flatten());
         let all: usize = routers.map(|router| router.words()).sum();
         let pipes = regions.iter().flat_map(|region| &region.pipes);
         let held = pipes.filter(|pipe| !pipe.leads_abroad()).map(|pipe| pipe.held() as usize);
-        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())?;
-        self.sort_queues();
+        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())
+    }
+
+    /// A queue of words for a PE, from an end of a path.
+    fn add_queue(&mut self, process: u32, words: Fifo, (path, end): (u32, u32)) -> u32 {
+        let (needed, joins, turns) = (0, NONE, None);
+        self.fifos.push(Queue { words, needed, process, path, end, joins, turns });
+        self.fifos.len() as u32 - 1
+    }
+
+    /// A PE reads a queue by one of its input queues; none if it reads another one by that: in which order words of several
+    /// senders come is not known.
+    fn reads(&mut self, process: u32, queue: u8, fifo: u32) -> Option<()> {
+        let input = self.processes[process as usize].inputs.get_mut(usize::from(queue))?;
+        (std::mem::replace(input, fifo) == NONE).then_some(())
+    }
+
+    /// Adds the ways of a color that switches turn; none if the order of words is not known.
+    fn add_switched(
+        &mut self,
+        regions: &mut [Region<C>],
+        process_of: &[Vec<u32>],
+        sends: &[Sends],
+        color: u8,
+    ) -> Option<()> {
+        let mut switches = Switches::new(self.plan, regions, color);
+        for (sender, process) in self.processes.iter().enumerate() {
+            for (number, batch) in (0..).zip(of_color(&sends[sender], color)) {
+                switches.send(process.at, Token { sender: sender as u32, number, batch })?;
+            }
+        }
+        let mut into = Vec::new();
+        for taker in switches.takers()? {
+            let (place, queue) = (taker.at, taker.queue);
+            let process = process_of[place.0 as usize][place.1 as usize];
+            let path = Path::into_queue(place, queue, color);
+            let mut words = Fifo::default();
+            path.each_word(regions, 0, &mut |word| words.push(*word))?;
+            let fifo = self.add_queue(process, words, (self.paths.len() as u32, 0));
+            self.paths.push(path);
+            self.reads(process, queue, fifo)?;
+            self.add_lanes(process, fifo, &taker.come, &mut into)?;
+        }
+        into.sort_unstable();
+        self.add_outputs(sends, color, &into);
         Some(())
+    }
+
+    /// Adds what several senders' words come into before they go on into a queue, in the order in which they come; `into`:
+    /// where each batch goes. None if those of a sender do not come in its own order.
+    fn add_lanes(
+        &mut self,
+        process: u32,
+        fifo: u32,
+        come: &[Token],
+        into: &mut Vec<(u32, u32, u32)>,
+    ) -> Option<()> {
+        let is_one = come.windows(2).all(|pair| pair[0].sender == pair[1].sender);
+        // By sender: its lane, and the number of the batch that is the first to come next at the earliest.
+        let mut lanes: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
+        let mut turns = Vec::with_capacity(come.len());
+        for &Token { sender, number, batch } in come {
+            let (lane, next) = lanes.entry(sender).or_insert_with(|| {
+                let lane =
+                    if is_one { fifo } else { self.add_queue(process, Fifo::default(), (NONE, 0)) };
+                (lane, 0)
+            });
+            if number < *next {
+                return None;
+            }
+            *next = number + 1;
+            into.push((sender, number, *lane));
+            turns.push((*lane, batch.count));
+        }
+        if !is_one {
+            lanes.values().for_each(|&(lane, _)| self.fifos[lane as usize].joins = fifo);
+            self.fifos[fifo as usize].turns = Some(Box::new(Turns::new(turns)));
+        }
+        Some(())
+    }
+
+    /// Tells senders where their words of a color go, batch by batch: `into` has senders, numbers and queues, in order.
+    fn add_outputs(&mut self, sends: &[Sends], color: u8, into: &[(u32, u32, u32)]) {
+        let mut into = into.iter().peekable();
+        for (sender, process) in (0..).zip(&mut self.processes) {
+            let mut turns = Vec::new();
+            for (number, batch) in (0..).zip(of_color(&sends[sender as usize], color)) {
+                let mut lanes = Vec::new();
+                while let Some((.., lane)) = into.next_if(|it| (it.0, it.1) == (sender, number)) {
+                    lanes.push(*lane);
+                }
+                // Commands go nowhere, all others somewhere.
+                if !matches!(batch.kind, Kind::Command(_)) {
+                    turns.push((lanes.into_boxed_slice(), batch.count));
+                }
+            }
+            let turns: Turns<Box<[u32]>> = Turns::new(turns);
+            match turns.only() {
+                Some(lanes) => process.outputs.extend(lanes.iter().map(|&lane| (color, lane))),
+                None if turns.now().is_some() => process.in_turn.push((color, turns)),
+                None => {}
+            }
+        }
     }
 
     /// Has queues of a PE side by side.
     fn sort_queues(&mut self) {
         let mut order: Vec<u32> = (0..self.fifos.len() as u32).collect();
-        order.sort_by_key(|&fifo| self.fifos[fifo as usize].process);
+        // What goes on to others is behind those.
+        let key = |fifo: &Queue| (fifo.process, fifo.joins != NONE);
+        order.sort_by_key(|&fifo| key(&self.fifos[fifo as usize]));
         let mut new = vec![NONE; order.len()];
         for (at, &fifo) in (0..).zip(&order) {
             new[fifo as usize] = at;
@@ -203,8 +388,16 @@ impl<'a, C: Code> Whole<'a, C> {
         let mut fifos: Vec<Option<Queue>> =
             std::mem::take(&mut self.fifos).into_iter().map(Some).collect();
         self.fifos = order.iter().filter_map(|&fifo| fifos[fifo as usize].take()).collect();
+        for fifo in &mut self.fifos {
+            let lanes = fifo.turns.iter_mut().flat_map(|turns| turns.each_mut());
+            for fifo in lanes.chain([&mut fifo.joins]).filter(|fifo| **fifo != NONE) {
+                *fifo = new[*fifo as usize];
+            }
+        }
         for process in &mut self.processes {
             let outputs = process.outputs.iter_mut().map(|(_, fifo)| fifo);
+            let in_turn = process.in_turn.iter_mut().flat_map(|(_, turns)| turns.each_mut());
+            let outputs = outputs.chain(in_turn.flat_map(|lanes| lanes.iter_mut()));
             for fifo in process.inputs.iter_mut().chain(outputs).filter(|fifo| **fifo != NONE) {
                 *fifo = new[*fifo as usize];
             }
@@ -285,6 +478,11 @@ impl<'a, C: Code> Whole<'a, C> {
             .map(|part| (part.first.2, part.first.2 + part.fifos.len() as u32))
             .collect();
         for part in &mut parts {
+            for fifo in &mut part.fifos {
+                let lanes = fifo.turns.iter_mut().flat_map(|turns| turns.each_mut());
+                let joins = lanes.chain([&mut fifo.joins]).filter(|fifo| **fifo != NONE);
+                joins.for_each(|fifo| *fifo -= part.first.2);
+            }
             part.out = queues.iter().map(|&queues| Mail::to(queues)).collect();
             for process in part.processes.iter_mut().flatten() {
                 let own = process.inputs.iter_mut().filter(|fifo| **fifo != NONE);
@@ -297,4 +495,16 @@ impl<'a, C: Code> Whole<'a, C> {
         }
         parts
     }
+}
+
+/// Those batches that are of a color.
+fn of_color(sends: &Sends, color: u8) -> impl Iterator<Item = Batch> {
+    sends.iter().filter(move |(of, _)| *of == color).map(|(_, batch)| *batch)
+}
+
+/// Whether words of some colors stand in output queues.
+fn is_about_to_leave<C: Code>(regions: &[Region<C>], colors: u32) -> bool {
+    let cores = regions.iter().flat_map(|region| region.cores.iter().flatten());
+    let outputs = cores.filter(|_| colors != 0).flat_map(|core| core.outputs.iter());
+    outputs.flat_map(|(_, output)| output.ring.words()).any(|word| colors >> word.color & 1 != 0)
 }

@@ -1,7 +1,8 @@
 //! PEs of some regions in rounds, done by one thread.
 //!
 //! Invariants: what code comes to is held against the tape; words for PEs of other parts go there by
-//! [`Meeting::post`], in the order in which they are made.
+//! [`Meeting::post`], in the order in which they are made. Queues of words that go on to another one hold those of one
+//! sender; between rounds they are empty, and it is the first one's turn.
 
 mod code;
 mod elements;
@@ -14,6 +15,7 @@ use self::keep::Kept;
 use super::hand::Hand;
 use super::meeting::{Mail, Meeting, Wait};
 use super::outcome::Outcome;
+use super::switched::Turns;
 use super::tape::{Act, OPERATIONS, Script};
 use super::ways::{Fifo, Place};
 use crate::exec::Segment;
@@ -28,6 +30,9 @@ const CHECK: u32 = 1 << 12;
 
 /// How things stand is kept again when rounds have taken so many times what that takes.
 const WORTH: u32 = 8;
+
+/// Queues of a PE that the host fetches ahead of its turn: those that it takes words from are the first.
+const FETCHED: usize = 16;
 
 /// "No queue of words."
 pub(super) const NONE: u32 = u32::MAX;
@@ -76,7 +81,13 @@ pub(super) struct Queue {
     pub(super) process: u32,
     pub(super) path: u32,
     pub(super) end: u32,
+    /// The queue that they go on to, with those of other senders ([`NONE`]: none); in which order they come into that.
+    pub(super) joins: u32,
+    pub(super) turns: Option<Box<Turns<u32>>>,
 }
+
+/// A color, and the queues that its words go into in turn, among all.
+pub(super) type InTurn = (u8, Turns<Box<[u32]>>);
 
 /// A PE, as a process.
 pub(super) struct Process<C: Code> {
@@ -95,6 +106,8 @@ pub(super) struct Process<C: Code> {
     /// Queues of words by input queue, and those that words of a color go into, in the order of colors: among all.
     pub(super) inputs: Vec<u32>,
     pub(super) outputs: Vec<(u8, u32)>,
+    /// Likewise, of colors whose words go into these queues and into others, in turn.
+    pub(super) in_turn: Vec<InTurn>,
     /// The first of its own queues of words, and the one behind the last.
     pub(super) queues: (u32, u32),
     /// The task that it ran when it was taped.
@@ -285,8 +298,34 @@ impl<C: Code> Part<'_, C> {
         }
     }
 
+    /// Words of several senders go on into a queue, as far as those have come whose turn it is.
+    fn join(&mut self, into: usize) {
+        let Some(mut turns) = self.fifos[into].turns.take() else { return };
+        while let Some((&lane, left)) = turns.now() {
+            let mut words = std::mem::take(&mut self.fifos[lane as usize].words);
+            let count = words.len().min(left as usize);
+            self.fifos[into].words.extend(&words.words()[..count], &mut self.spare);
+            words.take(count);
+            self.fifos[lane as usize].words = words;
+            if count == 0 {
+                break;
+            }
+            turns.pass(count as u32);
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::RoundJoined);
+        }
+        self.fifos[into].turns = Some(turns);
+    }
+
     /// Words have come into a queue; who waits for them goes on. Who goes on now looks again.
     fn wake(&mut self, fifo: usize) {
+        let fifo = match self.fifos[fifo].joins {
+            NONE => fifo,
+            into => {
+                self.join(into as usize);
+                into as usize
+            }
+        };
         let Queue { words: fifo, process, needed, .. } = &mut self.fifos[fifo];
         if *needed == 0 || fifo.len() < *needed as usize {
             return;
@@ -322,7 +361,7 @@ impl<C: Code> Part<'_, C> {
     fn fetch_process(&self, process: u32) {
         let Some(process) = &self.processes[process as usize] else { return };
         let (from, to) = process.queues;
-        self.fifos[from as usize..to as usize].iter().for_each(prefetch);
+        self.fifos[from as usize..to as usize].iter().take(FETCHED).for_each(prefetch);
         process.inputs.first().into_iter().for_each(prefetch);
         process.outputs.first().into_iter().for_each(prefetch);
     }

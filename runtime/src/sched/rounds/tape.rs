@@ -14,7 +14,6 @@ use crate::pe::code::{Code, Pe};
 use crate::pe::core::Core;
 use crate::pe::main::{Main, Next};
 use crate::pe::op::Op;
-use crate::pe::plan::PePlan;
 use crate::pe::threads::COUNT;
 use crate::pe::visit::Visit;
 use crate::sched::region::Region;
@@ -136,6 +135,27 @@ impl Scripts {
         *self.numbers.entry(script).or_insert_with_key(|script| {
             self.scripts.push(script.clone());
             next
+        })
+    }
+
+    /// A script.
+    pub(super) fn get(&self, number: u32) -> &Script {
+        &self.scripts[number as usize]
+    }
+
+    /// What came of code, with whose.
+    pub(super) fn outcomes(&self) -> &[(u16, Segment)] {
+        &self.outcomes.all
+    }
+
+    /// Whether any of it has switches turn.
+    pub(super) fn turn_switches(&self) -> bool {
+        self.outcomes.all.iter().any(|(_, segment)| match &segment.stop {
+            Stop::Vector(start) => match start.dest {
+                Stream::Output { control, advance_switch, .. } => control || advance_switch,
+                _ => false,
+            },
+            _ => false,
         })
     }
 
@@ -284,22 +304,30 @@ fn is_like(one: &Segment, other: &Segment) -> bool {
     stops && (one.cycles, one.assumed, &one.acts) == (other.cycles, other.assumed, &other.acts)
 }
 
-/// Whether two operations take the same time, whatever their values.
+/// Whether an operation sends control wavelets: what they say is no value, but says which ways words go.
+pub(super) fn commands(start: &VectorStart) -> bool {
+    matches!(start.dest, Stream::Output { control: true, .. })
+}
+
+/// Whether two operations take the same time and their words the same ways, whatever their values.
 pub(super) fn starts_like(one: &VectorStart, other: &VectorStart) -> bool {
-    let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_));
+    let is_scalar = |stream: &Stream| matches!(stream, Stream::Scalar(_)) && !commands(one);
     let sources = one.sources.iter().zip(&other.sources);
     let mut same = sources.map(|(one, other)| one == other || is_scalar(one) && is_scalar(other));
     same.all(|same| same) && one == &VectorStart { sources: one.sources, ..other.clone() }
 }
 
-/// Whether all that an operation does is to compute with words of queues, memory and scalars.
+/// Whether all that an operation does is to compute with words of queues, memory and scalars, or to send a command
+/// that stands in the code.
 fn is_simple(start: &VectorStart) -> bool {
+    if let Stream::Output { control: true, transform, .. } = start.dest {
+        let known = |stream: &Stream| matches!(stream, Stream::None | Stream::Scalar(_));
+        return !transform && start.sources.iter().all(known);
+    }
     let simple = |stream: &Stream| match *stream {
         Stream::Fifo { .. } => false,
         Stream::Input { transform, .. } => !transform,
-        Stream::Output { control, advance_switch, transform, .. } => {
-            !(control || advance_switch || transform)
-        }
+        Stream::Output { transform, .. } => !transform,
         Stream::None | Stream::Memory(_) | Stream::Scalar(_) | Stream::Pointer { .. } => true,
     };
     simple(&start.dest) && start.sources.iter().all(simple)
@@ -417,15 +445,8 @@ impl Tape {
     }
 
     /// Code of a PE has run.
-    pub(crate) fn segment(
-        &mut self,
-        pe: u32,
-        (at, program): (Pe, &PePlan),
-        task: u16,
-        next: Next,
-        segment: &Segment,
-    ) {
-        self.is_spoilt |= !is_timeless(segment) || program.tasks[usize::from(task)].looks;
+    pub(crate) fn segment(&mut self, pe: u32, at: Pe, task: u16, next: Next, segment: &Segment) {
+        self.is_spoilt |= !is_timeless(segment);
         if self.is_spoilt {
             return;
         }

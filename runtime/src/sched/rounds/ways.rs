@@ -1,6 +1,7 @@
 //! The ways by which words go from core to core in a round, and the words that are on them.
 //!
-//! Invariant: a queue gets its words from one sender, in the order in which that sent them.
+//! Invariant: a queue gets its words from one sender, in the order in which that sent them, or from several in an order
+//! that switches make ([`super::switched`]).
 
 use rustc_hash::FxHashSet;
 
@@ -111,6 +112,17 @@ impl Path {
         let mut path = Path { source, color, routers, ends, pipes };
         path.leave_out_empty(regions);
         Some(path)
+    }
+
+    /// The end of ways that switches turn: words are in the queue alone, and none of the color in output queues.
+    pub(super) fn into_queue(at: Place, queue: u8, color: u8) -> Path {
+        let ends = [End { at, queue, router: NONE }].into();
+        Path { source: at, color, routers: Box::default(), ends, pipes: Box::default() }
+    }
+
+    /// The color.
+    pub(super) fn color(&self) -> u8 {
+        self.color
     }
 
     /// Routers without words are not looked at any more.

@@ -16,4 +16,5 @@ mod rounds;
 mod script;
 mod sizes;
 mod steady;
+mod switched;
 mod timing;

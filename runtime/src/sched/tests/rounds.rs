@@ -31,7 +31,7 @@ fn begin(spec: &mut Spec, pe: usize, kind: TaskKind, id: u8, params: &[Ty], acts
     spec.programs[pe].tasks.push(TaskBinding { kind, id, func, loc: Loc::default() });
 }
 
-fn start(spec: &mut Spec, pe: usize, id: u8) {
+pub(super) fn start(spec: &mut Spec, pe: usize, id: u8) {
     let flag = InitialFlag { op: FlagOp::Activate, id, loc: Loc::default() };
     spec.programs[pe].initial_flags.push(flag);
 }
@@ -52,7 +52,7 @@ fn asynchronous(start: VectorStart, microthread: u8, activate: Option<u8>) -> Ve
     VectorStart { asynchronous: true, microthread, activate, ..start }
 }
 
-fn compare(what: &str, spec: &Spec, stops: &[u64]) {
+pub(super) fn compare(what: &str, spec: &Spec, stops: &[u64]) {
     let silent = Spec { records: false, ..spec.clone() };
     let step = run(&silent, EngineKind::Step, (1, 0), stops);
     for shape in [(1, 0), (1, 1), (2, 1), (3, 2)] {

@@ -249,6 +249,8 @@ pub(super) struct Op {
     relays: bool,
     sends: bool,
     control: bool,
+    /// A command that stands in the program, which all words are.
+    command: Option<u32>,
     /// What it has read and sent, where operations are apart.
     own: u32,
 }
@@ -370,6 +372,10 @@ impl Code for Script {
             left: start.length,
             relays: start.sources.iter().any(is_input),
             sends: matches!(start.dest, Stream::Output { .. }),
+            command: match start.sources[0] {
+                Stream::Scalar(payload) if payload >> 31 != 0 => Some(payload),
+                _ => None,
+            },
             control: matches!(start.dest, Stream::Output { control: true, .. })
                 && !start.sources.iter().any(is_input),
             own: u32::from(start.microthread) << 20,
@@ -427,7 +433,7 @@ impl Code for Script {
         }
         let output = op.sends.then(|| match (op.relays, op.control) {
             (true, _) => inputs[0].wrapping_add(1),
-            (false, true) => control(*hash),
+            (false, true) => op.command.unwrap_or_else(|| control(*hash)),
             (false, false) => *hash,
         });
         Ok(Element { output, ..Element::default() })

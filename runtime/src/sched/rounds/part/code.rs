@@ -25,6 +25,8 @@ struct Held<'a, C: Code> {
     acts: usize,
     outcomes: &'a mut [Outcome],
     hand: &'a mut Hand<C>,
+    /// It has looked at a register, as no code did that is on a tape.
+    looked: bool,
 }
 
 impl<C: Code> Held<'_, C> {
@@ -53,6 +55,7 @@ impl<C: Code> Held<'_, C> {
 
 impl<C: Code> Registers for RefCell<Held<'_, C>> {
     fn read(&self, address: u16) -> Option<u16> {
+        self.borrow_mut().looked = true;
         NoRegisters.read(address)
     }
 
@@ -87,11 +90,14 @@ impl<C: Code> Part<'_, C> {
             Enters::Resume { value } => Entry::Resume { value: value.into() },
         };
         let (outcomes, bound) = (&mut self.outcomes[..], &core.bound);
-        let held = RefCell::new(Held { program, bound, pieces, acts: 0, outcomes, hand });
+        let held =
+            RefCell::new(Held { program, bound, pieces, acts: 0, outcomes, hand, looked: false });
         let segment = &mut self.segment;
         self.code.run(pe, &mut core.state, entry, &held, segment);
-        let Held { pieces, acts, outcomes, hand, .. } = held.into_inner();
-        let &[Piece { outcome: number, .. }] = pieces else { return Went::Apart };
+        let Held { pieces, acts, outcomes, hand, looked, .. } = held.into_inner();
+        let (false, &[Piece { outcome: number, .. }]) = (looked, pieces) else {
+            return Went::Apart;
+        };
         let outcome = &mut outcomes[number as usize];
         let slots = Slots { all: segment.cycles, assumed: segment.assumed };
         if !outcome.took(slots, &segment.acts[acts..]) {

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 
-use super::{NONE, Part, Process, Queue, Went};
+use super::{InTurn, NONE, Part, Process, Queue, Went};
+use crate::exec::SharedStart;
 use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::pe::op::Ends;
+use crate::sched::rounds::switched::{Turns, payload_of};
 use crate::sched::rounds::tape::{Act, OPERATIONS};
 
 /// Where words of a color go, among outputs in the order of colors.
@@ -14,6 +16,34 @@ fn outputs_of(outputs: &[(u8, u32)], color: u8) -> Option<Range<usize>> {
     let from = outputs.partition_point(|&(of, _)| of < color);
     let count = outputs[from..].iter().take_while(|&&(of, _)| of == color).count();
     (count != 0).then_some(from..from + count)
+}
+
+/// Where words that an operation makes go.
+enum Goal<'a> {
+    /// Into each of these queues (there are none where it makes no words), which are with their color.
+    Queues(&'a [(u8, u32)]),
+    /// Into some queues in turn.
+    InTurn(&'a mut Turns<Box<[u32]>>),
+    /// To routers alone: commands with this payload. What they do was found with the ways.
+    Routers(u32),
+}
+
+/// Where an operation's words go; none if no way is known.
+#[inline]
+fn goal_of<'a>(
+    (outputs, in_turn): (&'a [(u8, u32)], &'a mut [InTurn]),
+    start: &SharedStart,
+    ends: &Ends,
+) -> Option<Goal<'a>> {
+    let Some(output) = ends.output else { return Some(Goal::Queues(&[])) };
+    if output.control {
+        return Some(Goal::Routers(payload_of(start)));
+    }
+    if let Some(into) = outputs_of(outputs, output.color) {
+        return Some(Goal::Queues(&outputs[into]));
+    }
+    let (_, turns) = in_turn.iter_mut().find(|(color, _)| *color == output.color)?;
+    Some(Goal::InTurn(turns))
 }
 
 /// The words of some queues; none where there is no queue.
@@ -103,12 +133,10 @@ impl<C: Code> Part<'_, C> {
         if count == 0 {
             return Some(0);
         }
-        let into = match ends.output {
-            Some(output) => &process.outputs[outputs_of(&process.outputs, output.color)?],
-            None => &[],
-        };
+        let goal = goal_of((&process.outputs, &mut process.in_turn), start, ends)?;
         // Words are made where they are taken, if that is not where others are taken from now.
-        let own = into.last().and_then(|&(_, into)| self.own(into));
+        let last = if let Goal::Queues(into) = &goal { into.last() } else { None };
+        let own = last.and_then(|&(_, into)| self.own(into));
         let own = own.filter(|own| !inputs.contains(&(*own as u32)));
         let mut made = match own {
             Some(own) => self.fifos[own].words.lend(count as usize, &mut self.spare),
@@ -129,9 +157,34 @@ impl<C: Code> Part<'_, C> {
         } else {
             false
         };
-        let sent = self.hand_on(into, own, made, before);
+        let sent = self.deliver(goal, own, made, before);
         self.take_words(inputs, count as usize);
         (done && sent.is_some()).then_some(count)
+    }
+
+    /// Words that have been made, behind so many others in the buffer, go where they are to go; none if that is not known
+    /// for these. The buffer is lent by the last queue that they go into if that is one of the part's own.
+    #[inline]
+    fn deliver(
+        &mut self,
+        goal: Goal<'_>,
+        own: Option<usize>,
+        made: Vec<u32>,
+        before: usize,
+    ) -> Option<()> {
+        match goal {
+            Goal::Queues(into) => self.hand_on(into, own, made, before),
+            Goal::InTurn(turns) => {
+                let sent = self.send_in_turn(turns, &made);
+                self.put_by(made);
+                sent
+            }
+            Goal::Routers(payload) => {
+                let are_known = made.iter().all(|&word| word == payload);
+                self.put_by(made);
+                are_known.then_some(())
+            }
+        }
     }
 
     /// Words that have been made, behind so many others in the buffer, go into some queues; that buffer is lent by the
@@ -141,14 +194,13 @@ impl<C: Code> Part<'_, C> {
         &mut self,
         into: &[(u8, u32)],
         own: Option<usize>,
-        mut made: Vec<u32>,
+        made: Vec<u32>,
         before: usize,
     ) -> Option<()> {
         let others = if own.is_some() { &into[..into.len() - 1] } else { into };
         let sent = self.send(others, &made[before..]);
         let Some(own) = own else {
-            made.clear();
-            self.made = made;
+            self.put_by(made);
             return sent;
         };
         #[cfg(test)]
@@ -158,6 +210,12 @@ impl<C: Code> Part<'_, C> {
         self.fifos[own].words.give_back(made);
         self.wake(own);
         sent
+    }
+
+    /// Nobody needs the buffer for words any more.
+    fn put_by(&mut self, mut made: Vec<u32>) {
+        made.clear();
+        self.made = made;
     }
 
     /// An operation ends.
@@ -199,13 +257,31 @@ impl<C: Code> Part<'_, C> {
     /// Words go into some queues.
     #[inline]
     fn send(&mut self, into: &[(u8, u32)], words: &[u32]) -> Option<()> {
-        for &(_, into) in into {
-            let Some(own) = self.own(into) else {
-                self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, words);
-                continue;
-            };
-            self.fifos[own].words.extend(words, &mut self.spare);
-            self.wake(own);
+        into.iter().try_for_each(|&(_, into)| self.send_to(into, words))
+    }
+
+    /// Words go into a queue.
+    #[inline]
+    fn send_to(&mut self, into: u32, words: &[u32]) -> Option<()> {
+        let Some(own) = self.own(into) else {
+            self.out.iter_mut().find(|mail| mail.holds(into))?.add(into, words);
+            return Some(());
+        };
+        self.fifos[own].words.extend(words, &mut self.spare);
+        self.wake(own);
+        Some(())
+    }
+
+    /// Words go into the queues whose turn it is.
+    fn send_in_turn(&mut self, turns: &mut Turns<Box<[u32]>>, mut words: &[u32]) -> Option<()> {
+        while !words.is_empty() {
+            let (into, left) = turns.now()?;
+            let (now, rest) = words.split_at(words.len().min(left as usize));
+            into.iter().try_for_each(|&into| self.send_to(into, now))?;
+            turns.pass(now.len() as u32);
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::RoundInTurn);
+            words = rest;
         }
         Some(())
     }

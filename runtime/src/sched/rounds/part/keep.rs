@@ -61,9 +61,13 @@ impl<C: Code> Part<'_, C> {
             }
             process.hand = hand;
             process.begin();
+            process.in_turn.iter_mut().for_each(|(_, turns)| turns.begin());
         }
         for (fifo, words) in self.fifos.iter_mut().zip(words) {
             (fifo.words, fifo.needed) = (words, 0);
+            if let Some(turns) = &mut fifo.turns {
+                turns.begin();
+            }
         }
         // Words of a round that is as if it had not been.
         self.out.iter_mut().for_each(Mail::clear);
