@@ -234,3 +234,51 @@ fn a_solver_goes_in_rounds() {
         }
     }
 }
+
+/// Reads by a pointer, which leads to a variable at first, and from a late repetition on to the cycle counter.
+const LOOKS: &str = "const go_id = @get_local_task_id(9);
+tile pe {
+  var own: u16 = 3;
+  var places = @zeros([2]u16);
+  var times: u16 = 0;
+  var sum: u16 = 0;
+  task go() void {
+    if (times == 0) {
+      @clock_enable();
+      places[0] = @bitcast(u16, &own);
+      places[1] = 2 * 0x7f68;
+    }
+    sum += @bitcast(*u16, places[times >> 6]).*;
+    times += 1;
+    if (times < 100) {
+      @activate(go_id);
+    } else {
+      // How long it takes says what has been read.
+      var left: u16 = sum;
+      while (left > 0) left -= 1;
+    }
+  }
+  comptime { @bind_local_task(go, go_id); @activate(go_id); }
+}
+layout { @set_rectangle(1, 1); @set_tile_code(0, 0, pe, .{}); }
+host {}";
+
+/// What may look at registers goes in rounds until it does.
+#[test]
+fn a_look_at_a_register_ends_rounds() {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.dfl"), LOOKS).expect("a file");
+    let [step, exact, flow] = ["step", "exact", "flow"].map(|engine| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        command.current_dir(folder.path()).args(["run", "p.dfl", "--json", "--stats", "json"]);
+        let output = command.args(["--engine", engine]).output().expect("the tool starts");
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{result}");
+        result["stats"].clone()
+    });
+    for field in ["cycle_count", "ce_cycles", "tasks"] {
+        assert_eq!([&step[field]; 2], [&exact[field], &flow[field]], "{field}");
+    }
+    let count = exact["rounds"]["rounds"].as_u64().unwrap_or(0);
+    assert!((20..62).contains(&count), "{exact}");
+}

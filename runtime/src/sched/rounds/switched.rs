@@ -212,13 +212,13 @@ pub(super) struct Switches<'a, C: Code> {
     open: Vec<Place>,
     takers: Vec<Taker>,
     taker_of: FxHashMap<Place, usize>,
-    /// Batches that routers may hand on yet: where words go round and round, or far on large meshes, it is not found
-    /// out which ways they go.
+    /// Batches that routers may hand on yet: where words go round and round it is not found out which ways they go.
     left: usize,
 }
 
-/// Batches per PE that routers may hand on.
-const MOST: usize = 64;
+/// Batches that routers may hand on, per PE and in all; a word that crosses a wafer takes some 1,700.
+const PER_PE: usize = 1 << 12;
+const IN_ALL: usize = 1 << 27;
 
 /// What a router does with a batch.
 struct Step {
@@ -266,7 +266,7 @@ impl<'a, C: Code> Switches<'a, C> {
             open,
             takers,
             taker_of: FxHashMap::default(),
-            left: MOST * cores,
+            left: (PER_PE * cores).min(IN_ALL),
         }
     }
 
