@@ -178,34 +178,8 @@ impl<'a, C: Code> Whole<'a, C> {
     ) -> Option<()> {
         let turns = scripts.turn_switches();
         let sends = if turns { self.sends(regions, scripts)? } else { Vec::new() };
-        let all = sends.iter().flat_map(|sends| sends.iter());
-        let turning = all.filter(|(_, batch)| batch.kind != Kind::Words);
-        let mut switched = turning.fold(0_u32, |colors, (color, _)| colors | 1 << color);
-        let mut paths = Vec::new();
-        for (at, process) in self.processes.iter().enumerate() {
-            let source = process.at;
-            let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
-            let colors: Vec<u8> = core.outlets.iter().map(|(color, _)| color as u8).collect();
-            for color in colors {
-                if switched >> color & 1 != 0 {
-                    continue;
-                }
-                match Path::find(self.plan, regions, source, color) {
-                    Some(path) => paths.push((at, path)),
-                    // Nothing goes by most that lead nowhere.
-                    None => {
-                        let sent = sends
-                            .get(at)
-                            .is_some_and(|sends| sends.iter().any(|&(by, _)| by == color));
-                        if sent {
-                            switched |= 1 << color;
-                        }
-                    }
-                }
-            }
-        }
-        paths.retain(|(_, path)| switched >> path.color() & 1 == 0);
-        self.add_paths(regions, process_of, paths)?;
+        let switched = self.find_switched(regions, &sends);
+        self.add_paths(regions, process_of, switched)?;
         if is_about_to_leave(regions, switched) {
             return None;
         }
@@ -214,6 +188,23 @@ impl<'a, C: Code> Whole<'a, C> {
         }
         self.sort_queues();
         Some(())
+    }
+
+    /// The colors, as bits, whose switches turn, or whose words have no way as switches stand, where it is known what
+    /// PEs send.
+    fn find_switched(&self, regions: &mut [Region<C>], sends: &[Sends]) -> u32 {
+        let all = sends.iter().flat_map(|sends| sends.iter());
+        let turning = all.filter(|(_, batch)| batch.kind != Kind::Words);
+        let mut switched = turning.fold(0_u32, |colors, (color, _)| colors | 1 << color);
+        for (process, sends) in self.processes.iter().zip(sends) {
+            for &(color, _) in &**sends {
+                let is_known = switched >> color & 1 != 0;
+                if !is_known && Path::find(self.plan, regions, process.at, color).is_none() {
+                    switched |= 1 << color;
+                }
+            }
+        }
+        switched
     }
 
     /// What each PE sends in a round: what others send that do the same, where it works on nothing before.
@@ -244,27 +235,35 @@ impl<'a, C: Code> Whole<'a, C> {
         Some(sends)
     }
 
-    /// Adds ways that are the same all the time, with the words on them; none if these are not all words there are.
+    /// Adds the ways of all colors that cores send but for some, with the words on them; none if these are not all words
+    /// there are.
     fn add_paths(
         &mut self,
         regions: &mut [Region<C>],
         process_of: &[Vec<u32>],
-        paths: Vec<(usize, Path)>,
+        but: u32,
     ) -> Option<()> {
         let (mut on_paths, mut in_pipes) = (0, 0);
-        for (at, path) in paths {
-            for (end, &End { at: place, queue, .. }) in path.ends.iter().enumerate() {
-                let mut words = Fifo::default();
-                path.each_word(regions, end, &mut |word| words.push(*word))?;
-                let process = process_of[place.0 as usize][place.1 as usize];
-                let from = (self.paths.len() as u32, end as u32);
-                let fifo = self.add_queue(process, words, from);
-                self.reads(process, queue, fifo)?;
-                self.processes[at].outputs.push((path.color(), fifo));
+        for at in 0..self.processes.len() {
+            let source = self.processes[at].at;
+            let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
+            let colors = core.outlets.iter().map(|(color, _)| color as u8);
+            let colors: Vec<u8> = colors.filter(|color| but >> color & 1 == 0).collect();
+            for color in colors {
+                let Some(path) = Path::find(self.plan, regions, source, color) else { continue };
+                for (end, &End { at: place, queue, .. }) in path.ends.iter().enumerate() {
+                    let mut words = Fifo::default();
+                    path.each_word(regions, end, &mut |word| words.push(*word))?;
+                    let process = process_of[place.0 as usize][place.1 as usize];
+                    let from = (self.paths.len() as u32, end as u32);
+                    let fifo = self.add_queue(process, words, from);
+                    self.reads(process, queue, fifo)?;
+                    self.processes[at].outputs.push((color, fifo));
+                }
+                on_paths += path.in_routers(regions);
+                in_pipes += path.in_pipes(regions);
+                self.paths.push(path);
             }
-            on_paths += path.in_routers(regions);
-            in_pipes += path.in_pipes(regions);
-            self.paths.push(path);
         }
         let routers = regions.iter().flat_map(|region| region.routers.iter().flatten());
         let all: usize = routers.map(|router| router.words()).sum();

@@ -1,4 +1,4 @@
-//! Switches that switches turn within a round.
+//! Ways that switches turn within a round.
 //!
 //! A router whose switch takes a color by one port at a time takes its words in an order of its own, whenever they
 //! come: it is a process as PEs are ([`super::network`]). So what each PE sends in a round, and in which order, says to

@@ -120,11 +120,6 @@ impl Path {
         Path { source: at, color, routers: Box::default(), ends, pipes: Box::default() }
     }
 
-    /// The color.
-    pub(super) fn color(&self) -> u8 {
-        self.color
-    }
-
     /// Routers without words are not looked at any more.
     fn leave_out_empty<C: Code>(&mut self, regions: &mut [Region<C>]) {
         let Path { routers, ends, color, .. } = self;

@@ -2,7 +2,7 @@
 //! against `flow` without.
 
 use dflow_ir::loc::Loc;
-use dflow_ir::mesh::{Color, ColorConfig, Port, PortSet, Route, Switch, SwitchEntry};
+use dflow_ir::mesh::{Color, ColorConfig, PopMode, Port, PortSet, Route, Switch, SwitchEntry};
 use dflow_ir::program::{QueueBinding, TaskBinding, TaskKind};
 use dflow_ir::target::TargetId;
 
@@ -19,6 +19,11 @@ const FIRST: u8 = 9;
 /// Commands for routers alone: to advance, to go back to the first position.
 const ADVANCE: u32 = 1 << 31 | 1 << 24 | 1 << 22;
 const RESET: u32 = 1 << 31 | 1 << 24 | 2 << 22;
+
+/// A switch with a second position.
+fn turns_to(position: SwitchEntry, ring: bool) -> Switch {
+    Switch { positions: [Some(position), None, None], ring, ..Switch::default() }
+}
 
 struct Build {
     rng: Rng,
@@ -99,6 +104,12 @@ impl Build {
         self.acts[pe].push(Act::Vector(Box::new(all)));
     }
 
+    /// What a control wavelet loses at a switch: in most machines nothing, so that it tells all routers the same.
+    fn pop(&mut self) -> PopMode {
+        let all = [PopMode::Always, PopMode::OnAdvance, PopMode::OnAdvanceOrNop];
+        if self.rng.chance(85) { PopMode::None } else { all[self.rng.below(3)] }
+    }
+
     /// All but the first PE send to it, one after the other; the last one turns the routers of the others back.
     fn gather(&mut self, color: u8) {
         let words = 1 + self.rng.below(9) as u32;
@@ -112,7 +123,7 @@ impl Build {
         for pe in 1..self.width {
             let is_last = pe + 1 == self.width;
             let turn = SwitchEntry::Rx(PortSet::one(Port::East));
-            let switch = Switch { positions: [Some(turn), None, None], ..Switch::default() };
+            let switch = Switch { pop: self.pop(), ..turns_to(turn, false) };
             self.color(pe, color, (Port::Ramp, Port::West), (!is_last).then_some(switch));
             let by = (self.queue(pe, false, color), color);
             self.send(pe, by, words, !is_last);
@@ -129,8 +140,7 @@ impl Build {
         let pe = 1 + self.rng.below(self.width - 2);
         let by = (self.queue(pe, false, color), color);
         let turn = SwitchEntry::Tx(PortSet::one(Port::West));
-        let switch =
-            Switch { positions: [Some(turn), None, None], ring: true, ..Switch::default() };
+        let switch = Switch { pop: self.pop(), ..turns_to(turn, true) };
         self.color(pe, color, (Port::Ramp, Port::East), Some(switch));
         for _ in 0..2 {
             self.send(pe, by, words, false);
@@ -263,7 +273,7 @@ fn switched_ways_go_in_rounds() {
 /// Words fork, and come to the same core by two ways, one behind the other.
 #[test]
 fn words_that_meet_again() {
-    let (ring, both) = (true, PortSet::one(Port::East).with(Port::South));
+    let both = PortSet::one(Port::East).with(Port::South);
     for words in [1, 7, 40] {
         let mut build = Build::of((2, 2));
         let by = (build.queue(0, false, 3), 3);
@@ -274,8 +284,7 @@ fn words_that_meet_again() {
         build.color(1, 3, (Port::West, Port::South), None);
         build.color(2, 3, (Port::North, Port::East), None);
         let turn = SwitchEntry::Rx(PortSet::one(Port::West));
-        let switch = Switch { positions: [Some(turn), None, None], ring, ..Switch::default() };
-        build.color(3, 3, (Port::North, Port::Ramp), Some(switch));
+        build.color(3, 3, (Port::North, Port::Ramp), Some(turns_to(turn, true)));
         let into = build.queue(3, true, 3);
         build.receive(3, (into, 3), 2 * words);
         let spec = build.build_ends(40);
@@ -289,17 +298,10 @@ fn words_that_meet_again() {
 fn words_that_overtake() {
     let mut build = Build::of((2, 2));
     let by = (build.queue(0, false, 3), 3);
-    let ring = true;
     // To the east, then to the south; the core takes from the west before it takes from the north.
-    let turns = [
-        (0, SwitchEntry::Tx(PortSet::one(Port::South))),
-        (3, SwitchEntry::Rx(PortSet::one(Port::North))),
-    ];
-    let [first, last] = turns.map(|(_, turn)| Switch {
-        positions: [Some(turn), None, None],
-        ring,
-        ..Switch::default()
-    });
+    let turns =
+        [SwitchEntry::Tx(PortSet::one(Port::South)), SwitchEntry::Rx(PortSet::one(Port::North))];
+    let [first, last] = turns.map(|turn| turns_to(turn, true));
     for _ in 0..2 {
         build.send(0, by, 2, false);
         build.command(0, by, ADVANCE);
