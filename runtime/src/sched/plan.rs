@@ -102,6 +102,11 @@ impl Latencies {
 }
 
 impl Plan {
+    /// Whether any color has more than one switch position somewhere, as routers are configured.
+    pub(crate) fn has_switches(&self) -> bool {
+        self.routers.iter().flat_map(|router| &router.colors).any(|row| row.positions > 1)
+    }
+
     /// Routers know of which colors the programs of their PEs may write registers: those with the same configuration
     /// become several where that differs.
     pub(crate) fn note_written(&mut self) {

@@ -127,11 +127,9 @@ fn time_to_begin<C: Code>(
     cycles: u64,
     advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) -> Option<u64> {
-    let mut rows = plan.routers.iter().flat_map(|router| &router.colors);
-    let switches = rows.any(|row| row.positions > 1);
-    let fit =
-        [switches.then_some(Region::is_still as fn(&Region<C>) -> bool), Some(Region::is_told)];
-    for is_fit in fit.into_iter().flatten() {
+    let tries: &[fn(&Region<C>) -> bool] =
+        if plan.has_switches() { &[Region::is_still, Region::is_told] } else { &[Region::is_told] };
+    for is_fit in tries {
         let over = begin + cycles;
         while begin < over {
             if regions.iter().all(is_fit) {
