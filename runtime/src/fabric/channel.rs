@@ -9,8 +9,9 @@
 //! compete for both ramps.
 //!
 //! Invariants: between runs, and wherever somebody looks at routers, no channel holds a word:
-//! [`Region::cut`] puts each into the router where it is at that time. Control wavelets, and data
-//! that move a switch, never enter a channel; whoever writes a router's registers cuts first.
+//! [`Region::cut`] puts each into the router where it is at that time. (`sched::rounds`, for which a run pauses, knows
+//! of words in channels.) Control wavelets, and data that move a switch, never enter a channel; whoever writes a
+//! router's registers cuts first.
 
 mod cut;
 mod rounds;

@@ -14,6 +14,7 @@ use crate::pe::code::Code;
 use crate::pe::core::Core;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
+use crate::sched::rounds::Noter;
 
 /// The channels that end at a PE.
 #[derive(Debug)]
@@ -99,9 +100,20 @@ impl Landing {
         self.until = t;
     }
 
-    /// All is as it is, so many cycles later: no channel has words.
+    /// All is as it is, so many cycles later.
     pub(crate) fn put_off(&mut self, by: u64) {
         self.until += by;
+        for end in self.ends.iter_mut().filter(|end| end.arrival != NEVER) {
+            end.arrival += by;
+        }
+        self.look_again();
+    }
+
+    /// Notes from which cycle on words go down, if there are any.
+    pub(crate) fn note(&self, noter: &mut Noter<'_>) {
+        if self.next != NEVER {
+            noter.from(self.until);
+        }
     }
 
     /// The channels.

@@ -450,7 +450,17 @@ impl<C: Code> Region<C> {
             if self.steady == 0 && self.turning == 0 {
                 return;
             }
+            let Some(core) = self.cores[pe as usize].as_deref() else { continue };
+            let (was_steady, took_turns) = (core.is_steady(), core.takes_turns());
             self.wake_up(plan, code, pe, t);
+            let Some(core) = self.cores[pe as usize].as_deref_mut() else { continue };
+            // Nothing has come to pass: it is looked at at once.
+            if was_steady {
+                core.busy_visits = BUSY;
+            }
+            if took_turns {
+                core.calm_visits = core.patience;
+            }
         }
     }
 

@@ -453,13 +453,14 @@ fn advance<C: Code>(
         // All cycles before the end have passed, and nobody has what he waits for.
         let is_limited =
             run.stop() == end && end != u64::MAX && !run.aborted() && run.goals_reached().is_none();
+        let pauses = run.stop() < end && !run.aborted() && !quiet;
         for region in regions.iter_mut() {
             if is_limited {
                 region.pass_merges(plan, end);
             }
             let rests = is_limited && region.looks_for_nothing(plan, end);
             let next = if rests { u64::MAX } else { region.next() };
-            region.cut_all(plan, code, next, run.stop());
+            region.cut_all(plan, code, (next, run.stop()), pauses);
             run.after_cycle(region);
         }
         if is_limited {

@@ -83,6 +83,8 @@ pub(crate) enum Reached {
     /// Words of several senders came to a queue in the order of switches; a sender's went to several queues in turn.
     RoundJoined,
     RoundInTurn,
+    /// Words were in a channel when rounds began.
+    RoundInChannel,
     /// A machine was compared before it was taped: it did again what it had done, or not.
     Compared,
     Unlike,
@@ -116,7 +118,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 64] = [
+pub(crate) const ALL: [Reached; 65] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -162,6 +164,7 @@ pub(crate) const ALL: [Reached; 64] = [
     Reached::RoundForked,
     Reached::RoundJoined,
     Reached::RoundInTurn,
+    Reached::RoundInChannel,
     Reached::Compared,
     Reached::Unlike,
     Reached::Onward,

@@ -99,8 +99,15 @@ impl<C: Code> Region<C> {
 
     /// Cuts all channels with words at the end of a run, where the next thing happens in cycle
     /// `next` or nothing does before `stop`. Words that are still under way then move on afterwards: nobody had
-    /// waited for them. Their ways may be channels again.
-    pub(crate) fn cut_all(&mut self, plan: &Plan, code: &C, next: u64, stop: u64) {
+    /// waited for them. Their ways may be channels again. If the run only `pauses` those stay whose links no other color
+    /// may use: a stream without end would go through routers from then on.
+    pub(crate) fn cut_all(
+        &mut self,
+        plan: &Plan,
+        code: &C,
+        (next, stop): (u64, u64),
+        pauses: bool,
+    ) {
         if let Some(last) = next.min(stop).checked_sub(1) {
             self.now = last;
             self.leave_all(plan, code, last + 1);
@@ -112,7 +119,8 @@ impl<C: Code> Region<C> {
             self.cut_flights(plan, (last + 1, next != u64::MAX));
         }
         for id in 0..self.channels.len() as u32 {
-            if self.channels[id as usize].ring.is_empty() {
+            let channel = &self.channels[id as usize];
+            if channel.ring.is_empty() || pauses && !channel.is_shared() {
                 continue;
             }
             let route = self.channels[id as usize].route;

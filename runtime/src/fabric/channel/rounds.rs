@@ -1,4 +1,4 @@
-//! A channel without words as `sched::rounds` sees it.
+//! A channel as `sched::rounds` sees it.
 
 use super::Channel;
 use crate::sched::rounds::Noter;
@@ -11,18 +11,23 @@ impl Channel {
             route,
             transit: _,
             credit: _,
-            gone: _,
+            gone,
             linked,
             wanted: _,
             shared: _,
             link,
             rhythm,
         } = self;
-        noter.only(ring.is_empty() && link.is_none() && rhythm.is_none());
-        if !self.is_used() || ring.to_come(noter.now()).next().is_none() && *linked <= noter.now() {
+        noter.only(link.is_none() && rhythm.is_none());
+        let is_free = || ring.to_come(noter.now()).next().is_none() && *linked <= noter.now();
+        if !self.is_used() || ring.is_empty() && is_free() {
             return None;
         }
         noter.value(route.color);
+        // Where its words are, should they have to go through routers.
+        if !ring.is_empty() {
+            gone.iter().for_each(|&gone| noter.stamp(gone));
+        }
         noter.ring(ring, false);
         noter.from(*linked);
         Some(route.source)
@@ -33,5 +38,15 @@ impl Channel {
         self.ring.put_off(by);
         self.gone = self.gone.map(|gone| if gone == 0 { 0 } else { gone + by });
         self.linked += if self.linked == 0 { 0 } else { by };
+    }
+
+    /// The payloads of its words, first word first.
+    pub(crate) fn payloads(&mut self, each: &mut impl FnMut(&mut u32)) {
+        self.ring.payloads(|_| true, each);
+    }
+
+    /// Number of its words.
+    pub(crate) fn held(&self) -> usize {
+        self.ring.len()
     }
 }

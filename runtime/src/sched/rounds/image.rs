@@ -10,6 +10,7 @@ use rustc_hash::FxHasher;
 
 use super::tape::commands;
 use crate::exec::{Stop, Stream, VectorStart};
+use crate::fabric::channel::Channel;
 use crate::fabric::pipe::Pipe;
 use crate::fabric::ring::{NEVER, Ring};
 use crate::pe::code::Code;
@@ -169,6 +170,9 @@ impl Image {
                 if let Some(core) = &region.cores[pe] {
                     core.note(code, noter);
                 }
+                if let Some(landing) = region.landings.get(pe) {
+                    landing.note(noter);
+                }
             })?;
             self.states.push(noted);
         }
@@ -254,7 +258,10 @@ impl<C: Code> Region<C> {
     pub(super) fn is_still(&self) -> bool {
         let mut routers = self.routers.iter().flatten();
         let mut cores = self.cores.iter().flatten();
-        self.is_plain() && routers.all(|it| it.words() == 0) && cores.all(|it| it.is_still())
+        self.is_plain()
+            && routers.all(|it| it.words() == 0)
+            && cores.all(|it| it.is_still())
+            && self.channels.iter().all(Channel::is_empty)
     }
 
     /// Whether it knows all that other regions have done.

@@ -23,6 +23,7 @@ use super::switched::{Batch, Kind, Known, Switches, Token, Turns};
 use super::tape::{OPERATIONS, Script, Scripts, Tape};
 use super::ways::{End, Fifo, Path};
 use crate::exec::Segment;
+use crate::fabric::channel::Channel;
 use crate::pe::code::Code;
 use crate::pe::core::bits;
 use crate::profile::Work;
@@ -243,7 +244,7 @@ impl<'a, C: Code> Whole<'a, C> {
         process_of: &[Vec<u32>],
         but: u32,
     ) -> Option<()> {
-        let (mut on_paths, mut in_pipes) = (0, 0);
+        let (mut on_paths, mut in_channels, mut in_pipes) = (0, 0, 0);
         for at in 0..self.processes.len() {
             let source = self.processes[at].at;
             let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
@@ -261,15 +262,19 @@ impl<'a, C: Code> Whole<'a, C> {
                     self.processes[at].outputs.push((color, fifo));
                 }
                 on_paths += path.in_routers(regions);
+                in_channels += path.in_channel(regions);
                 in_pipes += path.in_pipes(regions);
                 self.paths.push(path);
             }
         }
         let routers = regions.iter().flat_map(|region| region.routers.iter().flatten());
         let all: usize = routers.map(|router| router.words()).sum();
+        let channels = regions.iter().flat_map(|region| &region.channels);
+        let flown: usize = channels.map(Channel::held).sum();
         let pipes = regions.iter().flat_map(|region| &region.pipes);
         let held = pipes.filter(|pipe| !pipe.leads_abroad()).map(|pipe| pipe.held() as usize);
-        (all == on_paths && held.sum::<usize>() == in_pipes).then_some(())
+        let are_all = all == on_paths && flown == in_channels;
+        (are_all && held.sum::<usize>() == in_pipes).then_some(())
     }
 
     /// A queue of words for a PE, from an end of a path.

@@ -39,6 +39,8 @@ pub(super) struct Path {
     pub(super) ends: Box<[End]>,
     /// The pipes that take words there, one for each if there are any: region, and number in it.
     pipes: Box<[(u32, u32)]>,
+    /// The number of the channel that they go by, if they do.
+    channel: Option<u32>,
 }
 
 /// A router on a way.
@@ -109,7 +111,8 @@ impl Path {
             [(_, pipe)] => [pipe].into(),
             [..] => ends.iter().map(pipe_to).collect::<Option<_>>()?,
         };
-        let mut path = Path { source, color, routers, ends, pipes };
+        let channel = channel_of(regions, source, color);
+        let mut path = Path { source, color, routers, ends, pipes, channel };
         path.leave_out_empty(regions);
         Some(path)
     }
@@ -117,7 +120,8 @@ impl Path {
     /// The end of ways that switches turn: words are in the queue alone, and none of the color in output queues.
     pub(super) fn into_queue(at: Place, queue: u8, color: u8) -> Path {
         let ends = [End { at, queue, router: NONE }].into();
-        Path { source: at, color, routers: Box::default(), ends, pipes: Box::default() }
+        let (routers, pipes) = (Box::default(), Box::default());
+        Path { source: at, color, routers, ends, pipes, channel: None }
     }
 
     /// Routers without words are not looked at any more.
@@ -141,6 +145,12 @@ impl Path {
     pub(super) fn in_routers<C: Code>(&self, regions: &mut [Region<C>]) -> usize {
         let words = |node: &Node| node.buffer(regions, self.color).map_or(0, |buffer| buffer.len());
         self.routers.iter().map(words).sum()
+    }
+
+    /// Number of words in its channel.
+    pub(super) fn in_channel<C: Code>(&self, regions: &[Region<C>]) -> usize {
+        let channels = &regions[self.source.0 as usize].channels;
+        self.channel.map_or(0, |id| channels[id as usize].held())
     }
 
     /// Number of words in its pipes.
@@ -171,6 +181,13 @@ impl Path {
                 buffer.payloads(all, each);
             }
             router = node.before;
+        }
+        if let Some(id) = self.channel {
+            #[cfg(test)]
+            if self.in_channel(regions) != 0 {
+                crate::sched::reached::note(crate::sched::reached::Reached::RoundInChannel);
+            }
+            regions[self.source.0 as usize].channels[id as usize].payloads(each);
         }
         if !self.pipes.is_empty() {
             let &(region, id) =
@@ -213,6 +230,13 @@ fn is_new(routers: &[Node], at: (Place, u8), seen: &mut FxHashSet<(Place, u8)>) 
         }
         _ => seen.insert(at),
     }
+}
+
+/// The channel by which a core sends a color.
+fn channel_of<C: Code>(regions: &[Region<C>], source: Place, color: u8) -> Option<u32> {
+    let core = regions[source.0 as usize].cores[source.1 as usize].as_deref()?;
+    let Outlet::Channel(id) = core.outlet(color) else { return None };
+    Some(id)
 }
 
 /// The ends of the pipes by which a core sends a color where its words are taken, with the PEs that they lead to.

@@ -502,8 +502,11 @@ fn hostile_rounds_are_reached() {
             assert!(count >= least, "{kind:?}, regions {region}, {what:?}: {count}");
         }
     }
-    use Reached::{AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundPast, RoundSame};
-    for what in [AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundPast, RoundSame] {
+    use Reached::{
+        AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundInChannel, RoundPast, RoundSame,
+    };
+    for what in [AtOnce, MadeBehind, RoundAbroad, RoundForked, RoundInChannel, RoundPast, RoundSame]
+    {
         let count = reached::count(what);
         assert!(count > 10, "{what:?}: {count}");
     }

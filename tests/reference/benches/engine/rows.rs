@@ -204,7 +204,7 @@ pub(crate) const ROWS: &[Row] = &[
         program: "cg.dfl",
         common: &[("n", 900)],
         small: &[("width", 8), ("height", 8), ("rounds", 2)],
-        full: &[("width", 64), ("height", 64), ("rounds", 10)],
+        full: &[("width", 64), ("height", 64), ("rounds", 100)],
         count: CELLS,
     },
     Row {
