@@ -17,11 +17,15 @@ impl Pipe {
     }
 
     /// When all words of the first packet are at the last router: what was believed of the last one when they were
-    /// sent may be behind a bend.
+    /// sent may be behind a bend, and before one.
     pub(crate) fn all_arrived(&self) -> u64 {
         let Some(packet) = self.packets.front() else { return NEVER };
         let left = packet.words.len().saturating_sub(packet.taken + 1);
-        packet.span.last.max(self.arrival_of(left))
+        let first = packet.span.base + packet.taken as u64;
+        let bends = self.bends.iter().filter_map(|bend| bend.number.checked_sub(first));
+        let bent = bends.filter(|&before| before < left as u64);
+        let bent = bent.fold(0, |all, before| all.max(self.arrival_of(before as usize)));
+        packet.span.last.max(self.arrival_of(left)).max(bent)
     }
 
     /// The first `count` words, which are of one packet, go through the input queue: the first in cycle `t`, each of
