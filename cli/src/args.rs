@@ -41,6 +41,22 @@ pub(crate) enum Command {
     Conform(Box<ConformArgs>),
 }
 
+impl Command {
+    /// Whether results go out as JSON on standard output, and all of them do.
+    pub(crate) fn is_json(&self) -> bool {
+        let compile = match self {
+            Command::Build(args) => &args.compile,
+            Command::Check(args) => &args.compile,
+            Command::Run(args) => &args.compile,
+            Command::Test(args) => &args.compile,
+            Command::Dump(_) | Command::Explain(_) | Command::Validate(_) | Command::Conform(_) => {
+                return false;
+            }
+        };
+        compile.json
+    }
+}
+
 /// `dflowc build`.
 #[derive(Debug, Args)]
 pub(crate) struct BuildArgs {

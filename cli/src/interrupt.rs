@@ -59,6 +59,11 @@ impl Interrupt {
         Arc::clone(&self.flag)
     }
 
+    /// As if Ctrl-C had been pressed.
+    pub(crate) fn set(&self) {
+        self.flag.store(true, Ordering::SeqCst);
+    }
+
     /// From now on the flag is looked at: the first press ends the work that does so cleanly.
     pub(crate) fn listen(&self) {
         self.heard.store(true, Ordering::SeqCst);

@@ -10,6 +10,7 @@ use dflow_ir::ty::Ty;
 use dflow_runtime::config::{Config, Limit, Limits, Probe};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
+use dflow_runtime::load::LoadError;
 use dflow_runtime::machine::{Machine, Running};
 
 use crate::account::Told;
@@ -71,6 +72,8 @@ pub(crate) struct Env<'a> {
     printed: Vec<String>,
     gone: bool,
     fault: Option<Failure>,
+    /// What ends the run if there is nobody any more for whom it is done.
+    stop: Option<&'a Interrupt>,
 }
 
 impl<'a> Env<'a> {
@@ -91,7 +94,19 @@ impl<'a> Env<'a> {
             printed: Vec::new(),
             gone: false,
             fault: None,
+            stop: None,
         }
+    }
+
+    /// The same, for a run that ends when what it prints cannot be written, or nobody reads it and there are no
+    /// outputs.
+    pub(crate) fn for_readers(self, stop: &'a Interrupt) -> Env<'a> {
+        Env { stop: Some(stop), ..self }
+    }
+
+    /// Whether nobody reads what it prints any more, and that was all it was for.
+    pub(crate) fn is_for_nobody(&self) -> bool {
+        self.gone && self.fault.is_none() && self.outputs.are_none()
     }
 
     /// What the program gave.
@@ -164,6 +179,9 @@ impl HostEnv for Env<'_> {
                     self.fault = Some(fault);
                 }
             }
+            if self.is_for_nobody() || self.fault.is_some() {
+                self.stop.into_iter().for_each(Interrupt::set);
+            }
         }
     }
 }
@@ -218,7 +236,13 @@ pub(crate) fn run<'a>(
             };
             Ended { account, ..Ended::new(Exit::Program, message, Cause::Failed) }
         }
-        Err(RunError::Load(error)) => Ended::new(Exit::Program, error.to_string(), Cause::Failed),
+        Err(RunError::Load(error)) => {
+            let exit = match error {
+                LoadError::Timing(_) => Exit::Usage,
+                _ => Exit::Program,
+            };
+            Ended::new(exit, error.to_string(), Cause::Failed)
+        }
         Err(RunError::Run(failure, after)) => {
             let account = Some(Told::odd(&after.odd, &image.files));
             let ended = failed(image, &failure);
@@ -302,9 +326,19 @@ fn limit_text(
                 Some(_) => "--max-memory",
                 None => "nine tenths of what is available here; --max-memory sets another limit",
             };
+            let all = image.placement.rect.area() as u64;
+            let whole = match doing.touched {
+                0 => String::new(),
+                touched if touched >= all => String::new(),
+                touched => format!(
+                    "; that of all {} would take about {}",
+                    group(all),
+                    memory::size((doing.bytes / touched).saturating_mul(all))
+                ),
+            };
             format!(
                 "the memory limit was reached at cycle {cycle}: the state of {} PEs takes about {need} \
-                 and may take {may} ({which})",
+                 and may take {may} ({which}){whole}",
                 group(doing.touched)
             )
         }

@@ -3,7 +3,7 @@
 use dflow_syntax::Severity;
 use serde_json::json;
 
-use super::{compile, options, say_json};
+use super::{compile, options, say_json, whose_fault};
 use crate::args::CheckArgs;
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
@@ -22,7 +22,7 @@ pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(image) = &compiled.image {
         super::names::check_settings(image, &args.compile.settings)?;
     }
-    let exit = if bad { Exit::Program } else { Exit::Success };
+    let exit = if bad { whose_fault(&compiled) } else { Exit::Success };
     if args.compile.json {
         let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);
         say_json(&json!({ "status": exit.word(), "diagnostics": diagnostics }))?;

@@ -12,6 +12,7 @@ mod test;
 mod validate;
 
 use dflow_compiler::{Compiled, Options};
+use dflow_syntax::{Severity, codes};
 
 use crate::args::{Cli, Command, CompileArgs};
 use crate::diagnostics;
@@ -19,12 +20,21 @@ use crate::exit::{Exit, Failure};
 use crate::source::Root;
 use crate::term;
 
-/// Runs a command.
+/// Runs a command; where results are to be JSON, so is why it cannot go on.
 ///
 /// # Errors
 /// It cannot go on; the message says why.
 pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
-    match cli.command {
+    let json = cli.command.is_json();
+    let ended = run(cli.command);
+    if let (true, Err(Failure { exit, message })) = (json, &ended) {
+        say_json(&serde_json::json!({ "status": exit.word(), "message": message }))?;
+    }
+    ended
+}
+
+fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
         Command::Build(args) => build::execute(&args),
         Command::Check(args) => check::execute(&args),
         Command::Run(args) => run::execute(&args),
@@ -61,10 +71,18 @@ fn say_json(value: &serde_json::Value) -> Result<(), Failure> {
 
 /// The end of a command whose program does not compile.
 fn refused(compiled: &Compiled, json: bool) -> Result<Exit, Failure> {
+    let exit = whose_fault(compiled);
     if json {
         let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);
-        let word = Exit::Program.word();
-        say_json(&serde_json::json!({ "status": word, "diagnostics": diagnostics }))?;
+        say_json(&serde_json::json!({ "status": exit.word(), "diagnostics": diagnostics }))?;
     }
-    Ok(Exit::Program)
+    Ok(exit)
+}
+
+/// How a command ends whose program has errors: it was used wrongly if nothing but values of the command line is wrong.
+fn whose_fault(compiled: &Compiled) -> Exit {
+    let mut errors =
+        compiled.diagnostics.iter().filter(|one| one.severity() == Severity::Error).peekable();
+    let is_usage = errors.peek().is_some() && errors.all(|one| one.code() == codes::PARAM_VALUE);
+    if is_usage { Exit::Usage } else { Exit::Program }
 }

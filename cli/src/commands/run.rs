@@ -69,6 +69,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let config = Config { profile, ..machine::config(&args.machine) };
     let front = begun.elapsed();
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
+    let env = env.for_readers(&interrupt);
     let around = Around { interrupt: &interrupt, line: &line, rest: std::mem::forget };
     let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &around)?;
     line.clear();
@@ -120,7 +121,17 @@ fn check_outputs<'p>(
     args: &RunArgs,
     read: impl IntoIterator<Item = &'p str> + Clone,
 ) -> Result<(), Failure> {
-    args.outputs.iter().try_for_each(|output| check_not_read(&output.path, read.clone()))
+    args.outputs.iter().try_for_each(|output| check_not_read(&output.path, read.clone()))?;
+    if let Some(StatsPlace::File(path)) = &args.stats {
+        check_not_read(path, read)?;
+        if args.outputs.iter().any(|output| output.path == *path) {
+            let place = path.display();
+            return Err(Failure::usage(format!(
+                "an output and the statistics would go to {place}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Keeps the outputs of a run that ended well; says why another one ended.
@@ -131,6 +142,8 @@ fn finish(ended: &Ended, env: &Env<'_>, interrupt: &Interrupt) -> Result<Exit, F
             env.outputs().write(interrupt)?;
             Ok(Exit::Success)
         }
+        Exit::Interrupted if env.is_for_nobody() => Ok(Exit::Success),
+        Exit::Interrupted if env.is_json() => Ok(Exit::Interrupted),
         Exit::Interrupted => Err(Failure::interrupted()),
         Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit | Exit::Internal => {
             if !env.is_json() {

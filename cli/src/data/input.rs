@@ -106,7 +106,7 @@ impl Input {
 }
 
 /// The type that a file's ending says: `field.f64`.
-fn named(path: &Path) -> Option<Dtype> {
+pub(super) fn named(path: &Path) -> Option<Dtype> {
     path.extension().and_then(|end| end.to_str()).and_then(Dtype::parse)
 }
 

@@ -43,11 +43,16 @@ impl Outputs {
         Ok(Outputs { wanted: wanted.to_vec(), given: Vec::new() })
     }
 
+    /// Whether none are asked for.
+    pub(crate) fn are_none(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
     /// Takes an output of the program; one that nobody asked for is dropped. A second one of the
     /// same name replaces the first.
     ///
     /// # Errors
-    /// Its type is not the one that the command line says.
+    /// Its type is not the one that the command line says, or the ending of the file, by which it would be read again.
     pub(crate) fn give(&mut self, name: &str, ty: Ty, bytes: &[u8]) -> Result<(), String> {
         let Some(index) = self.wanted.iter().position(|binding| binding.name == name) else {
             return Ok(());
@@ -57,6 +62,15 @@ impl Outputs {
         {
             let asked = dtype.name();
             return Err(format!("its elements are {ty}, the command line says {asked}"));
+        }
+        let Binding { path, dtype, .. } = &self.wanted[index];
+        if let (None, Some(ending)) = (dtype, super::input::named(path))
+            && ending != Dtype::of(ty)
+        {
+            let (ending, own) = (ending.name(), Dtype::of(ty).name());
+            return Err(format!(
+                "its elements are {ty}, the ending of the file says {ending}: `:{own}` behind the path says otherwise"
+            ));
         }
         self.given.retain(|(other, _, _)| *other != index);
         self.given.push((index, ty, bytes.to_vec()));

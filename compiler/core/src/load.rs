@@ -198,7 +198,7 @@ fn not_found(
         }
         let folders = &cx.options.import_paths;
         diagnostic = diagnostic.help(match folders.is_empty() {
-            true => "libraries of your own are looked for in the folders of `--import-path`, and none is given".to_owned(),
+            true => "libraries of your own are looked for in the folders of `cslc --import-path`, and none is given; a file is imported by its path".to_owned(),
             false => format!("looked for in the library and in {}", folders.join(", ")),
         });
         return cx.emit(diagnostic);

@@ -131,6 +131,7 @@ pub(crate) struct TaskPlan {
     pub(crate) params: Vec<Ty>,
     /// Whether its code may look at registers in the middle of a segment.
     pub(crate) looks: bool,
+    /// Place of its function; of its binding, if it is not known.
     pub(crate) loc: Loc,
 }
 
@@ -306,7 +307,7 @@ impl PePlan {
                 name: func.name.clone(),
                 params: func.signature().params,
                 looks: looks[binding.func],
-                loc: binding.loc,
+                loc: if func.loc.line == 0 { binding.loc } else { func.loc },
             });
             let id = usize::from(binding.id);
             let bad = || {

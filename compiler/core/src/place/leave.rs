@@ -59,7 +59,8 @@ pub(super) fn note<'r>(
             format!("color {} leaves the rectangle to the {} {pes}", color.index(), port.name());
         cx.emit(
             Diagnostic::new(codes::ROUTE_LEAVES_RECTANGLE, message, span)
-                .label("a wavelet that takes this route ends the run"),
+                .label("a wavelet that takes this route is gone")
+                .help("a run warns of the first one; `--strict` ends with it"),
         );
     }
 }

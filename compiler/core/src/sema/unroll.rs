@@ -11,6 +11,10 @@ use super::{Cell, Flow, Label, Operand, R, Sema, TraceStep};
 use crate::resolve::NO_SLOT;
 use crate::typed::StmtKind;
 
+/// Steps of comptime work that an iteration counts as which becomes code: more of them than memory of a PE has words
+/// are of no use, and each takes memory here.
+const EMITTED: u64 = 1 << 9;
+
 impl Sema<'_, '_> {
     /// Runs a loop over a known range now.
     pub(crate) fn unroll_range(
@@ -126,8 +130,8 @@ impl Sema<'_, '_> {
     }
 
     fn iteration_inner(&mut self, unrolling: &mut Unrolling, value: Value) -> R<Option<Flow>> {
-        self.step(unrolling.span)?;
         let emits = self.is_runtime();
+        self.charge(if emits { EMITTED } else { 1 }, unrolling.span)?;
         if emits {
             self.check_inlined(unrolling)?;
         }
