@@ -20,7 +20,7 @@ mod interrupt;
 pub mod layout;
 mod library;
 mod machine;
-mod memory;
+pub mod memory;
 mod near;
 mod process;
 mod progress;

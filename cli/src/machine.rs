@@ -48,6 +48,18 @@ impl Ended {
     }
 }
 
+/// Looks at what the command line says of machines.
+///
+/// # Errors
+/// A constant is given two values.
+pub(crate) fn check(args: &MachineArgs) -> Result<(), Failure> {
+    let given = |name: &str| args.timing.iter().filter(|(other, _)| other == name).count();
+    match args.timing.iter().find(|(name, _)| given(name) > 1) {
+        Some((name, _)) => Err(Failure::usage(format!("--timing {name} is given twice"))),
+        None => Ok(()),
+    }
+}
+
 /// How machines are run, as the command line says.
 pub(crate) fn config(args: &MachineArgs) -> Config {
     Config {

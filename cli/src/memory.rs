@@ -5,7 +5,7 @@ const UNKNOWN: u64 = 32 << 30;
 
 /// Bytes of mesh state that a run may take unless the command line says otherwise: nine tenths of what
 /// the system says is available, so that nothing is swapped out.
-pub(crate) fn default_limit() -> u64 {
+pub fn default_limit() -> u64 {
     available().map_or(UNKNOWN, |bytes| bytes / 10 * 9)
 }
 
@@ -13,7 +13,7 @@ pub(crate) fn default_limit() -> u64 {
 const LEAST: u64 = 256 << 20;
 
 /// Whether so little is left that the system would begin to swap.
-pub(crate) fn is_exhausted() -> bool {
+pub fn is_exhausted() -> bool {
     available().is_some_and(|bytes| bytes < LEAST)
 }
 

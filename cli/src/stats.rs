@@ -13,8 +13,8 @@ use dflow_runtime::profile::Profile;
 use serde_json::{Value, json};
 
 use crate::args::StatsPlace;
-use crate::data::Input;
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use crate::report::{code, duration, engine};
 use crate::{term, ways};
 
@@ -189,7 +189,7 @@ fn name(work: &'static str) -> &'static str {
     }
 }
 
-/// Writes the statistics to where they were asked for.
+/// Writes the statistics to where they were asked for: whole or not at all.
 ///
 /// # Errors
 /// The place cannot be written.
@@ -201,9 +201,6 @@ pub(crate) fn write(place: &StatsPlace, stats: &Value) -> Result<(), Failure> {
 }
 
 fn write_file(path: &Path, stats: &Value) -> Result<(), Failure> {
-    let text = format!("{stats:#}\n");
-    std::fs::write(path, text).map_err(|error| {
-        let (path, reason) = (path.display(), Input::reason(&error));
-        Failure::program(format!("cannot write {path}: {reason}"))
-    })
+    // Those of a run that was interrupted are wanted, too.
+    crate::data::write_file(path, format!("{stats:#}\n").as_bytes(), &Interrupt::default())
 }

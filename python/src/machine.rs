@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dflow_cli::artifact::{self, State};
+use dflow_cli::memory;
 use dflow_ir::image::{Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
-use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits, Probe};
 use dflow_runtime::host::{
     Elements, Failure, HostError, Region, Request, Session, Spread, StreamId, Ticket,
 };
@@ -25,9 +26,6 @@ use pyo3::types::PyBytes;
 use crate::attend::attend;
 use crate::errors;
 use crate::program::Program;
-
-/// Bytes of mesh state that a run may take unless told otherwise.
-const MAX_MEMORY: u64 = 32 << 30;
 
 /// First column, first row, columns, rows, steps from column to column and from row to row.
 type Area = (i64, i64, i64, i64, u16, u16);
@@ -238,11 +236,11 @@ impl Machine {
         let interrupt = Arc::new(AtomicBool::new(false));
         let limits = Limits {
             cycle: max_cycles.unwrap_or(u64::MAX),
-            memory: max_memory.unwrap_or(MAX_MEMORY),
+            memory: max_memory.unwrap_or_else(memory::default_limit),
             deadline: deadline(seconds).map_err(|text| errors::host(py, &text))?,
             interrupt: Some(Arc::clone(&interrupt)),
             progress: None,
-            exhausted: None,
+            exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
         };
         let image = Arc::clone(&program.image);
         let mesh = attend(py, &interrupt, || Mesh::load(&image, &config))?;

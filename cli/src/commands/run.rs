@@ -10,7 +10,7 @@ use super::names::{check_bindings, check_fixed, check_settings};
 use super::{compile, options, refused, say_json};
 use crate::account::Told;
 use crate::args::{RunArgs, StatsPlace};
-use crate::data::{Input, Outputs, check_not_read};
+use crate::data::{Input, Outputs, check_not_read, check_place};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -27,6 +27,7 @@ use crate::{stats, term};
 pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let root = Root::find(&args.file)?;
+    machine::check(&args.machine)?;
     let interrupt = Interrupt::install()?;
     let json = args.compile.json;
     let (image, diagnostics) = match root.open()? {
@@ -116,14 +117,16 @@ fn tell_stats(
     Ok(())
 }
 
-/// No output may take the place of what the program was read from.
+/// No output may take the place of what the program was read from, and no statistics that of inputs and outputs.
 fn check_outputs<'p>(
     args: &RunArgs,
     read: impl IntoIterator<Item = &'p str> + Clone,
 ) -> Result<(), Failure> {
     args.outputs.iter().try_for_each(|output| check_not_read(&output.path, read.clone()))?;
     if let Some(StatsPlace::File(path)) = &args.stats {
+        check_place(path)?;
         check_not_read(path, read)?;
+        check_not_read(path, args.inputs.iter().filter_map(|input| input.path.to_str()))?;
         if args.outputs.iter().any(|output| output.path == *path) {
             let place = path.display();
             return Err(Failure::usage(format!(

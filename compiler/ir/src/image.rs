@@ -15,7 +15,7 @@ use crate::ty::Ty;
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -234,7 +234,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::dsd::op::DsdOp;
     use crate::generate;
+
+    /// Operations are told by their place in the table, and all else by what it looks like in bytes: files of before
+    /// would be something else.
+    #[test]
+    fn what_images_look_like_is_that_of_the_version() {
+        let names: Vec<&str> =
+            DsdOp::all().chain(DsdOp::all_on_bf16()).map(|op| op.row().name).collect();
+        let random =
+            |seed: u32| (0..300).map(move |at: u32| (at ^ seed).wrapping_mul(2_654_435_761));
+        let images =
+            (0..40).map(|seed| generate::image(&random(seed).collect::<Vec<_>>()).encode());
+        let bytes: Vec<u8> = images.flatten().chain(names.concat().into_bytes()).collect();
+        let all = (VERSION, checksum(&bytes));
+        assert_eq!(
+            all,
+            (3, 15_284_674_629_167_974_144),
+            "the format has changed: it has a new version, and this checksum"
+        );
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]

@@ -52,6 +52,7 @@ pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
         total.add(tested.score);
         told.push(tested.json);
     }
+    super::check_any(total, args)?;
     if args.compile.json {
         let (status, Score { passed, failed }) = (total.exit().word(), total);
         say_json(&json!({ "status": status, "passed": passed, "failed": failed, "files": told }))?;

@@ -22,8 +22,9 @@ use verdict::{Score, Verdict};
 /// Runs the tests of a program in the order in which they are written; of a folder, those of all programs below.
 ///
 /// # Errors
-/// The source cannot be found, or the user gave up.
+/// The source cannot be found, no test is wanted, or the user gave up.
 pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
+    machine::check(&args.machine)?;
     let path = args.file.as_ref();
     if std::path::Path::is_dir(path) && !artifact::is_artifact(path) {
         return folder::execute(args);
@@ -37,12 +38,23 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     interrupt.listen();
     let verdicts = verdicts(image, args, &interrupt)?;
     let score = Score::of(&verdicts);
+    check_any(score, args)?;
     if json {
         say_json(&verdict::json(&verdicts))?;
     } else {
         term::say(&format!("{}\n", score.text()))?;
     }
     Ok(score.exit())
+}
+
+/// A run without a test is no test that passed.
+fn check_any(score: Score, args: &TestArgs) -> Result<(), Failure> {
+    let Score { passed: 0, failed: 0 } = score else { return Ok(()) };
+    let file = &args.file;
+    Err(Failure::usage(match &args.filter {
+        Some(filter) => format!("no test of {file} has `{filter}` in its name"),
+        None => format!("{file} has no test block"),
+    }))
 }
 
 fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {

@@ -1,0 +1,131 @@
+//! Results go where they are asked for, and nothing else is lost; who gives up, or does not listen, is heard.
+
+#![forbid(unsafe_code)]
+
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Ends only if it is told to.
+const ENDLESS: &str = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
+host { while (true) @print(\"again\", .{}); }
+";
+/// Gives four numbers.
+const GIVES: &str = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
+host { const v = @input(\"v\", f32); @output(\"w\", v); }
+test \"one\" { @expect(true); }
+";
+
+struct Program {
+    folder: TempDir,
+    source: String,
+}
+
+impl Program {
+    fn new(text: &str) -> Program {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("program.dfl");
+        std::fs::write(&source, text).expect("a file");
+        std::fs::write(folder.path().join("in.f32"), [0; 16]).expect("a file");
+        Program { source: source.to_string_lossy().into_owned(), folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, command: &str, args: &[&str]) -> Command {
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+        tool.current_dir(self.folder.path()).arg(command).arg(&self.source).args(args);
+        tool
+    }
+
+    /// Exit code, standard output, and messages.
+    fn says(&self, command: &str, args: &[&str]) -> (i32, String, String) {
+        let output = self.command(command, args).output().expect("the tool starts");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+}
+
+#[test]
+fn statistics_take_the_place_of_nothing() {
+    let program = Program::new(GIVES);
+    let kept = std::fs::read(&program.source).expect("a source");
+    for place in ["program.dfl", "in.f32", "out.npy", "no/such/folder.json"] {
+        let (stats, input) = (format!("json={place}"), "v=in.f32");
+        let args = ["--input", input, "--output", "w=out.npy", "--stats", &stats];
+        let (code, _, said) = program.says("run", &args);
+        assert_eq!(code, 2, "{place}: {said}");
+        assert!(!program.path("out.npy").exists());
+    }
+    assert_eq!(std::fs::read(&program.source).expect("a source"), kept);
+    assert_eq!(std::fs::read(program.path("in.f32")).expect("an input"), [0; 16]);
+}
+
+#[test]
+fn endings_of_outputs_are_held_against_types() {
+    let program = Program::new(GIVES);
+    let run = |place: &str| program.says("run", &["--input", "v=in.f32", "--output", place]);
+    let (code, _, said) = run("w=out.f64");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("the ending of the file says f64: `:f32` behind the path"), "{said}");
+    assert!(!program.path("out.f64").exists());
+    assert_eq!(run("w=out.f32").0, 0);
+    assert_eq!(run("w=out.f64:f32").0, 0);
+}
+
+#[test]
+fn failures_are_results_too() {
+    let program = Program::new(GIVES);
+    let (code, out, said) = program.says("run", &["--json", "--input", "v=none.f32"]);
+    let result: Value = serde_json::from_str(&out).expect("a line of JSON");
+    assert_eq!((code, result["status"].as_str()), (2, Some("usage")), "{said}");
+    assert!(result["message"].as_str().is_some_and(|why| why.contains("none.f32")), "{result}");
+}
+
+#[test]
+fn wrong_constants_and_params_are_wrong_use() {
+    let program = Program::new(GIVES);
+    for args in [&["--timing", "hop=0"][..], &["--timing", "hop=2", "--timing", "hop=3"]] {
+        let (code, _, said) = program.says("run", &[args, &["--input", "v=in.f32"]].concat());
+        assert_eq!(code, 2, "{args:?}: {said}");
+    }
+    let params = Program::new("param n: u16 = 1;\nlayout { @set_rectangle(n, 1); }\nhost {}\n");
+    for command in ["run", "check", "build", "test"] {
+        let (code, _, said) = params.says(command, &["--set", "n=many"]);
+        assert_eq!(code, 2, "{command}: {said}");
+    }
+}
+
+#[test]
+fn a_run_without_tests_has_not_passed() {
+    let program = Program::new(GIVES);
+    assert_eq!(program.says("test", &["one"]).0, 0);
+    let (code, _, said) = program.says("test", &["two"]);
+    assert_eq!((code, said.contains("has `two` in its name")), (2, true), "{said}");
+    let (code, _, said) = Program::new(ENDLESS).says("test", &[]);
+    assert_eq!((code, said.contains("has no test block")), (2, true), "{said}");
+}
+
+/// A program that prints to nobody would go on for ever.
+#[test]
+fn printing_to_nobody_ends() {
+    let program = Program::new(ENDLESS);
+    let mut child = program.command("run", &[]).stdout(Stdio::piped()).spawn().expect("a child");
+    let mut some = [0; 64];
+    child.stdout.take().expect("a pipe").read_exact(&mut some).expect("lines");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn printing_to_a_full_disk_ends() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+    let program = Program::new(ENDLESS);
+    let mut child = program.command("run", &[]).stdout(full).spawn().expect("a child");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+}
