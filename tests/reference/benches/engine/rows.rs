@@ -162,9 +162,9 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         name: "16 words over 1 hop (hops)",
         program: "hops.dfl",
-        common: &[("n", 16), ("hops", 1), ("rounds", 64)],
-        small: &[("width", 32), ("height", 32)],
-        full: &[("width", 128), ("height", 128)],
+        common: &[("n", 16), ("hops", 1)],
+        small: &[("width", 32), ("height", 32), ("rounds", 64)],
+        full: &[("width", 128), ("height", 128), ("rounds", 1280)],
         count: Count::Hops,
     },
     Row {
