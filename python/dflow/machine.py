@@ -234,7 +234,8 @@ class Machine:
         program: a :class:`Program`, a ``.dfi`` file, or a folder that ``cslc`` wrote.
         threads: threads that run the mesh; the results do not depend on it. By default as many as
             the mesh is worth: one for each 512 PEs, up to the computer's cores and 8.
-        engine: ``exact``, or ``step``, the slow definition of time.
+        engine: ``exact``; ``flow``, which approximates cycles; or ``step``, the slow definition of
+            time.
         code: ``jit``, or ``interpreter``, the slow definition of code.
         max_cycles: the run ends with :class:`LimitReached` at this cycle.
         max_memory: bytes of machine state that the run may take.

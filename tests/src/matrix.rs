@@ -1,5 +1,6 @@
-//! Every host program is run on both code engines, both schedulers, and several threads: all
-//! must give the same text, outputs, cycles and end.
+//! Every host program is run in `step` and `exact`, on both code engines and several threads: all
+//! must give the same text, outputs, cycles and end. In `flow` it must give the same but for
+//! cycles, which may be off by 5 % or 12.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};

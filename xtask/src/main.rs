@@ -18,8 +18,7 @@ cargo xtask tidy    check the house rules (also part of test)
 cargo xtask bless   run the suite and accept its new snapshots
 cargo xtask fuzz    run each fuzz target for a while: cargo xtask fuzz [seconds] [seed]
 cargo xtask pytest  build the Python package and run its tests only
-cargo xtask wheel   build the wheel of the Python package: cargo xtask pytest  build the Python package and run its tests only
-cargo xtask wheel [--dev]
+cargo xtask wheel   build the wheel of the Python package: cargo xtask wheel [--dev]
 cargo xtask lint    format check, clippy and documentation with warnings denied
 ";
 

@@ -1,7 +1,10 @@
 //! Who is looked at in which cycle.
 //!
 //! [`step`] looks at everything in every cycle and defines the results; [`exact`] looks only at
-//! what has been woken. Both use the same visits ([`region`], `fabric::router`, `pe::core`).
+//! what has been woken; `flow` runs as `exact` does, and goes by stretches of elements and packets
+//! of words where it can, so that its cycles are approximate. All three use the same visits
+//! ([`region`], `fabric::router`, `pe::core`). What a machine does again and again is done in
+//! [`rounds`], in `exact` and `flow`.
 
 pub(crate) mod account;
 pub(crate) mod borders;

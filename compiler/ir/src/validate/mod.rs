@@ -1,4 +1,4 @@
-//! Checks the rules of the crate documentation, in their order.
+//! Checks the rules of the crate documentation that can be broken (`spec/ir.md`, section 2).
 //!
 //! [`Validated`] is the proof: engines and later phases take it, so that nobody can skip the
 //! check. What is validated never makes an engine index out of range, allocate without bound or

@@ -1,4 +1,4 @@
-//! Tests of both schedulers: timing by hand, and random machines compared.
+//! Tests of the schedulers: timing by hand, and random machines compared.
 
 mod abroad;
 mod borders;

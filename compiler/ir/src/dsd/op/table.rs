@@ -1,7 +1,9 @@
 //! The rows, sorted by name.
 //!
 //! Names, operand forms and widths are those of the language guide; `spec/dsd-ops.md` is made
-//! from here. To add an operation: one row, and at most one kernel.
+//! from here. To add an operation: one row, and at most one kernel; if it computes with floats, a
+//! function in [`raised`]; if its elements are `f16`, a row in [`BF16_TABLE`] with a kernel
+//! and function of its own where it computes.
 
 use super::OpShape::{
     self, Binary, Carry, Convert, Move, MulAdd, Normalize, Reduce, Scale, Shift, Unary,
