@@ -27,7 +27,7 @@ struct Walk<'a> {
 }
 
 /// Constants that locals hold where the walk stands.
-type Constants = BTreeMap<u32, i64>;
+type Constants = BTreeMap<u32, Constant>;
 
 impl Walk<'_> {
     fn func(&mut self, func: FuncIdx) -> u64 {
@@ -40,13 +40,13 @@ impl Walk<'_> {
             return 0;
         };
         let timing = &self.target.timing;
-        let cost = u64::from(timing.scalar) + self.list(body, &mut Constants::new());
+        let cost = sum([u64::from(timing.scalar), self.list(body, &mut Constants::new())]);
         self.known.insert(func.0, cost);
         cost
     }
 
     fn list(&mut self, stmts: &[Stmt], constants: &mut Constants) -> u64 {
-        stmts.iter().fold(0u64, |sum, stmt| sum.saturating_add(self.stmt(stmt, constants)))
+        stmts.iter().fold(0, |cost: u64, stmt| cost.saturating_add(self.stmt(stmt, constants)))
     }
 
     fn stmt(&mut self, stmt: &Stmt, constants: &mut Constants) -> u64 {
@@ -64,35 +64,36 @@ impl Walk<'_> {
                 self.expr(value)
             }
             StmtKind::Store { address, value, .. } => {
-                scalar + self.expr(address) + self.expr(value)
+                sum([scalar, self.expr(address), self.expr(value)])
             }
             StmtKind::Copy { dest, source, bytes } => {
-                u64::from(bytes.div_ceil(4)) * 2 * scalar + self.expr(dest) + self.expr(source)
+                let words = u64::from(bytes.div_ceil(4)) * 2 * scalar;
+                sum([words, self.expr(dest), self.expr(source)])
             }
             StmtKind::Fill { dest, value, count } => {
-                u64::from(*count) * scalar + self.expr(dest) + self.expr(value)
+                sum([u64::from(*count) * scalar, self.expr(dest), self.expr(value)])
             }
             StmtKind::If { cond, then, otherwise } => {
                 let then = self.list(then, &mut constants.clone());
                 let otherwise = self.list(otherwise, &mut constants.clone());
                 constants.clear();
                 // One of them is jumped to, the other jumps behind it.
-                self.expr(cond) + branch + jump + then.max(otherwise)
+                sum([self.expr(cond), branch, jump, then.max(otherwise)])
             }
             StmtKind::While { cond, step, body, .. } => {
                 let trips = trips(cond, step, constants).unwrap_or(1);
                 constants.clear();
                 let inner = self.list(body, &mut Constants::new());
                 let step = self.list(step, &mut Constants::new());
-                let round = self.expr(cond) + edge + inner.saturating_add(step);
-                trips.saturating_mul(round).saturating_add(self.expr(cond) + jump)
+                let round = sum([self.expr(cond), edge, inner, step]);
+                sum([trips.saturating_mul(round), self.expr(cond), jump])
             }
             StmtKind::Block { body, .. } => self.list(body, constants),
             StmtKind::Switch { value, cases, otherwise } => {
                 let costs = cases.iter().map(|(_, stmts)| stmts).chain([otherwise]);
                 let most = costs.map(|stmts| self.list(stmts, &mut constants.clone())).max();
                 constants.clear();
-                self.expr(value) + jump + most.unwrap_or(0)
+                sum([self.expr(value), jump, most.unwrap_or(0)])
             }
             StmtKind::Break(_) | StmtKind::Continue(_) => jump,
             StmtKind::Return(value) => value.as_ref().map_or(0, |value| self.expr(value)),
@@ -109,7 +110,7 @@ impl Walk<'_> {
             StmtKind::SetFifoLength { length, .. } => Some(length),
             _ => None,
         };
-        self.scalar() + operand.map_or(0, |operand| self.expr(operand))
+        sum([self.scalar(), operand.map_or(0, |operand| self.expr(operand))])
     }
 
     fn expr(&mut self, expr: &Expr) -> u64 {
@@ -123,20 +124,17 @@ impl Walk<'_> {
             | ExprKind::GlobalAddress { .. }
             | ExprKind::LocalAddress { .. }
             | ExprKind::FuncAddress(_) => 0,
-            ExprKind::Load { address, .. } => scalar + self.expr(address),
-            ExprKind::Unary(UnaryOp::Sqrt, arg) => divide + self.expr(arg),
+            ExprKind::Load { address, .. } => sum([scalar, self.expr(address)]),
+            ExprKind::Unary(UnaryOp::Sqrt, arg) => sum([divide, self.expr(arg)]),
             ExprKind::Convert(Convert::Truncate, arg) => self.expr(arg),
-            ExprKind::Unary(_, arg) | ExprKind::Convert(_, arg) => scalar + self.expr(arg),
+            ExprKind::Unary(_, arg) | ExprKind::Convert(_, arg) => sum([scalar, self.expr(arg)]),
             ExprKind::Binary(op, lhs, rhs) => {
                 let own = if divides(*op) { divide } else { scalar };
-                own + self.expr(lhs) + self.expr(rhs)
+                sum([own, self.expr(lhs), self.expr(rhs)])
             }
-            ExprKind::Call { func, args } => {
-                let args = self.all(args);
-                args.saturating_add(scalar + call).saturating_add(self.func(*func))
-            }
+            ExprKind::Call { func, args } => sum([self.all(args), scalar, call, self.func(*func)]),
             ExprKind::CallIndirect { callee, args, .. } => {
-                scalar + call + self.expr(callee) + self.all(args)
+                sum([scalar, call, self.expr(callee), self.all(args)])
             }
             ExprKind::Vector(vector) => self.vector(vector),
             _ => self.built(expr),
@@ -155,11 +153,11 @@ impl Walk<'_> {
             ExprKind::SetStride { dsd, stride } => vec![dsd, stride],
             _ => Vec::new(),
         };
-        parts.into_iter().fold(self.scalar(), |sum, part| sum + self.expr(part))
+        parts.into_iter().fold(self.scalar(), |cost, part| cost.saturating_add(self.expr(part)))
     }
 
     fn all(&mut self, exprs: &[Expr]) -> u64 {
-        exprs.iter().fold(0, |sum, expr| sum + self.expr(expr))
+        exprs.iter().fold(0, |cost, expr| cost.saturating_add(self.expr(expr)))
     }
 
     fn vector(&mut self, vector: &Vector) -> u64 {
@@ -174,7 +172,7 @@ impl Walk<'_> {
             *reads = matches!(source, Operand::Memory(_));
         }
         let rate = u64::from(vector.op.row().elements_per_slot(self.target, memory));
-        u64::from(start) + elements.div_ceil(rate)
+        sum([u64::from(start), elements.div_ceil(rate)])
     }
 
     /// Elements of an operand, if they are known.
@@ -189,10 +187,11 @@ impl Walk<'_> {
         match &*dsd.kind {
             ExprKind::Mem1d { extent, .. }
             | ExprKind::Fabric { extent, .. }
-            | ExprKind::SetExtent { extent, .. } => constant(extent)?.try_into().ok(),
+            | ExprKind::SetExtent { extent, .. } => constant(extent)?.read(false).try_into().ok(),
             ExprKind::Mem4d { shape, .. } => {
                 let shape = self.program.shapes.get(*shape as usize)?;
-                Some(shape.dims.iter().map(|&(extent, _)| u64::from(extent)).product())
+                let extents = shape.dims.iter().map(|&(extent, _)| u64::from(extent));
+                Some(extents.fold(1, u64::saturating_mul))
             }
             ExprKind::MoveBase { dsd, .. }
             | ExprKind::SetBase { dsd, .. }
@@ -210,11 +209,34 @@ fn divides(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Div | BinaryOp::DivS | BinaryOp::DivU | BinaryOp::RemS | BinaryOp::RemU)
 }
 
-/// A constant, read as a signed number of its width.
-fn constant(expr: &Expr) -> Option<i64> {
+/// A constant of an integer type.
+#[derive(Clone, Copy)]
+struct Constant {
+    raw: u64,
+    bits: u32,
+}
+
+impl Constant {
+    /// The number that the bits stand for.
+    fn read(self, signed: bool) -> i128 {
+        let number = i128::from(self.raw) & self.mask();
+        let negative = signed && number >> (self.bits - 1) != 0;
+        if negative { number - self.mask() - 1 } else { number }
+    }
+
+    /// What is left of a number in as many bits.
+    fn wrap(self, number: i128) -> Constant {
+        Constant { raw: (number & self.mask()) as u64, bits: self.bits }
+    }
+
+    fn mask(self) -> i128 {
+        (1 << self.bits) - 1
+    }
+}
+
+fn constant(expr: &Expr) -> Option<Constant> {
     let (ExprKind::Const(raw), Some(ty)) = (&*expr.kind, expr.ty) else { return None };
-    let unused = 64 - ty.bits();
-    (!ty.is_float()).then(|| ((*raw << unused) as i64) >> unused)
+    (!ty.is_float()).then(|| Constant { raw: *raw, bits: ty.bits() })
 }
 
 /// How often a loop runs whose counter starts, ends and changes by constants.
@@ -227,27 +249,51 @@ fn trips(cond: &Expr, step: &[Stmt], constants: &Constants) -> Option<u64> {
     };
     let start = *constants.get(&counter.0)?;
     let by = step.iter().find_map(|stmt| change(stmt, counter))?;
-    let (way, by) = if up { (end - start, by) } else { (start - end, -by) };
-    let inclusive = match op {
-        BinaryOp::LtS | BinaryOp::LtU | BinaryOp::Ne => 0,
-        BinaryOp::LeS | BinaryOp::LeU => 1,
+    if *op == BinaryOp::Ne {
+        return until_equal(start, end, by);
+    }
+    let (signed, inclusive) = match op {
+        BinaryOp::LtS => (true, 0),
+        BinaryOp::LtU => (false, 0),
+        BinaryOp::LeS => (true, 1),
+        BinaryOp::LeU => (false, 1),
         _ => return None,
     };
-    let way = u64::try_from(way + inclusive).unwrap_or(0);
-    Some(way.div_ceil(u64::try_from(by).ok().filter(|&by| by > 0)?))
+    let (start, end) = (start.read(signed), end.read(signed));
+    let (way, by) = match up {
+        true => (end - start, by.read(signed)),
+        false => (start - end, by.wrap(-by.read(signed)).read(signed)),
+    };
+    quotient((way + inclusive).max(0), by)
+}
+
+/// How often a counter changes until it is its end; it may come around.
+fn until_equal(start: Constant, end: Constant, by: Constant) -> Option<u64> {
+    let (way, by) = (end.read(false) - start.read(false), by.read(true));
+    let way = if by < 0 { start.wrap(-way) } else { start.wrap(way) }.read(false);
+    if by != 0 && way % by == 0 { quotient(way, by.abs()) } else { None }
+}
+
+/// How many steps a way takes.
+fn quotient(way: i128, by: i128) -> Option<u64> {
+    (by > 0).then(|| u64::try_from((way + by - 1) / by).unwrap_or(u64::MAX))
 }
 
 /// By how much a statement changes a counter.
-fn change(stmt: &Stmt, counter: LocalIdx) -> Option<i64> {
+fn change(stmt: &Stmt, counter: LocalIdx) -> Option<Constant> {
     let StmtKind::Set(target, value) = &stmt.kind else { return None };
-    match &*value.kind {
-        ExprKind::Binary(BinaryOp::Add, lhs, by)
-            if *target == counter && local(lhs) == Some(counter) =>
-        {
-            constant(by)
-        }
+    let ExprKind::Binary(op, lhs, by) = &*value.kind else { return None };
+    let by = constant(by).filter(|_| *target == counter && local(lhs) == Some(counter))?;
+    match op {
+        BinaryOp::Add => Some(by),
+        BinaryOp::Sub => Some(by.wrap(-by.read(true))),
         _ => None,
     }
+}
+
+/// A sum that ends at the greatest number.
+fn sum<const N: usize>(parts: [u64; N]) -> u64 {
+    parts.into_iter().fold(0, u64::saturating_add)
 }
 
 fn local(expr: &Expr) -> Option<LocalIdx> {
