@@ -27,12 +27,15 @@ entity_impl!(Inst, "inst");
 pub struct StackSlot(u32);
 entity_impl!(StackSlot, "ss");
 
+/// Largest alignment of globals and stack slots, in bytes.
+pub const MAX_ALIGN: u32 = 64;
+
 /// Size and alignment of a stack slot, in bytes. Contents start as zero at each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StackSlotData {
     /// Size in bytes.
     pub size: u32,
-    /// Alignment in bytes, a power of two, at most 64.
+    /// Alignment in bytes, a power of two, at most [`MAX_ALIGN`].
     pub align: u32,
 }
 

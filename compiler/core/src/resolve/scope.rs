@@ -183,6 +183,19 @@ impl<'a, 'w> Walker<'a, 'w> {
         }
     }
 
+    /// A local has no symbol, and lies on the stack.
+    fn has_no_symbol(&mut self, var: &VarDecl) {
+        for (part, word) in [(var.linksection, "linksection"), (var.linkname, "linkname")] {
+            let Some(part) = part else { continue };
+            let message = format!("a local variable has no `{word}`");
+            self.cx.emit(
+                Diagnostic::new(codes::INVALID_DECLARATION, message, self.file.expr_span(part))
+                    .label("given here")
+                    .help("leave it out, or declare the variable at file scope"),
+            );
+        }
+    }
+
     fn slot(&mut self) -> u32 {
         let slot = self.next_slot;
         self.next_slot += 1;
@@ -262,6 +275,7 @@ impl<'a, 'w> Walker<'a, 'w> {
         match file.stmt(id) {
             Stmt::Error | Stmt::Empty | Stmt::Continue { .. } => {}
             Stmt::Var(var) => {
+                self.has_no_symbol(var);
                 self.var_parts(var);
                 let slot = self.declare(var.name);
                 self.out.stmt_slots[id.0 as usize][0] = slot;

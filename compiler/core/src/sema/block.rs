@@ -211,6 +211,10 @@ impl Sema<'_, '_> {
             Some(ty) => Some(self.type_expr(ty)?),
             None => None,
         };
+        let align = match var.align {
+            Some(align) => Some(self.alignment(align)?),
+            None => None,
+        };
         let known = var.comptime || self.frame().comptime;
         let cell = match var.init {
             Some(init) => {
@@ -228,6 +232,9 @@ impl Sema<'_, '_> {
             }
             None => self.uninitialised(var, ty, known)?,
         };
+        if let (Some(least), Cell::Memory { address, .. }) = (align, &cell) {
+            self.align_local(address, least);
+        }
         self.frame_mut().slots[slot as usize] = cell;
         if ty == Some(self.types.common.comptime_struct) && !self.frame().any_struct.contains(&slot)
         {

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::ast::{Expr as Ast, FnDecl, ParamTy, Storage, VarDecl, VarKind};
+use dflow_ir::func::MAX_ALIGN;
+use dflow_syntax::ast::{Expr as Ast, ExprId, FnDecl, ParamTy, Storage, VarDecl, VarKind};
 use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 
 use super::types::{Type, TypeId};
@@ -110,21 +111,24 @@ impl Sema<'_, '_> {
         let exported = var.storage == Storage::Export;
         let Some(align) = var.align else { return Ok((None, exported, declared.span)) };
         let frame = declared.frame;
-        let value = self.in_module(module, frame, |sema| {
+        let align = self.in_module(module, frame, |sema| sema.alignment(align))?;
+        Ok((Some(align), exported, declared.span))
+    }
+
+    /// What `align(…)` says, in bytes.
+    pub(crate) fn alignment(&mut self, align: ExprId) -> R<u32> {
+        let value = self.at_comptime(|sema| {
             let operand = sema.expr(align, None)?;
             sema.need_int(operand, align, "an alignment")
         })?;
-        let span = file.file.expr_span(align);
         match u32::try_from(value) {
-            Ok(align) if align.is_power_of_two() && align <= 4096 => {
-                Ok((Some(align), exported, declared.span))
+            Ok(align) if align.is_power_of_two() && align <= MAX_ALIGN => Ok(align),
+            _ => {
+                let message =
+                    format!("{value} is no alignment: a power of two up to {MAX_ALIGN} is");
+                let span = self.expr_span(align);
+                self.fail(codes::INVALID_ALIGNMENT, message, span, "this alignment")
             }
-            _ => self.fail(
-                codes::INVALID_ALIGNMENT,
-                format!("{value} is no alignment: a power of two up to 4096 is"),
-                span,
-                "this alignment",
-            ),
         }
     }
 
@@ -278,6 +282,9 @@ impl Sema<'_, '_> {
                 Some(ty) => Some(sema.type_expr(ty)?),
                 None => None,
             };
+            if let Some(align) = var.align {
+                sema.alignment(align)?;
+            }
             if var.kind == VarKind::Param {
                 if let Some(text) = text {
                     return crate::params::value(sema, &text, ty, var.name.span)

@@ -8,6 +8,7 @@ use dflow_ir::program::Profile;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, Symbol as Name, codes};
 
+use super::address::{Address, AddressBase};
 use super::module::DeclView;
 use super::types::{Repr, Type, TypeId};
 use super::value::{FuncRef, ModuleId, PointerBase, Provenance, Value};
@@ -225,6 +226,14 @@ impl Sema<'_, '_> {
     ) -> R<LocalIdx> {
         let (size, align) = self.runtime_size(ty, span)?;
         Ok(self.new_local(name, LocalKind::Memory { size: size.max(1), align }))
+    }
+
+    /// Puts a memory local on an alignment, unless its type's is larger.
+    pub(crate) fn align_local(&mut self, address: &Address, least: u32) {
+        let AddressBase::Local(LocalIdx(local)) = address.base else { return };
+        if let LocalKind::Memory { align, .. } = &mut self.emitter().locals[local as usize].kind {
+            *align = least.max(*align);
+        }
     }
 
     /// Size and alignment of a type that must exist at run time and fit the memory.

@@ -8,7 +8,7 @@ use super::body::{self, BodyError};
 use super::index::{self, IndexError};
 use super::{FuncError, mesh};
 use crate::dsd::{Dsd, DsdKind, DsrRef, FabricDsd};
-use crate::func::{Func, Signature};
+use crate::func::{Func, MAX_ALIGN, Signature};
 use crate::inst::FlagOp;
 use crate::mesh::{Color, Port};
 use crate::program::{
@@ -71,8 +71,6 @@ pub struct LimitError {
 
 /// Largest total of a host program's globals, and of one function's stack slots, in bytes.
 const HOST_MEMORY: u64 = 1 << 30;
-/// Largest alignment in bytes.
-const MAX_ALIGN: u32 = 64;
 /// Task ids are 0 to this.
 const MAX_TASK: u64 = 63;
 
