@@ -270,3 +270,24 @@ fn host_code_is_checked() {
         "not-assignable",
     );
 }
+
+#[test]
+fn counts_of_shifts() {
+    for op in ["1 << -1", "@as(u16, 1) << -1", "0 << -1", "1 >> -1"] {
+        let message = wrong(&format!("comptime {{ const x = {op}; }}"), "value-out-of-range");
+        assert!(message.ends_with("shift by -1, a negative count"), "{op}: {message}");
+    }
+    let message = wrong("comptime { const x = 1 << 127; }", "comptime-overflow");
+    assert!(message.ends_with("the result has more than 127 bits"), "{message}");
+    holds("@comptime_assert(@as(u16, 1) << 16 == 0); @comptime_assert(1 << 126 > 0);");
+}
+
+#[test]
+fn ranges_end_at_the_greatest_number() {
+    holds(
+        "comptime var rounds: u16 = 0;\n\
+         for (@range(comptime_int, 0, 0x7fffffffffffffffffffffffffffffff,\n\
+             0x7ffffffffffffffffffffffffffffffe)) |i| rounds += 1;\n\
+         @comptime_assert(rounds == 2);",
+    );
+}

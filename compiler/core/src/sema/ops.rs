@@ -54,10 +54,10 @@ fn int_binary(op: BinaryOp, a: i128, b: i128) -> Result<i128, Fault> {
         BinaryOp::BitAnd => Ok(a & b),
         BinaryOp::BitOr => Ok(a | b),
         BinaryOp::BitXor => Ok(a ^ b),
-        BinaryOp::Shl => shift_left(a, b).ok_or_else(overflow),
-        BinaryOp::Shr if b < 0 => {
+        BinaryOp::Shl | BinaryOp::Shr if b < 0 => {
             Err((codes::VALUE_OUT_OF_RANGE, format!("shift by {b}, a negative count")))
         }
+        BinaryOp::Shl => shift_left(a, b).ok_or_else(overflow),
         BinaryOp::Shr => Ok(a >> b.min(127)),
         BinaryOp::Eq => flag(a == b),
         BinaryOp::Ne => flag(a != b),

@@ -35,7 +35,9 @@ impl Sema<'_, '_> {
             if let Some(flow) = self.iteration(&mut unrolling, Value::int(elem, current))? {
                 return Ok(flow);
             }
-            current += step;
+            // No end lies behind the greatest number.
+            let Some(next) = current.checked_add(step) else { break };
+            current = next;
         }
         self.close_unrolled(unrolling)
     }

@@ -10,6 +10,9 @@ use crate::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
 
+/// Notes that are kept: a program prints as many as it likes.
+const MAX_NOTES: usize = 10_000;
+
 /// Gathers diagnostics in the order they came, each (code, place, message) once.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
@@ -17,6 +20,7 @@ pub struct Sink {
     known: HashMap<(Code, Option<Span>, String), usize>,
     errors: usize,
     warnings: usize,
+    notes: usize,
 }
 
 impl Sink {
@@ -37,10 +41,29 @@ impl Sink {
         match diagnostic.severity() {
             Severity::Error => self.errors += 1,
             Severity::Warning => self.warnings += 1,
-            Severity::Note => {}
+            Severity::Note => {
+                self.notes += 1;
+                if self.notes > MAX_NOTES {
+                    return self.last_note(&diagnostic);
+                }
+            }
         }
         self.known.insert(key, self.diagnostics.len());
         self.diagnostics.push(diagnostic);
+        Reported(())
+    }
+
+    /// Says, once, that there are more notes.
+    fn last_note(&mut self, first: &Diagnostic) -> Reported {
+        if self.notes == MAX_NOTES + 1 {
+            let message =
+                format!("more than {MAX_NOTES} notes: this one and later ones are not shown");
+            let last = match first.span() {
+                Some(span) => Diagnostic::new(first.code, message, span),
+                None => Diagnostic::without_place(first.code, message),
+            };
+            self.diagnostics.push(last);
+        }
         Reported(())
     }
 
@@ -106,5 +129,20 @@ mod tests {
             panic!("an instance frame was put in");
         };
         assert_eq!((first_pe, count), (Some((0, 1)), 12));
+    }
+
+    #[test]
+    fn notes_without_end_are_cut() {
+        let place = Span::new(FileId(0), 3, 4);
+        let mut sink = Sink::new();
+        for round in 0..MAX_NOTES + 5 {
+            sink.emit(Diagnostic::new(codes::COMPTIME_OUTPUT, format!("{round}"), place));
+        }
+        sink.emit(Diagnostic::new(codes::COMPTIME_OUTPUT, "0", place));
+        sink.emit(Diagnostic::new(codes::NOT_COMPTIME, "no", place));
+        let said = sink.diagnostics();
+        assert_eq!(said.len(), MAX_NOTES + 2);
+        assert!(said[MAX_NOTES].message().contains("not shown"), "{:?}", said[MAX_NOTES]);
+        assert_eq!(sink.error_count(), 1);
     }
 }
