@@ -1,5 +1,7 @@
 //! Params given as text on the command line, read as the types that the layout declares.
 
+use dflow_ir::mesh::Color;
+use dflow_ir::target::CONTROL_TASKS;
 use dflow_syntax::ast::VarKind;
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
@@ -105,6 +107,7 @@ pub(crate) fn value(
 /// The text as a type, or what the type takes.
 fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
     let int = integer(text);
+    let last = |count: usize| count as i128 - 1;
     let within = |low: i128, high: i128| match int {
         Some(int) if int >= low && int <= high => Ok(Value::int(ty, int)),
         _ => Err(format!("an integer from {low} to {high}")),
@@ -119,9 +122,11 @@ fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
         }
         Type::Float(_) | Type::ComptimeFloat => {
             let float = float(text).or(int.map(|int| int as f64));
-            let float = float.ok_or_else(|| "a number".to_owned())?;
+            let float = float.ok_or_else(|| "a finite number".to_owned())?;
             let machine = ops::float_ty(&sema.types, ty);
             let rounded = ops::from_raw(machine, ops::to_raw(machine, float));
+            let finite = Some(rounded).filter(|rounded| rounded.is_finite());
+            let rounded = finite.ok_or_else(|| "a number that it can hold".to_owned())?;
             Ok(Value::new(ty, Data::Float(rounded)))
         }
         Type::Bool => match text {
@@ -129,16 +134,19 @@ fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
             "false" | "0" => Ok(sema.bool_value(false)),
             _ => Err("`true` or `false`".to_owned()),
         },
-        Type::Color => within(0, 23),
-        Type::InputQueue => within(0, sema.target.input_queues.len() as i128 - 1),
-        Type::OutputQueue => within(0, sema.target.output_queues.len() as i128 - 1),
-        Type::UtId => within(0, i128::from(sema.target.microthreads) - 1),
+        Type::Color => within(0, last(Color::COUNT)),
+        Type::InputQueue => within(0, last(sema.target.input_queues.len())),
+        Type::OutputQueue => within(0, last(sema.target.output_queues.len())),
+        Type::UtId => within(0, last(sema.target.microthreads.into())),
         Type::LocalTaskId => {
             let (first, last) = (sema.target.local_task_first, sema.target.local_task_last);
             within(first.into(), last.into())
         }
-        Type::DataTaskId => within(0, 23),
-        Type::ControlTaskId => within(0, 63),
+        Type::DataTaskId if sema.target.data_task_by_queue => {
+            within(0, last(sema.target.input_queues.len()))
+        }
+        Type::DataTaskId => within(0, last(Color::COUNT)),
+        Type::ControlTaskId => within(0, last(CONTROL_TASKS.into())),
         Type::Direction => {
             let code = DIRECTIONS.iter().position(|&known| known == text);
             let value = code.map(|code| Value::int(ty, code as i128));
@@ -212,8 +220,8 @@ fn integer(text: &str) -> Option<i128> {
     i128::from_str_radix(digits, radix).ok().map(|int| sign * int)
 }
 
-/// A float, unless it is only a word.
+/// A finite float, unless it is only a word.
 fn float(text: &str) -> Option<f64> {
     let number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
-    text.parse().ok().filter(|_| number)
+    text.parse().ok().filter(|float: &f64| number && float.is_finite())
 }

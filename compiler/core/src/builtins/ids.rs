@@ -1,6 +1,7 @@
 //! Colors, task ids, queues, registers by number.
 
 use dflow_ir::dsd::{DsrFile, DsrRef};
+use dflow_ir::target::CONTROL_TASKS;
 use dflow_syntax::{Code, Diagnostic, codes};
 
 use super::allocate::{self, Resource};
@@ -69,7 +70,8 @@ pub(super) fn get_color(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
 
 pub(super) fn get_control_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.types.common.control_task_id;
-    id(sema, call, ty, 63, codes::TASK_ID_OUT_OF_RANGE, "control task id")
+    let last = i128::from(CONTROL_TASKS) - 1;
+    id(sema, call, ty, last, codes::TASK_ID_OUT_OF_RANGE, "control task id")
 }
 
 pub(super) fn get_local_task_id(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {

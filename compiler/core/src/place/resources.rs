@@ -6,15 +6,12 @@ use cranelift_entity::PrimaryMap;
 use dflow_ir::image::ProgramId;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::TaskKind;
-use dflow_ir::target::Target;
+use dflow_ir::target::{CONTROL_TASKS, Target};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Tile;
 use crate::session::Session;
 use crate::typed::{QueueBinding, TaskBinding};
-
-/// Entry points of control wavelets have six bits.
-const CONTROL_IDS: u8 = 64;
 
 /// Judges every program.
 pub(super) fn check(
@@ -50,7 +47,7 @@ fn check_task_id(cx: &mut Session<'_>, tile: &Tile<'_>, task: &TaskBinding, targ
         TaskKind::Local => target.local_task_first..=target.local_task_last,
         TaskKind::Data if target.data_task_by_queue => 0..=last(target.input_queues.len()),
         TaskKind::Data => 0..=last(Color::COUNT),
-        TaskKind::Control => 0..=CONTROL_IDS - 1,
+        TaskKind::Control => 0..=CONTROL_TASKS - 1,
     };
     if ids.contains(&task.id) {
         return;

@@ -42,6 +42,9 @@ impl TargetId {
 /// The local task that starts when colors enter teardown.
 pub const TEARDOWN_TASK: u8 = 29;
 
+/// Control task ids are below this: entry points of control wavelets have six bits.
+pub const CONTROL_TASKS: u8 = 64;
+
 /// Limits and capabilities of a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
