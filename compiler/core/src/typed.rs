@@ -71,7 +71,7 @@ pub(crate) struct Program {
     /// Colors configured by the program itself.
     pub colors: Vec<(Color, ColorConfig, Span)>,
     /// Links joined to the host.
-    pub host_links: Vec<HostLink>,
+    pub host_links: Vec<(HostLink, Span)>,
     /// Bound exports.
     pub exports: Vec<ExportBinding>,
     /// Entry of a host program.

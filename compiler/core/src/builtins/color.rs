@@ -5,7 +5,7 @@ use dflow_ir::mesh::{
 };
 use dflow_ir::program::HostLink;
 use dflow_syntax::ast::ExprId;
-use dflow_syntax::{Span, codes};
+use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::args::{Options, in_range, wrong_type};
 use super::filter::filter_of;
@@ -241,6 +241,28 @@ pub(super) fn set_host_link(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
         let message = "the host is beyond an edge, not at the ramp";
         return sema.fail(codes::INVALID_ARGUMENT, message, span, "this direction");
     }
-    sema.program_mut().typed.host_links.push(HostLink { port, color, to_mesh });
+    let links = &mut sema.program_mut().typed.host_links;
+    let known = links.iter().find(|(link, _)| (link.port, link.color) == (port, color));
+    if let Some(&(_, first)) = known {
+        return link_twice(sema, port, color, [first, call.span]);
+    }
+    links.push((HostLink { port, color, to_mesh }, call.span));
     Ok(sema.void_operand())
+}
+
+/// One side of a PE is joined to the host twice by one color.
+fn link_twice(
+    sema: &mut Sema<'_, '_>,
+    port: Port,
+    color: Color,
+    [first, second]: [Span; 2],
+) -> R<Operand> {
+    let (color, side) = (color.index(), port.name());
+    let message = format!("color {color} is joined to the host at {side} already");
+    Err(sema.report(
+        Diagnostic::new(codes::INVALID_ARGUMENT, message, second)
+            .label("second link")
+            .secondary(first, "first link")
+            .help("leave one of them out, or give it another color or side"),
+    ))
 }

@@ -102,7 +102,7 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
     for (color, color_config, _) in colors {
         writeln!(text, "color {} {}", color.index(), config(color_config))?;
     }
-    for HostLink { port, color, to_mesh } in host_links {
+    for (HostLink { port, color, to_mesh }, _) in host_links {
         let way = if *to_mesh { "from" } else { "to" };
         writeln!(text, "color {} {way} the host at {}", color.index(), port.name())?;
     }

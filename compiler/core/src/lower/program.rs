@@ -36,7 +36,7 @@ pub(crate) fn program(typed: &typed::Program, locs: &LocTable<'_>) -> Program {
         initial_dsrs: typed.initial_dsrs.iter().map(lower_dsr).collect(),
         initial_config: typed.initial_config.iter().map(|&set| lower_config(set, locs)).collect(),
         colors: typed.colors.iter().map(|color| lower_color(color, locs)).collect(),
-        host_links: typed.host_links.clone(),
+        host_links: typed.host_links.iter().map(|&(link, _)| link).collect(),
         exports: typed.exports.iter().map(|&export| lower_export(export)).collect(),
         entry: typed.entry.map(func_id),
     }

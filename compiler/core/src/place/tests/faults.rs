@@ -92,7 +92,7 @@ fn routes_out_of_the_rectangle_are_noted() {
     assert!(image.is_some());
     assert_snapshot!("route_leaves_rectangle", told);
     let link = HostLink { port: Port::East, color: color(3), to_mesh: false };
-    case.programs[0].host_links.push(link);
+    case.programs[0].host_links.push((link, line(3)));
     assert_eq!(case.link().1, "");
 }
 
