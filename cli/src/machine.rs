@@ -86,6 +86,7 @@ pub(crate) struct Env<'a> {
     fault: Option<Failure>,
     /// What ends the run if there is nobody any more for whom it is done.
     stop: Option<&'a Interrupt>,
+    more: bool,
 }
 
 impl<'a> Env<'a> {
@@ -107,18 +108,19 @@ impl<'a> Env<'a> {
             gone: false,
             fault: None,
             stop: None,
+            more: false,
         }
     }
 
-    /// The same, for a run that ends when what it prints cannot be written, or nobody reads it and there are no
-    /// outputs.
-    pub(crate) fn for_readers(self, stop: &'a Interrupt) -> Env<'a> {
-        Env { stop: Some(stop), ..self }
+    /// The same, for a run that ends when what it prints cannot be written, or nobody reads it and it is for nothing
+    /// else: no outputs, and no `more` about the run.
+    pub(crate) fn for_readers(self, stop: &'a Interrupt, more: bool) -> Env<'a> {
+        Env { stop: Some(stop), more, ..self }
     }
 
     /// Whether nobody reads what it prints any more, and that was all it was for.
     pub(crate) fn is_for_nobody(&self) -> bool {
-        self.gone && self.fault.is_none() && self.outputs.are_none()
+        self.gone && self.fault.is_none() && self.outputs.are_none() && !self.more
     }
 
     /// What the program gave.
@@ -210,7 +212,7 @@ pub(crate) struct Around<'a> {
 /// Runs a host program of an image on a fresh machine.
 ///
 /// # Errors
-/// The machine cannot be made.
+/// A constant of the target cannot have the value that it is given.
 pub(crate) fn run<'a>(
     image: &Image,
     program: &Program,
@@ -248,13 +250,10 @@ pub(crate) fn run<'a>(
             };
             Ended { account, ..Ended::new(Exit::Program, message, Cause::Failed) }
         }
-        Err(RunError::Load(error)) => {
-            let exit = match error {
-                LoadError::Timing(_) => Exit::Usage,
-                _ => Exit::Program,
-            };
-            Ended::new(exit, error.to_string(), Cause::Failed)
+        Err(RunError::Load(LoadError::Timing(error))) => {
+            return Err(Failure::usage(error.to_string()));
         }
+        Err(RunError::Load(error)) => Ended::new(Exit::Program, error.to_string(), Cause::Failed),
         Err(RunError::Run(failure, after)) => {
             let account = Some(Told::odd(&after.odd, &image.files));
             let ended = failed(image, &failure);

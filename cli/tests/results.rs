@@ -76,6 +76,10 @@ fn endings_of_outputs_are_held_against_types() {
     assert!(!program.path("out.f64").exists());
     assert_eq!(run("w=out.f32").0, 0);
     assert_eq!(run("w=out.f64:f32").0, 0);
+    let unsigned = Program::new(
+        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }\nhost { @output(\"w\", @alloc(i16, 4)); }\n",
+    );
+    assert_eq!(unsigned.says("run", &["--output", "w=out.u16"]).0, 0);
 }
 
 #[test]
@@ -91,6 +95,7 @@ fn failures_are_results_too() {
 fn wrong_constants_and_params_are_wrong_use() {
     let program = Program::new(GIVES);
     for args in [&["--timing", "hop=0"][..], &["--timing", "hop=2", "--timing", "hop=3"]] {
+        assert_eq!(program.says("test", args).0, 2, "{args:?}");
         let (code, _, said) = program.says("run", &[args, &["--input", "v=in.f32"]].concat());
         assert_eq!(code, 2, "{args:?}: {said}");
     }

@@ -10,7 +10,7 @@ use super::names::{check_bindings, check_fixed, check_settings};
 use super::{compile, options, refused, say_json};
 use crate::account::Told;
 use crate::args::{RunArgs, StatsPlace};
-use crate::data::{Input, Outputs, check_not_read, check_place};
+use crate::data::{Input, Outputs, check_not_read, check_place, same_place};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -70,7 +70,8 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let config = Config { profile, ..machine::config(&args.machine) };
     let front = begun.elapsed();
     let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
-    let env = env.for_readers(&interrupt);
+    let is_for_more = args.stats.is_some() || args.profile || args.machine.account;
+    let env = env.for_readers(&interrupt, is_for_more);
     let around = Around { interrupt: &interrupt, line: &line, rest: std::mem::forget };
     let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &around)?;
     line.clear();
@@ -126,11 +127,12 @@ fn check_outputs<'p>(
     if let Some(StatsPlace::File(path)) = &args.stats {
         check_place(path)?;
         check_not_read(path, read)?;
-        check_not_read(path, args.inputs.iter().filter_map(|input| input.path.to_str()))?;
-        if args.outputs.iter().any(|output| output.path == *path) {
-            let place = path.display();
+        let inputs = args.inputs.iter().map(|binding| ("input", binding));
+        let mut all = inputs.chain(args.outputs.iter().map(|binding| ("output", binding)));
+        if let Some((what, binding)) = all.find(|(_, binding)| same_place(&binding.path, path)) {
+            let (name, place) = (&binding.name, path.display());
             return Err(Failure::usage(format!(
-                "an output and the statistics would go to {place}"
+                "the statistics and {what} `{name}` have one place: {place}"
             )));
         }
     }

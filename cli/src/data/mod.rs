@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 pub(crate) use dtype::Dtype;
 pub(crate) use input::Input;
-pub(crate) use output::{Outputs, check_not_read, check_place, write_file};
+pub(crate) use output::{Outputs, check_not_read, check_place, same_place, write_file};
 
 /// `NAME=PATH[:DTYPE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

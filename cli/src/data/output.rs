@@ -34,7 +34,7 @@ impl Outputs {
             if earlier.iter().any(|other| other.name == binding.name) {
                 return Err(Failure::usage(format!("output `{}` is given twice", binding.name)));
             }
-            if earlier.iter().any(|other| other.path == binding.path) {
+            if earlier.iter().any(|other| same_place(&other.path, &binding.path)) {
                 let place = binding.path.display();
                 return Err(Failure::usage(format!("two outputs would go to {place}")));
             }
@@ -65,7 +65,7 @@ impl Outputs {
         }
         let Binding { path, dtype, .. } = &self.wanted[index];
         if let (None, Some(ending)) = (dtype, super::input::named(path))
-            && ending != Dtype::of(ty)
+            && ending.ty() != ty
         {
             let (ending, own) = (ending.name(), Dtype::of(ty).name());
             return Err(format!(
@@ -109,6 +109,15 @@ impl Outputs {
 /// It cannot be written, or the user gave up.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Result<(), Failure> {
     Pending::write(path, &[bytes], interrupt)?.finish()
+}
+
+/// Whether two paths lead to the same file, which may not be there yet.
+pub(crate) fn same_place(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let there = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(there).unwrap_or_else(|| path.to_owned())
+    };
+    place(one) == place(other)
 }
 
 /// Refuses a place that something was read from: a source would be gone.

@@ -152,6 +152,8 @@ impl<C: Code> Core<C> {
         counters: &mut impl Iterator<Item = u64>,
     ) {
         self.until += by;
+        // What has been seen of it is of cycles before.
+        self.watched = None;
         self.departs = later(self.departs, by);
         self.main_from = later(self.main_from, by);
         for input in &mut self.inputs {

@@ -292,7 +292,7 @@ impl<C: Code> Region<C> {
             let (end, last) = self.take_words(pipe, count, t);
             let there = last + plan.timing.ramp_down;
             *words = Some(Words::new(pipe, end, there));
-            if let Some(queue) = op.inputs[at] {
+            if let Some(&queue) = op.ends.inputs().get(at) {
                 core.inputs[usize::from(queue)].last = Some(there);
             }
             if waited != 0 {

@@ -21,6 +21,7 @@ use super::{account, doing, exact, report, step};
 use crate::account::Account;
 use crate::config::{Config, EngineKind, Limit, Limits};
 use crate::doing::Doing;
+use crate::fabric::channel::Channel;
 use crate::fabric::channel::Outlet;
 use crate::fabric::router::{Dealing, Source};
 use crate::fabric::settle::settle_pipes;
@@ -420,6 +421,7 @@ fn run_awake<C: Code>(
         let quiet = advance(run, regions, threads, pace);
         let pause = run.stop();
         if !run.goes_on() || quiet {
+            debug_assert!(run.broken().is_some() || regions.iter().all(Region::has_been_cut));
             return quiet;
         }
         let _entered = run.phases.map(|phases| phases.enter(0));
@@ -484,6 +486,11 @@ fn advance<C: Code>(
 }
 
 impl<C: Code> Region<C> {
+    /// Whether no channel holds words.
+    fn has_been_cut(&self) -> bool {
+        self.channels.iter().all(Channel::is_empty)
+    }
+
     /// Slots before cycle `t` that main threads counted while nobody looked: PE, first, count.
     fn uncounted(&self, t: u64) -> impl Iterator<Item = (u32, u64, u64)> {
         self.cores.iter().flatten().filter_map(move |core| match core.main {
