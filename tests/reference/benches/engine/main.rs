@@ -16,6 +16,10 @@ use dflow_runtime::stats::Stats;
 mod cpu;
 mod rows;
 
+/// That of `dflowc`: large machines gain from it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use cpu::CpuTime;
 use rows::ROWS;
 
