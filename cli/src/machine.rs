@@ -337,16 +337,7 @@ fn limit_text(
                 Some(_) => "--max-memory",
                 None => "nine tenths of what is available here; --max-memory sets another limit",
             };
-            let all = image.placement.rect.area() as u64;
-            let whole = match doing.touched {
-                0 => String::new(),
-                touched if touched >= all => String::new(),
-                touched => format!(
-                    "; that of all {} would take about {}",
-                    group(all),
-                    memory::size((doing.bytes / touched).saturating_mul(all))
-                ),
-            };
+            let whole = whole_need(image.placement.rect.area() as u64, doing);
             format!(
                 "the memory limit was reached at cycle {cycle}: the state of {} PEs takes about {need} \
                  and may take {may} ({which}){whole}",
@@ -358,6 +349,15 @@ fn limit_text(
     };
     let doing = doing.text(&image.files);
     if doing.is_empty() { what } else { format!("{what}; at the end{doing}") }
+}
+
+/// What all PEs of a mesh would take if each took what those do that have state; nothing if all have.
+fn whole_need(all: u64, doing: &Doing) -> String {
+    let Some(each) = doing.bytes.checked_div(doing.touched).filter(|_| doing.touched < all) else {
+        return String::new();
+    };
+    let need = memory::size(each.saturating_mul(all));
+    format!("; that of all {} would take about {need}", group(all))
 }
 
 /// `path:line:column: `, or nothing if the place is not known.

@@ -128,9 +128,7 @@ pub(crate) fn check_not_read<'p>(
     path: &Path,
     read: impl IntoIterator<Item = &'p str>,
 ) -> Result<(), Failure> {
-    let Ok(place) = path.canonicalize() else { return Ok(()) };
-    let same = |file: &&str| Path::new(file).canonicalize().is_ok_and(|file| file == place);
-    match read.into_iter().find(same) {
+    match read.into_iter().find(|file| same_place(Path::new(file), path)) {
         Some(file) => {
             let message = format!("cannot write {}: the program was read from it", path.display());
             Err(Failure::usage(if Path::new(file) == path {
