@@ -21,6 +21,13 @@ impl DsrSet {
         self.0.count_ones() as usize
     }
 
+    /// Where a register stands among those that it has, which is to be asked once for a program where that counts.
+    #[inline]
+    pub(crate) fn place_of(self, at: DsrRef) -> DsrPlace {
+        // There are no more than 64: nothing stands in the last place.
+        DsrPlace(self.place(at).map_or(u8::MAX, |place| place as u8))
+    }
+
     /// Place of a register among those that it has.
     #[inline]
     fn place(self, at: DsrRef) -> Option<usize> {
@@ -57,13 +64,6 @@ impl Dsrs {
         Dsrs { named, list: vec![Dsr::default(); named.count()].into() }
     }
 
-    /// Where a register stands, which is to be asked once for a program where that counts.
-    #[inline]
-    pub(crate) fn place(&self, at: DsrRef) -> DsrPlace {
-        // There are no more than 64: nothing stands in the last place.
-        DsrPlace(self.named.place(at).map_or(u8::MAX, |place| place as u8))
-    }
-
     /// What the register in a place holds.
     #[inline]
     pub(crate) fn at(&self, place: DsrPlace) -> Option<&Dsr> {
@@ -73,7 +73,7 @@ impl Dsrs {
     /// What a register holds.
     #[inline]
     pub(crate) fn get(&self, at: DsrRef) -> Option<&Dsr> {
-        self.at(self.place(at))
+        self.list.get(self.named.place(at)?)
     }
 
     /// What a register holds.
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(all.map(|at| dsrs.get(at).unwrap().moved), [1, 2, 3]);
         assert_eq!(dsrs.list.iter().map(|dsr| dsr.moved).collect::<Vec<_>>(), [2, 1, 3]);
         for one in all.into_iter().chain([at(DsrFile::Dest, 0)]) {
-            assert_eq!(dsrs.at(dsrs.place(one)), dsrs.get(one));
+            assert_eq!(dsrs.at(set.place_of(one)), dsrs.get(one));
         }
         assert_eq!(dsrs.get(at(DsrFile::Dest, 0)), None);
     }

@@ -456,7 +456,7 @@ impl<'a> Run<'a> {
                 let stride = self.local(*stride) as i16;
                 self.set(*dst, Dsd(self.local(*src)).with_stride(stride).0);
             }
-            InstData::Vector(vector) => return self.vector(inst, vector),
+            InstData::Vector(_) => return self.vector(inst),
             InstData::LoadDsr { dsr, dsd, options, save_address, single_step, xdsr } => {
                 let word = options.index.map(|index| self.local(index));
                 let settings = late::settings(*options, word.unwrap_or(0));

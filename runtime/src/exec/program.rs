@@ -23,6 +23,7 @@ use super::fifo::FifoState;
 use super::memory::Unwritten;
 use super::odd::{Odd, Owners};
 use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
+use super::vector::{VectorSites, vectors_of};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
 pub const HOST_MEMORY: u64 = 4 << 30;
@@ -62,6 +63,8 @@ pub struct FuncPlan {
     pub resume_end: SecondaryMap<Block, u32>,
     /// Place of each resume index, from 1.
     pub places: Vec<CodeAt>,
+    /// Number of each vector instruction among those of the function.
+    pub(crate) vectors: SecondaryMap<Inst, u32>,
     /// Issue slots of each instruction, without a vector operation's elements.
     pub inst_cost: SecondaryMap<Inst, Slots>,
     /// Issue slots of each terminator.
@@ -92,6 +95,7 @@ pub struct LoadedProgram {
     initial_dsrs: Vec<(DsrRef, Dsr)>,
     /// Descriptor registers that a PE keeps: those that an instruction names.
     registers: DsrSet,
+    vectors: VectorSites,
     raises: bool,
     args_len: usize,
 }
@@ -151,6 +155,7 @@ impl LoadedProgram {
             .values()
             .map(|signature| signatures.insert_full(signature.clone()).0 as u32)
             .collect();
+        let registers = registers(&program);
         let stack_start = u64::from(data_end.next_multiple_of(8));
         let owners = match program.profile {
             Profile::Pe => Owners::new(&program, |global| globals[global]),
@@ -161,7 +166,8 @@ impl LoadedProgram {
             image: initial_image(&program, &globals, data_end),
             slot_patches: slot_patches(&program, &globals),
             initial_dsrs: initial_dsrs(&program, &globals),
-            registers: registers(&program),
+            vectors: VectorSites::new(&program, registers),
+            registers,
             raises: raises(&program),
             args_len: args_len(&program),
             stack: (stack_start, stack_start + u64::from(stack)),
@@ -313,6 +319,12 @@ impl LoadedProgram {
         &self.initial_dsrs
     }
 
+    /// Its vector instructions.
+    #[inline]
+    pub(crate) fn vectors(&self) -> &VectorSites {
+        &self.vectors
+    }
+
     pub(crate) fn registers(&self) -> DsrSet {
         self.registers
     }
@@ -377,6 +389,7 @@ impl FuncPlan {
             resume_inst: SecondaryMap::new(),
             resume_end: SecondaryMap::new(),
             places: Vec::with_capacity(suspension.points.len()),
+            vectors: SecondaryMap::new(),
             inst_cost: costs.inst,
             end_cost: costs.end,
             taken: costs.taken,
@@ -387,6 +400,9 @@ impl FuncPlan {
             plan.slot_offsets.push(offset);
             plan.stack_bytes = offset.saturating_add(slot.size);
             plan.stack_align = plan.stack_align.max(slot.align);
+        }
+        for ((inst, _), number) in vectors_of(func).zip(0..) {
+            plan.vectors[inst] = number;
         }
         let mut places = SecondaryMap::new();
         for (block, data) in &func.blocks {

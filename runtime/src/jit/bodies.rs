@@ -12,7 +12,7 @@ use dflow_ir::ty::Ty;
 use super::context::Parts;
 use super::helpers::{DONE, STOPPED, TRAPPED};
 use crate::exec::state::Dsr;
-use crate::exec::vector::{self, Issued, VectorArgs};
+use crate::exec::vector::{self, Issued, VectorArgs, VectorSite};
 use crate::exec::{
     ActKind, CodeTrap, CodeTrapKind, ConfigRead, HostCall, Passing, SharedStart, SlotAct, Stop,
     interp, registers,
@@ -198,36 +198,40 @@ pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at
     fail(parts, kind, loc)
 }
 
-pub(super) fn vector(parts: &mut Parts<'_>, func: u32, inst: u32, frame: u64) -> u32 {
-    let InstData::Vector(data) = inst_of(parts, func, inst) else {
-        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
-    };
-    let &[dest, first, second, third, index, ..] = parts.args else {
-        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
+pub(super) fn vector(parts: &mut Parts<'_>, func: u32, number: u32, frame: u64) -> u32 {
+    let (Some(site), &[dest, first, second, third, index, ..]) =
+        (parts.program.vectors().get(func, number), parts.args)
+    else {
+        return fail(parts, CodeTrapKind::Unreachable, Loc::default());
     };
     let args = VectorArgs { dest, sources: [first, second, third], index };
-    if data.options.asynchronous && parts.registers.pass_again(data, &args, since(parts)) {
+    if site.is_asynchronous() && parts.registers.pass_again(&site.inst, &args, since(parts)) {
         return vector_passed(parts);
     }
     // Most are known; what the others give is larger.
-    match vector::run_known(parts.program, parts.state, data, &args) {
-        Some(Ok(slots)) => return vector_done(parts, slots, true),
-        Some(Err(kind)) => return fail_at(parts, kind, (func, inst)),
-        None => {}
+    match vector::run_known(parts.program, parts.state, site, &args) {
+        Some(Ok(slots)) => vector_done(parts, slots, true),
+        Some(Err(kind)) => fail(parts, kind, site.loc),
+        None => vector_seen(parts, site, &args, frame),
     }
-    if let Some(start) = vector::started(parts.program, data, &args) {
+}
+
+/// Issues one that others may see, or of which nothing is known.
+#[inline(never)]
+fn vector_seen(parts: &mut Parts<'_>, site: &VectorSite, args: &VectorArgs, frame: u64) -> u32 {
+    let func = site.func.as_u32();
+    if let Some(start) = vector::started(parts.program, site, args) {
         return vector_starts(parts, (func, frame), start);
     }
-    let loc = loc_of(parts, func, inst);
-    let issued = vector::issue_new(parts.program, parts.state, data, &args, loc);
+    let issued = vector::issue_new(parts.program, parts.state, site, args);
     if let Ok((_, Some(odd))) = issued {
         let slot = (*parts.cycles as u32).saturating_sub(1);
-        parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
+        parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc: site.loc });
     }
     match issued.map(|(issued, _)| issued) {
         Ok(Issued::Done { slots, complete }) => vector_done(parts, slots, complete),
         Ok(Issued::Starts(start)) => vector_starts(parts, (func, frame), start),
-        Err(kind) => fail(parts, kind, loc),
+        Err(kind) => fail(parts, kind, site.loc),
     }
 }
 

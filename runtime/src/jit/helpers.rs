@@ -129,8 +129,8 @@ helpers! {
     GetConfig = get_config(address: u64, func: u32, inst: u32, frame: u64) -> u32;
     /// Traps.
     Trap = trap(kind: u32, detail: u64, func: u32, inst: u32) -> u32;
-    /// Issues the vector operation of an instruction; operands are in `args`.
-    Vector = vector(func: u32, inst: u32, frame: u64) -> u32;
+    /// Issues the operation of a function's vector instruction of this number; operands are in `args`.
+    Vector = vector(func: u32, number: u32, frame: u64) -> u32;
     /// Stops for a clock access.
     Clock = clock(func: u32, inst: u32, frame: u64) -> u32;
     /// Stops for a question about the queues.

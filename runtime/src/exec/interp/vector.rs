@@ -9,18 +9,19 @@ use crate::exec::vector::{self, Issued, VectorArgs};
 use crate::exec::{ActKind, CodeTrapKind, Passing, SlotAct, Stop};
 
 impl Run<'_> {
-    pub(super) fn vector(&mut self, inst: Inst, vector: &VectorInst) -> Result<Flow, CodeTrapKind> {
+    pub(super) fn vector(&mut self, inst: Inst) -> Result<Flow, CodeTrapKind> {
+        let number = self.plan.vectors[inst];
+        let site = self.program.vectors().get(self.at.func.as_u32(), number);
+        let Some(site) = site else { return Err(CodeTrapKind::Unreachable) };
+        let vector = &site.inst;
         let args = VectorArgs::read(vector, |local| self.local(local));
-        if vector.options.asynchronous
-            && self.around.registers.pass_again(vector, &args, self.since())
-        {
+        if site.is_asynchronous() && self.around.registers.pass_again(vector, &args, self.since()) {
             return Ok(self.pass(vector));
         }
-        let loc = self.func.locs[inst];
-        let (issued, odd) = vector::issue(self.program, self.state, vector, &args, loc)?;
+        let (issued, odd) = vector::issue(self.program, self.state, site, &args)?;
         if let Some(odd) = odd {
             let slot = self.out.cycles.saturating_sub(1);
-            self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc });
+            self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc: site.loc });
         }
         match issued {
             Issued::Done { slots, complete } => {

@@ -16,6 +16,7 @@ mod quick;
 mod resolve;
 mod running;
 mod short;
+mod site;
 mod start;
 mod walk;
 mod whole;
@@ -24,11 +25,11 @@ pub use block::Block;
 pub(crate) use known::{run as run_known, started};
 pub(crate) use resolve::NO_TASK;
 pub use running::{FifoCheck, Stepped, VectorState};
+pub(crate) use site::{VectorSite, VectorSites, vectors_of};
 pub use start::SharedStart;
 
 use dflow_ir::cost::Slots;
 use dflow_ir::inst::VectorInst;
-use dflow_ir::loc::Loc;
 
 use super::odd::{self, Odd};
 use super::program::LoadedProgram;
@@ -84,16 +85,15 @@ pub(crate) type IssuedOdd = (Issued, Option<Odd>);
 pub(crate) fn issue(
     program: &LoadedProgram,
     state: &mut PeState,
-    inst: &VectorInst,
+    site: &VectorSite,
     args: &VectorArgs,
-    loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
-    if let Some(slots) = known::run(program, state, inst, args) {
+    if let Some(slots) = known::run(program, state, site, args) {
         return Ok((Issued::Done { slots: slots?, complete: true }, None));
     }
-    match known::started(program, inst, args) {
+    match known::started(program, site, args) {
         Some(start) => Ok((Issued::Starts(start), None)),
-        None => issue_new(program, state, inst, args, loc),
+        None => issue_new(program, state, site, args),
     }
 }
 
@@ -101,11 +101,11 @@ pub(crate) fn issue(
 pub(crate) fn issue_new(
     program: &LoadedProgram,
     state: &mut PeState,
-    inst: &VectorInst,
+    site: &VectorSite,
     args: &VectorArgs,
-    loc: Loc,
 ) -> Result<IssuedOdd, CodeTrapKind> {
-    let Some(start) = resolve::resolve(program, state, inst, args, loc)? else {
+    let inst = &site.inst;
+    let Some(start) = resolve::resolve(program, state, inst, args, site.loc)? else {
         return Ok((Issued::Done { slots: Slots::default(), complete: false }, None));
     };
     resolve::step_registers(state, inst);

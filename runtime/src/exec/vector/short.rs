@@ -2,7 +2,7 @@
 //! longer than they do, so nothing is asked here that descriptors say.
 //!
 //! Invariant: the same as [`Plan::fast`] gives. All elements are computed before the first is written,
-//! the last ones twice where their number is no multiple of a step.
+//! the last ones twice where their number is no multiple of a step, but no fewer than that.
 
 use std::marker::PhantomData;
 
@@ -14,8 +14,7 @@ use crate::jit::{Wide, wide};
 /// Elements that are computed together.
 const STEP: usize = 8;
 
-/// Elements of a short operation, at least and at most.
-const LEAST: u32 = STEP as u32;
+/// Elements of a short operation, at most.
 const MOST: u32 = 4 * STEP as u32;
 
 /// Does the elements of such an operation on the bytes of a PE's memory, with values in place of the
@@ -37,7 +36,7 @@ impl Short {
     pub(super) fn of(plan: &Plan<'_>) -> Option<Short> {
         let runner = kernel::ways(plan.op)?.short?;
         let Dest::Memory(dest) = &plan.dest else { return None };
-        if !(LEAST..=MOST).contains(&plan.length) {
+        if !(1..=MOST).contains(&plan.length) {
             return None;
         }
         let mut sources = [None; 3];
@@ -74,7 +73,9 @@ impl<K: Kernel> Wide for Each<'_, K> {
     #[inline(always)]
     fn run<const FUSED: bool>(self) {
         let Each(short, values, memory, _) = self;
-        if usize::from(short.count) <= 2 * STEP {
+        if usize::from(short.count) < STEP {
+            few::<K, FUSED>(short, values, memory);
+        } else if usize::from(short.count) <= 2 * STEP {
             steps::<K, FUSED, 2>(short, values, memory);
         } else {
             steps::<K, FUSED, 4>(short, values, memory);
@@ -106,6 +107,28 @@ fn steps<K: Kernel, const FUSED: bool, const STEPS: usize>(
         for (to, word) in to.as_chunks_mut().0.iter_mut().zip(out) {
             *to = word.to_le_bytes();
         }
+    }
+}
+
+/// Does the elements where they are fewer than a step.
+#[inline(always)]
+fn few<K: Kernel, const FUSED: bool>(short: &Short, values: &[u64; 3], memory: &mut [u8]) {
+    let mut out = [0; STEP];
+    let out = &mut out[..usize::from(short.count)];
+    for (at, out) in out.iter_mut().enumerate() {
+        let one = |source: usize| match short.sources[source] {
+            Some(first) if K::USED[source] => {
+                let from = usize::from(first) + 4 * at;
+                memory[from..from + 4].first_chunk().map_or(0, |raw| word(*raw))
+            }
+            Some(_) | None => values[source] as u32,
+        };
+        *out = K::keep(K::raw::<FUSED>(one(0), one(1), one(2)));
+    }
+    let at = usize::from(short.dest);
+    let to = &mut memory[at..at + 4 * out.len()];
+    for (to, word) in to.as_chunks_mut().0.iter_mut().zip(out) {
+        *to = word.to_le_bytes();
     }
 }
 

@@ -12,13 +12,13 @@ use dflow_ir::inst::{OnControl, Operand, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{
-    Fifo, FifoAction, FifoId, Global, GlobalId, Profile, Program, Shape, ShapeId,
+    Fifo, FifoAction, FifoId, FuncId, Global, GlobalId, Profile, Program, Shape, ShapeId,
 };
 use dflow_ir::target::{Target, TargetId};
 use proptest::prelude::*;
 
 use super::whole;
-use super::{FifoCheck, Issued, SharedStart, VectorArgs, VectorState, issue};
+use super::{FifoCheck, Issued, SharedStart, VectorArgs, VectorSite, VectorState, issue};
 use crate::exec::dsrs::{DsrSet, Dsrs};
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::{Dsr, PeState};
@@ -61,12 +61,21 @@ fn program() -> LoadedProgram {
 fn state(program: &LoadedProgram) -> PeState {
     let mut state = PeState::new(program);
     state.prepare(program, &[]);
+    state.dsrs = Dsrs::new(all_registers());
+    state
+}
+
+/// An instruction of a program whose PEs keep all registers.
+fn site(inst: &VectorInst) -> VectorSite {
+    VectorSite::new(inst, (FuncId::from_u32(0), Loc::default()), all_registers())
+}
+
+fn all_registers() -> DsrSet {
     let mut named = DsrSet::default();
     for file in DsrFile::ALL {
         (0..16).for_each(|index| named.add(DsrRef { file, index }));
     }
-    state.dsrs = Dsrs::new(named);
-    state
+    named
 }
 
 fn vector(name: &str, dest: Operand, sources: &[Operand]) -> VectorInst {
@@ -106,7 +115,7 @@ fn done(
     sources: [u64; 3],
 ) -> u32 {
     let args = VectorArgs { dest: dest.0, sources, index: 0 };
-    match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
+    match issue(program, state, &site(inst), &args).unwrap().0 {
         Issued::Done { slots, complete: _ } => slots.all,
         Issued::Starts(start) => panic!("started {start:?}"),
     }
@@ -120,7 +129,7 @@ fn start(
     sources: [u64; 3],
 ) -> VectorStart {
     let args = VectorArgs { dest, sources, index: 0 };
-    match issue(program, state, inst, &args, Loc::default()).unwrap().0 {
+    match issue(program, state, &site(inst), &args).unwrap().0 {
         Issued::Done { .. } => panic!("done at once"),
         Issued::Starts(start) => VectorStart::clone(&start),
     }
@@ -322,7 +331,7 @@ fn a_descriptor_that_was_never_set_is_a_trap() {
     let mut state = state(&program);
     let inst = vector("mov32", memory(), &[memory()]);
     let args = VectorArgs { dest: Dsd::mem1d(0, 1, 1, false).0, ..VectorArgs::default() };
-    let issued = issue(&program, &mut state, &inst, &args, Loc::default());
+    let issued = issue(&program, &mut state, &site(&inst), &args);
     assert!(matches!(issued, Err(CodeTrapKind::BadVector(_))));
 }
 
@@ -336,8 +345,7 @@ fn an_output_steps_word_by_word_and_puts_the_index_into_the_upper_half() {
     let desc = fabric(false, 1).0 | 1 << 48;
     let source = Dsd::mem1d(0, 2, 1, false).0;
     let args = VectorArgs { dest: desc, sources: [source, 0, 0], index: 0xabcd };
-    let Ok((Issued::Starts(started), None)) =
-        issue(&program, &mut state, &inst, &args, Loc::default())
+    let Ok((Issued::Starts(started), None)) = issue(&program, &mut state, &site(&inst), &args)
     else {
         panic!("not started");
     };

@@ -90,8 +90,9 @@ impl Translator<'_> {
         operands[4] = vector.options.index;
         self.store_args(operands.iter().copied());
         self.store_cycles();
-        let [func, at] = self.place(inst);
-        let status = self.call_helper(Helper::Vector, &[func, at, self.frame]);
+        let func = self.int(self.id.as_u32());
+        let number = self.int(self.plan.vectors[inst]);
+        let status = self.call_helper(Helper::Vector, &[func, number, self.frame]);
         let point = self.plan.resume_inst[inst];
         let go_on = self.b.create_block();
         let result = self.b.append_block_param(go_on, types::I8);

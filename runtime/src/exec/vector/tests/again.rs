@@ -8,10 +8,10 @@ fn an_operation_issued_again_is_shared_and_another_one_is_not() {
     let mut state = state(&program);
     let (local, scalar) = (Local::from_u32(0), Operand::Scalar(Local::from_u32(1)));
     let inst = vector("add16", Operand::Fabric(local), &[memory(), scalar]);
-    let source = Dsd::mem1d(0, 4, 1, false).0;
+    let (inst, source) = (site(&inst), Dsd::mem1d(0, 4, 1, false).0);
     let mut issued = |dest: u64, scalar: u64| {
         let args = VectorArgs { dest, sources: [source, scalar, 0], index: 0 };
-        match issue(&program, &mut state, &inst, &args, Loc::default()).unwrap().0 {
+        match issue(&program, &mut state, &inst, &args).unwrap().0 {
             Issued::Done { .. } => panic!("done at once"),
             Issued::Starts(start) => start,
         }
