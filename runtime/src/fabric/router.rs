@@ -39,7 +39,6 @@ pub(crate) const RAMP: u8 = Port::Ramp as u8;
 
 /// State of a router, made when the first word comes.
 #[derive(Debug)]
-#[repr(align(64))]
 pub(crate) struct Router {
     /// Index of the plan it shares.
     plan: u32,
@@ -96,9 +95,8 @@ impl Side {
     }
 }
 
-/// Buffer of one color and input port; lines of the host's cache are not shared.
+/// Buffer of one color and input port.
 #[derive(Debug)]
-#[repr(align(64))]
 pub(crate) struct Lane {
     pub(crate) ring: Ring<3>,
     /// The color as which words come over the link.

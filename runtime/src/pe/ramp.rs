@@ -49,6 +49,12 @@ impl<C: Code> Region<C> {
     /// Likewise, where it is not known that none does.
     #[inline(never)]
     fn ascend_now(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Known {
+        if core.leaving.is_power_of_two()
+            && !self.flow
+            && let Some(known) = self.ascend_alone(at, core, core.leaving.trailing_zeros() as usize)
+        {
+            return known;
+        }
         match self.first_leaves(at, core) {
             Some((queue, Outlet::Channel(id))) => {
                 let word = self.leave_queue(core, queue, at.t);
@@ -63,6 +69,49 @@ impl<C: Code> Region<C> {
             },
         }
         Known::Yes
+    }
+
+    /// Likewise, of the only queue that holds words, if these go to the PE's own router (`exact`).
+    #[inline]
+    fn ascend_alone(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        queue: usize,
+    ) -> Option<Known> {
+        let Outgoing { ring, held, .. } = &core.outputs[queue];
+        let (first, held, color) = (ring.first(), *held, ring.head()?.color);
+        let Outlet::Routers(why) = core.outlet(color) else { return None };
+        if held >= at.t || first > at.t {
+            core.departs = held + 1;
+            if held < at.t {
+                core.departs = first;
+                self.wakes.core(at.pe, first);
+            }
+            return Some(Known::Yes);
+        }
+        let free = self.free_in_router(at.pe, color);
+        if free <= at.t {
+            let word = self.leave_queue(core, queue, at.t);
+            self.ways.count(color, Way::Routers(why), 1);
+            self.enter_router(at, word);
+            return Some(Known::Yes);
+        }
+        // Its router has been through the region's cycle, and tells of a place that it makes later.
+        let known = at.now + at.plan.timing.credit;
+        if free != NEVER {
+            core.departs = free;
+            self.wakes.core(at.pe, free);
+        } else if at.t > known {
+            return Some(if at.t == known + 1 { Known::WhenTold } else { Known::No });
+        } else {
+            core.outputs[queue].held = known;
+            core.departs = known + 1;
+        }
+        if let Some(watch) = &mut core.watched {
+            watch.note_wait(queue);
+        }
+        Some(Known::Yes)
     }
 
     /// The output queue that sends its head, and where that goes, if it is known at a glance: into a
@@ -136,8 +185,8 @@ impl<C: Code> Region<C> {
     /// A queue's head goes up the ramp, wherever its way leads.
     #[inline(never)]
     fn ascend_somewhere(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, queue: usize) {
-        let (plan, pe, t) = (at.plan, at.pe, at.t);
-        let mut word = self.leave_queue(core, queue, t);
+        let (plan, t) = (at.plan, at.t);
+        let word = self.leave_queue(core, queue, t);
         let outlet = core.outlet(word.color);
         self.ways.count(word.color, way(outlet), 1);
         match outlet {
@@ -150,14 +199,21 @@ impl<C: Code> Region<C> {
             Outlet::Gathered(sender) => self.send_gathered(&plan.timing, sender, word, t),
             Outlet::Merged(sender) => self.send_merged(&plan.timing, sender, word, t),
             Outlet::Unknown | Outlet::Routers(_) | Outlet::Closing(_) => {
-                word.stamp = t + plan.timing.ramp_up;
-                let places = plan.timing.ramp_places;
-                if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
-                    self.wakes.router(pe, word.stamp);
-                }
-                self.trespass(plan, pe, word.color);
+                self.enter_router(at, word);
             }
         }
+    }
+
+    /// A word that has left its queue goes to the PE's own router.
+    #[inline]
+    fn enter_router(&mut self, at: &Visit<'_, C>, word: Slot) {
+        let (plan, pe) = (at.plan, at.pe);
+        let word = Slot { stamp: at.t + plan.timing.ramp_up, ..word };
+        let places = plan.timing.ramp_places;
+        if self.router(plan, pe).push(plan, word.color, RAMP, places, word) {
+            self.wakes.router(pe, word.stamp);
+        }
+        self.trespass(plan, pe, word.color);
     }
 
     /// What goes up the ramp in the visit's cycle; a look is arranged for when a word could, if
