@@ -49,6 +49,9 @@ const LOOKS: u64 = 1 << 8;
 /// The state, what is kept of it and the tapes have such a part each of the memory that a run may have.
 const PARTS: u64 = 3;
 
+/// Times the state that the tapes of rounds may take that have not been compared.
+const LIGHT: u64 = 2;
+
 /// The counters of a region.
 struct Counted {
     stats: Stats,
@@ -105,10 +108,14 @@ pub(crate) fn repeat<C: Code>(
     let fits = bytes <= run.limits.memory / PARTS;
     let fits = fits && run.end().checked_sub(end).is_some_and(|left| left >= LEAST * found.cycles);
     let mut span = fits.then_some((begin, end));
-    if refrains.iter().any(Refrain::doubts) {
+    let is_compared = refrains.iter().any(Refrain::doubts);
+    if is_compared {
         span = span.and_then(|span| repeats(run, regions, span, advance));
     }
-    let done = span.map_or(0, |span| rounds(run, regions, span, threads, advance));
+    let taped = run.limits.memory / PARTS / regions.len() as u64;
+    // Taping rounds of many tasks takes much of a computer's caches: not before they are known to come again.
+    let taped = if is_compared { taped } else { taped.min(LIGHT * bytes / regions.len() as u64) };
+    let done = span.map_or(0, |span| rounds(run, regions, span, (threads, taped), advance));
     for (region, mut refrain) in regions.iter_mut().zip(refrains.drain(..)) {
         if done == 0 {
             refrain.was_in_vain(found);
@@ -168,17 +175,17 @@ fn repeats<C: Code>(
     alike.then_some((end, end + (end - begin)))
 }
 
+/// Tapes a round, each region on so many bytes at most, and does as many as there are; how many that were.
 fn rounds<C: Code>(
     run: &Run<'_, C>,
     regions: &mut [Region<C>],
     (begin, end): (u64, u64),
-    threads: usize,
+    (threads, bytes): (usize, u64),
     advance: &mut dyn FnMut(&mut [Region<C>], u64) -> bool,
 ) -> u64 {
     regions.iter_mut().for_each(|region| region.count_until(begin));
     let Some((before, first)) = Image::of(run.code, regions, begin) else { return 0 };
     let counted: Vec<Counted> = regions.iter().map(Counted::of).collect();
-    let bytes = run.limits.memory / PARTS / regions.len() as u64;
     for region in regions.iter_mut() {
         region.tape = Some(Box::new(Tape::new(region.cores.len(), bytes)));
     }
