@@ -158,6 +158,21 @@ layout {
 host {}
 "#;
 
+/// A tape of so many data tasks is longer than the state of the PEs: rounds are compared before one is taped.
+#[test]
+fn rounds_of_many_tasks_come_later() {
+    let text = include_str!("../benches/engine/programs/words.dfl");
+    let params = [("width", 2), ("height", 1), ("n", 256), ("rounds", 60)];
+    let image = image("words.dfl", text, &params, "wse2");
+    let step = run_on(&image, EngineKind::Step);
+    for engine in [EngineKind::Exact, EngineKind::Flow] {
+        let machine = run_on(&image, engine);
+        let rounds = machine.ways().rounds;
+        assert!(2 * rounds.cycles > machine.now(), "{engine:?}: {rounds:?}");
+        assert_eq!((machine.stats().tasks, machine.now()), (step.stats().tasks, step.now()));
+    }
+}
+
 /// Rounds are done with values that are not those of the first one, by either code engine and on any thread.
 #[test]
 fn rounds_have_values_of_their_own() {
