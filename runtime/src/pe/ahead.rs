@@ -234,7 +234,12 @@ impl<C: Code> Region<C> {
         }
         core.acted.acted = false;
         if !core.streams() && !matches!(core.main, Main::Counting { .. }) {
-            self.wakes.core(at.pe, core.main_from.max(at.t + 1));
+            let next = core.main_from.max(at.t + 1);
+            // Who waits for words alone is woken by them.
+            let rests = matches!(core.main, Main::Idle) && core.leaving == 0;
+            if !rests || core.may_act(at.program, next) {
+                self.wakes.core(at.pe, next);
+            }
         }
         // Words may have come before they can be seen.
         for queue in bits(core.arrived & !core.sight.words) {
