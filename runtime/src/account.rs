@@ -109,7 +109,8 @@ impl Account {
             .extend(waiters.iter().take(LINES).map(|it| format!("at the end, {}", it.text(files))));
         if waiters.len() > LINES {
             let rest = waiters.len() - LINES;
-            notes.push(format!("at the end, {rest} more groups of PEs wait"));
+            let (groups, wait) = if rest == 1 { ("group", "waits") } else { ("groups", "wait") };
+            notes.push(format!("at the end, {rest} more {groups} of PEs {wait}"));
         }
         if self.busy {
             notes.push(format!(

@@ -6,7 +6,7 @@
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Coord;
 
-use crate::outcome::{Waiter, place};
+use crate::outcome::{Waiter, more_groups, place};
 
 /// Most groups of PEs that are told.
 const LINES: usize = 4;
@@ -70,7 +70,7 @@ impl Doing {
         let lines: Vec<String> = busy.chain(waiting).collect();
         let mut text: String = lines.iter().take(LINES).map(|line| format!("\n  {line}")).collect();
         if lines.len() > LINES {
-            text.push_str(&format!("; and {} more groups of PEs", lines.len() - LINES));
+            text.push_str(&more_groups(lines.len() - LINES));
         }
         text
     }

@@ -237,6 +237,12 @@ impl StuckPlace {
 
 const LINES: usize = 5;
 
+/// That so many groups of PEs are not listed.
+pub(crate) fn more_groups(count: usize) -> String {
+    let groups = if count == 1 { "group" } else { "groups" };
+    format!("; and {count} more {groups} of PEs")
+}
+
 impl Deadlock {
     /// The report, a few lines; `files` are the names that source places refer to. Without them,
     /// places are lines alone.
@@ -253,7 +259,7 @@ impl Deadlock {
             text.push_str(&format!("\n  {}", waiter.text(files)));
         }
         if self.waiters.len() > shown {
-            text.push_str(&format!("; and {} more groups of PEs", self.waiters.len() - shown));
+            text.push_str(&more_groups(self.waiters.len() - shown));
         }
         if let Some(stuck) = self.stuck.first() {
             text.push_str(&format!("\n  {stuck}"));

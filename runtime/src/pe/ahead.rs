@@ -469,47 +469,30 @@ impl<C: Code> Region<C> {
         core: &mut Core<C>,
         idle: u64,
     ) -> Result<(), Fault> {
+        let before = core.before_main().iter().map(|&class| core.threads.class(class));
+        let before = before.fold(0, |all, of| all | of) & idle;
         let (mut begun, mut first) = (0, 0);
+        for id in bits(before) {
+            let began = self.begin_thread(at, core, id)?;
+            begun += u64::from(began);
+            first |= u64::from(began) << id;
+        }
+        // What its operation makes of memory alone needs no more than slots, and it has them first.
+        let sends = matches!(&core.main, Main::Vector(op) if op.needs.inputs == 0);
+        if sends {
+            begun += u64::from(self.begin_main(at, core)?);
+        }
         // Code that goes on now takes the slots of those that come after it.
         let goes_on = matches!(core.main, Main::Ready { from, .. } if from <= at.t);
-        for id in bits(idle) {
-            let Some(op) = core.threads.get(id as u8) else { continue };
-            let is_first = core.is_before_main(op.priority);
-            if goes_on && !is_first {
-                continue;
+        let after = if goes_on { 0 } else { idle & !before };
+        for id in bits(after) {
+            let from = core.threads.get(id as u8).map_or(0, |op| op.from);
+            if !self.keeps_slots(at, core, from) {
+                begun += u64::from(self.begin_thread(at, core, id)?);
             }
-            if let Some(until) = self.starves(at.t, core, op) {
-                core.begins = core.begins.min(until);
-                continue;
-            }
-            let from = op.from;
-            if !is_first && self.keeps_slots(at, core, from) {
-                continue;
-            }
-            let Some(mut op) = core.threads.lend(id) else { continue };
-            let result = self.stretch(at, core, &mut op);
-            if core.has_lost_its_way(&op) {
-                self.flow_no_more(at, core, &mut op);
-            }
-            core.threads.give_back(id, op);
-            let began = result?;
-            begun += u64::from(began);
-            first |= u64::from(began && is_first) << id;
         }
-        if let Main::Vector(op) = &core.main
-            && op.flows
-            && !op.stretch.is_on()
-        {
-            if let Some(until) = self.starves(at.t, core, op) {
-                core.begins = core.begins.min(until);
-            } else if let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) {
-                let result = self.stretch(at, core, &mut op);
-                if core.has_lost_its_way(&op) {
-                    self.flow_no_more(at, core, &mut op);
-                }
-                core.main = Main::Vector(op);
-                begun += u64::from(result?);
-            }
+        if !sends {
+            begun += u64::from(self.begin_main(at, core)?);
         }
         if begun != 0 {
             self.stats.slots += begun;
@@ -519,6 +502,48 @@ impl<C: Code> Region<C> {
             self.go_before_main(core, first, at.t);
         }
         Ok(())
+    }
+
+    /// Likewise, of a microthread; whether it did.
+    fn begin_thread(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        id: usize,
+    ) -> Result<bool, Fault> {
+        let Some(op) = core.threads.get(id as u8) else { return Ok(false) };
+        if let Some(until) = self.starves(at.t, core, op) {
+            core.begins = core.begins.min(until);
+            return Ok(false);
+        }
+        let Some(mut op) = core.threads.lend(id) else { return Ok(false) };
+        let result = self.stretch(at, core, &mut op);
+        if core.has_lost_its_way(&op) {
+            self.flow_no_more(at, core, &mut op);
+        }
+        core.threads.give_back(id, op);
+        result
+    }
+
+    /// Likewise, of the main thread.
+    fn begin_main(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<bool, Fault> {
+        let Main::Vector(op) = &core.main else { return Ok(false) };
+        if !op.flows || op.stretch.is_on() {
+            return Ok(false);
+        }
+        if let Some(until) = self.starves(at.t, core, op) {
+            core.begins = core.begins.min(until);
+            return Ok(false);
+        }
+        let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle) else {
+            return Ok(false);
+        };
+        let result = self.stretch(at, core, &mut op);
+        if core.has_lost_its_way(&op) {
+            self.flow_no_more(at, core, &mut op);
+        }
+        core.main = Main::Vector(op);
+        result
     }
 
     /// Stretches `of` some microthreads that come before the main thread have begun in cycle `t`: if it has

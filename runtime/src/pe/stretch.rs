@@ -101,6 +101,15 @@ impl Stretch {
         self.until + next
     }
 
+    /// It issues an element in each cycle from `t` on up to its end.
+    fn has_all_slots(&self, t: u64) -> bool {
+        self.is_on
+            && self.rate == WHOLE
+            && self.until >= t
+            && self.bound() <= self.until
+            && self.mark + self.left.div_ceil(PARTS) >= self.until
+    }
+
     /// From cycle `t` on it is over in this one at the soonest.
     pub(super) fn least_until(&self, t: u64) -> u64 {
         if self.is_on { t.max(self.mark + self.left / PARTS) } else { t }
@@ -313,13 +322,16 @@ impl<C: Code> Region<C> {
         Ok(())
     }
 
-    /// Whether the main thread's operation has words when a microthread after it would begin a stretch:
-    /// it goes on word by word, and that one has to wait for a slot.
+    /// Whether the main thread's operation has all slots when a microthread after it would begin a stretch: one
+    /// that makes words of memory, until its stretch is over; one that has words goes on word by word.
     pub(super) fn keeps_slots(&self, at: &Visit<'_, C>, core: &mut Core<C>, from: u64) -> bool {
         let main_from = core.main_from;
         let Main::Vector(op) = &mut core.main else { return false };
-        if op.asynchronous || op.needs.inputs == 0 || !op.flows || op.stretch.is_on() {
+        if op.asynchronous || !op.flows {
             return false;
+        }
+        if op.stretch.is_on() || op.needs.inputs == 0 {
+            return op.needs.inputs == 0 && op.stretch.has_all_slots(at.t);
         }
         let begin = from.max(at.t).max(main_from);
         let seen = |id: u32| {

@@ -47,7 +47,7 @@ pub(crate) fn busy<C: Code>(plan: &Plan, code: &C, regions: &[Region<C>]) -> Vec
 }
 
 /// Whether a main thread has slots to spend, and if so whether its code stands at a suspension point.
-fn computes<C: Code>(core: &Core<C>) -> Option<bool> {
+pub(super) fn computes<C: Code>(core: &Core<C>) -> Option<bool> {
     match &core.main {
         Main::Idle | Main::Vector(_) | Main::Launch(_) => None,
         Main::Ready { next: Next::Start { .. }, .. } => Some(false),

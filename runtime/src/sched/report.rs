@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Port};
 
+use super::doing::computes;
 use super::plan::Plan;
 use super::region::Region;
 use crate::fabric::channel::Outlet;
@@ -141,7 +142,7 @@ fn waits<'a, C: Code>(
     // When a run is ended from outside, an operation may be in the middle of its work.
     let of = |op: &Op<C::Op>| {
         let kind = kind(code, (region, core), op);
-        let works = op.stretch.is_on() || kind == Kind::Fifo(None) && !op.has_fifo;
+        let works = op.stretch.is_on() || kind == Kind::Fifo(None);
         (!works).then(|| key(program, op.task, op.loc, kind))
     };
     let live = core.threads.iter().filter(|op| !op.ended);
@@ -404,7 +405,8 @@ fn chain<C: Code>(
         let region = &regions[locate(plan, plan.coord(pe)).0];
         let waits = waits(&plan.programs[usize::from(core.at.program)], code, (region, core));
         if waits.is_empty() {
-            return Chain::Idle(plan.coord(pe));
+            let works = computes(core).is_some() || core.operations().next().is_some();
+            return if works { Chain::Open } else { Chain::Idle(plan.coord(pe)) };
         }
         let color = waits.iter().find_map(|(.., kind)| match *kind {
             Kind::Receive { color, .. } => Some(color),
