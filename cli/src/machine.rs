@@ -31,6 +31,8 @@ pub(crate) struct Ended {
     pub(crate) exit: Exit,
     /// Why, if not well.
     pub(crate) message: String,
+    /// Cycles until the host had what it waited for, or the run ended otherwise.
+    pub(crate) cycles: u64,
     /// What it cost, if it ended well.
     pub(crate) report: Option<Report>,
     /// What became of its words, if the host program ended by itself.
@@ -44,7 +46,7 @@ pub(crate) struct Ended {
 impl Ended {
     fn new(exit: Exit, message: String, cause: Cause) -> Ended {
         let (report, account, figures) = (None, None, Figures::default());
-        Ended { exit, message, report, account, figures, cause }
+        Ended { exit, message, cycles: 0, report, account, figures, cause }
     }
 }
 
@@ -239,16 +241,16 @@ pub(crate) fn run<'a>(
                 Report::new(image, config, cycles, &stats, (figures.threads, start.elapsed()));
             let account = Some(Told::new(&account, &image.files, args.account));
             let ended = Ended::new(Exit::Success, String::new(), Cause::Done);
-            Ended { report: Some(report), account, ..ended }
+            Ended { cycles, report: Some(report), account, ..ended }
         }
-        Ok(Run { outcome: HostOutcome::Failed { message, loc }, account, .. }) => {
+        Ok(Run { outcome: HostOutcome::Failed { message, loc }, cycles, account, .. }) => {
             let account = Some(Told::new(&account, &image.files, args.account));
             let place = place(image, loc);
             let message = match message.is_empty() {
                 true => format!("{place}an expectation does not hold"),
                 false => format!("{place}{message}"),
             };
-            Ended { account, ..Ended::new(Exit::Program, message, Cause::Failed) }
+            Ended { cycles, account, ..Ended::new(Exit::Program, message, Cause::Failed) }
         }
         Err(RunError::Load(LoadError::Timing(error))) => {
             return Err(Failure::usage(error.to_string()));
@@ -263,7 +265,7 @@ pub(crate) fn run<'a>(
                 }
                 _ => ended.message,
             };
-            Ended { account, message, ..ended }
+            Ended { cycles: figures.cycles, account, message, ..ended }
         }
     };
     Ok((Ended { figures, ..ended }, env))

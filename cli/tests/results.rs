@@ -18,6 +18,28 @@ const GIVES: &str = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
 host { const v = @input(\"v\", f32); @output(\"w\", v); }
 test \"one\" { @expect(true); }
 ";
+/// Tests of which the first fails and the last one does not end.
+const TESTS: &str =
+    "const memcpy = @import_module(\"<memcpy/get_params>\", .{ .width = 1, .height = 1 });
+tile t {
+  param memcpy_params: comptime_struct;
+  const sys = @import_module(\"<memcpy/memcpy>\", memcpy_params);
+  var n: u16 = 0;
+  fn go() void { sys.unblock_cmd_stream(); }
+  fn stay() void { while (true) { n += 1; } }
+  comptime { @export_symbol(go); @export_symbol(stay); }
+}
+layout {
+  @set_rectangle(1, 1);
+  @set_tile_code(0, 0, t, .{ .memcpy_params = memcpy.get_params(0) });
+  @export_name(\"go\", fn()void);
+  @export_name(\"stay\", fn()void);
+}
+host {}
+test \"fails\" { @launch(\"go\"); @print(\"{}\", .{@cycles()}); @expect(false); }
+test \"good\" { @launch(\"go\"); }
+test \"stuck\" { @launch(\"stay\"); }
+";
 
 struct Program {
     folder: TempDir,
@@ -114,6 +136,50 @@ fn a_run_without_tests_has_not_passed() {
     assert_eq!((code, said.contains("has `two` in its name")), (2, true), "{said}");
     let (code, _, said) = Program::new(ENDLESS).says("test", &[]);
     assert_eq!((code, said.contains("has no test block")), (2, true), "{said}");
+}
+
+#[test]
+fn failed_tests_have_cycles() {
+    let program = Program::new(TESTS);
+    let (code, out, said) = program.says("test", &["--json", "--max-cycles", "5000"]);
+    let result: Value = serde_json::from_str(&out).expect("a line of JSON");
+    let test = |index: usize| &result["tests"][index];
+    assert_eq!((code, test(0)["status"].as_str()), (1, Some("failed")), "{said}");
+    let cycles = test(0)["cycles"].to_string();
+    assert_eq!(test(0)["printed"][0].as_str(), Some(&*cycles), "{result}");
+    assert!(cycles != "0" && test(0)["cycles"] == test(1)["cycles"], "{result}");
+    assert_eq!((test(2)["status"].as_str(), &test(2)["cycles"]), (Some("limit"), &5000.into()));
+}
+
+#[cfg(unix)]
+#[test]
+fn who_gives_up_has_the_verdicts_so_far() {
+    let program = Program::new(TESTS);
+    for at in [&*program.source, &*program.folder.path().to_string_lossy()] {
+        // A busy computer may take long to come to the last test.
+        let (code, result) = [1, 5, 25]
+            .into_iter()
+            .map(|seconds| interrupted(&["test", "--json", at], seconds))
+            .find(|(_, result)| result.to_string().contains("good"))
+            .expect("verdicts");
+        let tests = &result["files"].get(0).unwrap_or(&result)["tests"];
+        let words = [0, 1, 2].map(|index| tests[index]["status"].as_str().unwrap_or_default());
+        assert_eq!(words, ["failed", "success", "interrupted"], "{result}");
+        assert_eq!((&result["passed"], &result["failed"]), (&1.into(), &1.into()), "{result}");
+        assert_eq!((code, result["status"].as_str()), (Some(130), Some("interrupted")));
+    }
+}
+
+/// A command that gets Ctrl-C after so many seconds: exit code, and its line of JSON.
+#[cfg(unix)]
+fn interrupted(args: &[&str], seconds: u64) -> (Option<i32>, Value) {
+    let mut tool = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    let child = tool.args(args).stdout(Stdio::piped()).spawn().expect("a child");
+    std::thread::sleep(std::time::Duration::from_secs(seconds));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("it ends");
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default())
 }
 
 /// A program that prints to nobody would go on for ever.

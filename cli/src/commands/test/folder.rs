@@ -51,10 +51,13 @@ pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
         let tested = test(file, args, &interrupt)?;
         total.add(tested.score);
         told.push(tested.json);
+        if total.interrupted {
+            break;
+        }
     }
-    super::check_any(total, args)?;
+    super::check_ended(total, args)?;
     if args.compile.json {
-        let (status, Score { passed, failed }) = (total.exit().word(), total);
+        let (status, Score { passed, failed, .. }) = (total.exit().word(), total);
         say_json(&json!({ "status": status, "passed": passed, "failed": failed, "files": told }))?;
     } else {
         let (score, files, time) =
@@ -70,7 +73,7 @@ fn test(file: &str, args: &TestArgs, interrupt: &Interrupt) -> Result<Tested, Fa
     let Some(image) = &compiled.image else {
         let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
         let json = json!({ "file": file, "status": Exit::Program.word(), "diagnostics": shown });
-        return Ok(Tested { score: Score { passed: 0, failed: 1 }, json });
+        return Ok(Tested { score: Score { failed: 1, ..Score::default() }, json });
     };
     let verdicts = verdicts(image, args, interrupt)?;
     let mut json = verdict::json(&verdicts);

@@ -38,7 +38,7 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     interrupt.listen();
     let verdicts = verdicts(image, args, &interrupt)?;
     let score = Score::of(&verdicts);
-    check_any(score, args)?;
+    check_ended(score, args)?;
     if json {
         say_json(&verdict::json(&verdicts))?;
     } else {
@@ -47,14 +47,19 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     Ok(score.exit())
 }
 
-/// A run without a test is no test that passed.
-fn check_any(score: Score, args: &TestArgs) -> Result<(), Failure> {
-    let Score { passed: 0, failed: 0 } = score else { return Ok(()) };
+/// A run without a test is no test that passed. One that was given up is a result in JSON: it tells of the tests before.
+fn check_ended(score: Score, args: &TestArgs) -> Result<(), Failure> {
     let file = &args.file;
-    Err(Failure::usage(match &args.filter {
-        Some(filter) => format!("no test of {file} has `{filter}` in its name"),
-        None => format!("{file} has no test block"),
-    }))
+    match score {
+        Score { interrupted: true, .. } if !args.compile.json => Err(Failure::interrupted()),
+        Score { passed: 0, failed: 0, interrupted: false } => {
+            Err(Failure::usage(match &args.filter {
+                Some(filter) => format!("no test of {file} has `{filter}` in its name"),
+                None => format!("{file} has no test block"),
+            }))
+        }
+        Score { .. } => Ok(()),
+    }
 }
 
 fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {
@@ -63,7 +68,7 @@ fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {
     compile(root, options, args.compile.json)
 }
 
-/// Runs the wanted tests of an image; says each verdict at once (unless JSON is asked for).
+/// Runs the wanted tests of an image, until the user gives up; says each verdict at once (unless JSON is asked for).
 fn verdicts(
     image: &Image,
     args: &TestArgs,
@@ -79,21 +84,22 @@ fn verdicts(
             Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
         let around = Around { interrupt, line: &line, rest: drop };
         let (ended, env) = machine::run(image, program, &args.machine, &config, env, &around)?;
-        if ended.exit == Exit::Interrupted {
-            return Err(Failure::interrupted());
-        }
+        let interrupted = ended.exit == Exit::Interrupted;
         let verdict = Verdict {
             name: name.clone(),
             exit: ended.exit,
             message: ended.message,
             printed: env.printed().to_vec(),
-            cycles: ended.report.map_or(0, |report| report.cycles),
+            cycles: ended.cycles,
             account: ended.account,
         };
-        if !json {
+        if !json && !interrupted {
             line.suspend(|| term::say(&verdict.text()))?;
         }
         verdicts.push(verdict);
+        if interrupted {
+            break;
+        }
     }
     line.clear();
     Ok(verdicts)

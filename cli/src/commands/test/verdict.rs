@@ -41,26 +41,41 @@ impl Verdict {
     }
 }
 
-/// How many tests passed and failed.
+/// How many tests passed and failed, and whether the user gave up before the last one ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Score {
     pub(super) passed: usize,
     pub(super) failed: usize,
+    pub(super) interrupted: bool,
 }
 
 impl Score {
     pub(super) fn of(verdicts: &[Verdict]) -> Score {
-        let failed = verdicts.iter().filter(|verdict| verdict.exit != Exit::Success).count();
-        Score { passed: verdicts.len() - failed, failed }
+        let mut score = Score::default();
+        for verdict in verdicts {
+            match verdict.exit {
+                Exit::Success => score.passed += 1,
+                Exit::Interrupted => score.interrupted = true,
+                Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit | Exit::Internal => {
+                    score.failed += 1;
+                }
+            }
+        }
+        score
     }
 
     pub(super) fn add(&mut self, other: Score) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.interrupted |= other.interrupted;
     }
 
     pub(super) fn exit(self) -> Exit {
-        if self.failed == 0 { Exit::Success } else { Exit::Program }
+        match self {
+            Score { interrupted: true, .. } => Exit::Interrupted,
+            Score { failed: 0, .. } => Exit::Success,
+            Score { .. } => Exit::Program,
+        }
     }
 
     pub(super) fn text(self) -> String {
