@@ -61,21 +61,32 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// One sentence for the user, without the name of the tool.
     pub(crate) message: String,
+    /// Standard output takes nothing: a result need not be tried there.
+    pub(crate) is_deaf: bool,
 }
 
 impl Failure {
+    fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into(), is_deaf: false }
+    }
+
     /// The program is wrong, or its result cannot be kept.
     pub(crate) fn program(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Program, message: message.into() }
+        Failure::new(Exit::Program, message)
     }
 
     /// The command line is wrong.
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Usage, message: message.into() }
+        Failure::new(Exit::Usage, message)
     }
 
     /// The user gave up.
     pub(crate) fn interrupted() -> Failure {
-        Failure { exit: Exit::Interrupted, message: "interrupted; nothing was written".into() }
+        Failure::new(Exit::Interrupted, "interrupted; nothing was written")
+    }
+
+    /// Standard output takes nothing.
+    pub(crate) fn deaf(message: impl Into<String>) -> Failure {
+        Failure { is_deaf: true, ..Failure::program(message) }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn say(text: &str) -> Result<Reader, Failure> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => {
             let why = crate::data::Input::reason(&error);
-            Err(Failure::program(format!("cannot write to standard output: {why}")))
+            Err(Failure::deaf(format!("cannot write to standard output: {why}")))
         }
     }
 }

@@ -200,3 +200,22 @@ fn printing_to_a_full_disk_ends() {
     let mut child = program.command("run", &[]).stdout(full).spawn().expect("a child");
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
 }
+
+/// The exit code is that of the first fault, also where it cannot be told as JSON.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_for_a_full_disk_keep_their_exit_code() {
+    let program = Program::new(GIVES);
+    for (command, args, code, why) in [
+        ("check", &[][..], 1, "the disk is full"),
+        ("test", &[], 1, "the disk is full"),
+        ("run", &["--input", "v=none.f32"], 2, "none.f32"),
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let mut tool = program.command(command, &[&["--json"], args].concat());
+        let output = tool.stdout(full).stderr(Stdio::piped()).output().expect("the tool starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{command}: {said}");
+        assert!(said.contains(why) && said.lines().count() == 1, "{command}: {said}");
+    }
+}

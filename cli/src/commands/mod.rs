@@ -13,6 +13,7 @@ mod validate;
 
 use dflow_compiler::{Compiled, Options};
 use dflow_syntax::{Severity, codes};
+use serde_json::{Value, json};
 
 use crate::args::{Cli, Command, CompileArgs};
 use crate::diagnostics;
@@ -27,10 +28,17 @@ use crate::term;
 pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
     let json = cli.command.is_json();
     let ended = run(cli.command);
-    if let (true, Err(Failure { exit, message })) = (json, &ended) {
-        say_json(&serde_json::json!({ "status": exit.word(), "message": message }))?;
+    if let (true, Err(failure)) = (json, &ended) {
+        tell(failure, say_json);
     }
     ended
+}
+
+/// Says as JSON why a command cannot go on, unless it is that standard output takes nothing.
+fn tell(failure: &Failure, say: impl FnOnce(&Value) -> Result<(), Failure>) {
+    let Failure { exit, message, is_deaf: false } = failure else { return };
+    // It is told on standard error in any case, and the exit code is that of the first fault.
+    let _ = say(&json!({ "status": exit.word(), "message": message }));
 }
 
 fn run(command: Command) -> Result<Exit, Failure> {
@@ -65,7 +73,7 @@ fn compile(root: Root<'_>, options: Options, json: bool) -> Compiled {
 }
 
 /// One line of JSON on standard output.
-fn say_json(value: &serde_json::Value) -> Result<(), Failure> {
+fn say_json(value: &Value) -> Result<(), Failure> {
     term::say(&format!("{value}\n")).map(|_| ())
 }
 
@@ -74,7 +82,7 @@ fn refused(compiled: &Compiled, json: bool) -> Result<Exit, Failure> {
     let exit = whose_fault(compiled);
     if json {
         let diagnostics = diagnostics::json(&compiled.sources, &compiled.diagnostics);
-        say_json(&serde_json::json!({ "status": exit.word(), "diagnostics": diagnostics }))?;
+        say_json(&json!({ "status": exit.word(), "diagnostics": diagnostics }))?;
     }
     Ok(exit)
 }
@@ -85,4 +93,21 @@ fn whose_fault(compiled: &Compiled) -> Exit {
         compiled.diagnostics.iter().filter(|one| one.severity() == Severity::Error).peekable();
     let is_usage = errors.peek().is_some() && errors.all(|one| one.code() == codes::PARAM_VALUE);
     if is_usage { Exit::Usage } else { Exit::Program }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_nothing_is_told_nothing() {
+        let mut told = Vec::new();
+        for failure in [Failure::deaf("the disk is full"), Failure::usage("no such file")] {
+            tell(&failure, |value| {
+                told.push(value["message"].clone());
+                Ok(())
+            });
+        }
+        assert_eq!(told, ["no such file"]);
+    }
 }

@@ -83,7 +83,7 @@ pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
     let stage = Stage::of(&request.folder)?;
     let rows = all(request, &scripts, &stage, &tools, scratch.path(), &interrupt)?;
     if interrupt.is_set() {
-        return Err(Failure { exit: Exit::Interrupted, message: "interrupted".into() });
+        return Err(Failure { message: "interrupted".into(), ..Failure::interrupted() });
     }
     if let Some(path) = &request.json {
         table::write_json(path, &request.folder, &rows, &interrupt)?;
