@@ -64,6 +64,11 @@ impl Interrupt {
         self.flag.store(true, Ordering::SeqCst);
     }
 
+    /// The same for work that the first press does not end.
+    pub(crate) fn twice(&self) -> Interrupt {
+        Interrupt { flag: Arc::default(), ..self.clone() }
+    }
+
     /// From now on the flag is looked at: the first press ends the work that does so cleanly.
     pub(crate) fn listen(&self) {
         self.heard.store(true, Ordering::SeqCst);
@@ -92,5 +97,10 @@ impl Interrupt {
         let interrupt = Interrupt::default();
         interrupt.flag.store(true, Ordering::SeqCst);
         interrupt
+    }
+
+    /// How many files a second press would remove.
+    pub(crate) fn temporary_files(&self) -> usize {
+        self.files.lock().map_or(0, |files| files.len())
     }
 }

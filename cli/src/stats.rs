@@ -193,14 +193,31 @@ fn name(work: &'static str) -> &'static str {
 ///
 /// # Errors
 /// The place cannot be written.
-pub(crate) fn write(place: &StatsPlace, stats: &Value) -> Result<(), Failure> {
+pub(crate) fn write(
+    place: &StatsPlace,
+    stats: &Value,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
     match place {
         StatsPlace::Standard => term::say(&format!("{stats}\n")).map(|_| ()),
-        StatsPlace::File(path) => write_file(path, stats),
+        StatsPlace::File(path) => write_file(path, stats, interrupt),
     }
 }
 
-fn write_file(path: &Path, stats: &Value) -> Result<(), Failure> {
+fn write_file(path: &Path, stats: &Value, interrupt: &Interrupt) -> Result<(), Failure> {
     // Those of a run that was interrupted are wanted, too.
-    crate::data::write_file(path, format!("{stats:#}\n").as_bytes(), &Interrupt::default())
+    crate::data::write_file(path, format!("{stats:#}\n").as_bytes(), &interrupt.twice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_interrupt_would_remove_what_is_not_whole() {
+        let Ok(folder) = tempfile::tempdir() else { return };
+        let (path, interrupt) = (folder.path().join("stats.json"), Interrupt::already());
+        assert_eq!(write(&StatsPlace::File(path.clone()), &json!({}), &interrupt), Ok(()));
+        assert!(path.exists() && interrupt.temporary_files() == 1);
+    }
 }

@@ -81,7 +81,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     if let (false, Some(account)) = (json, &ended.account) {
         account.lines().iter().for_each(|line| term::complain(line));
     }
-    tell_stats(args, &told, profile.as_ref())?;
+    tell_stats(args, &told, profile.as_ref(), &interrupt)?;
     let exit = finish(&ended, &env, &interrupt)?;
     if json {
         say_json(&json!({
@@ -105,11 +105,12 @@ fn tell_stats(
     args: &RunArgs,
     told: &stats::Told<'_>,
     profile: Option<&Profile>,
+    interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     let json = args.compile.json;
     match &args.stats {
         Some(StatsPlace::Standard) if json => {}
-        Some(place) => stats::write(place, &told.json())?,
+        Some(place) => stats::write(place, &told.json(), interrupt)?,
         None => {}
     }
     if let (false, Some(profile)) = (json, profile) {
