@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run the test blocks of a program or of all below a folder, each on a fresh mesh
     Test(TestArgs),
-    /// Print what a phase of the compiler made of a program
+    /// Print what a phase of the compiler made of a program, for people: `check` has diagnostics as JSON
     Dump(DumpArgs),
     /// Explain a diagnostic code, or list all codes
     Explain(ExplainArgs),
@@ -148,7 +148,7 @@ pub(crate) struct DumpArgs {
     pub(crate) timing: bool,
     /// How to compile.
     #[command(flatten)]
-    pub(crate) compile: CompileArgs,
+    pub(crate) given: GivenArgs,
 }
 
 /// `dflowc validate`.
@@ -225,18 +225,26 @@ pub(crate) struct ConformArgs {
     pub(crate) verbose: bool,
 }
 
-/// How to compile.
+/// How to compile, and how to tell.
 #[derive(Debug, Args)]
 pub(crate) struct CompileArgs {
+    /// For what.
+    #[command(flatten)]
+    pub(crate) given: GivenArgs,
+    /// Diagnostics and results as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a program is compiled for.
+#[derive(Debug, Args)]
+pub(crate) struct GivenArgs {
     /// Hardware generation [default: wse2]
     #[arg(long, value_enum)]
     pub(crate) target: Option<TargetArg>,
     /// Set a param of the layout, or a setting of the host block
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<(String, String)>,
-    /// Diagnostics and results as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// How to run.

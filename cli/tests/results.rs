@@ -113,6 +113,16 @@ fn failures_are_results_too() {
     assert!(result["message"].as_str().is_some_and(|why| why.contains("none.f32")), "{result}");
 }
 
+/// What phases print is text for people; to ask for JSON there is wrong use, not text all the same.
+#[test]
+fn dumps_are_no_json() {
+    let program = Program::new(GIVES);
+    assert_eq!(program.says("dump", &["--stage", "plan"]).0, 0);
+    let (code, out, said) = program.says("dump", &["--stage", "plan", "--json"]);
+    assert_eq!((code, &*out), (2, ""), "{said}");
+    assert!(said.contains("unexpected argument '--json'"), "{said}");
+}
+
 #[test]
 fn wrong_constants_and_params_are_wrong_use() {
     let program = Program::new(GIVES);

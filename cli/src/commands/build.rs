@@ -21,12 +21,12 @@ pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
     let default = PathBuf::from(format!("{}.dfi", root.stem()));
     let output = args.output.as_ref().unwrap_or(&default);
     check_place(output)?;
-    let mut options = options(&args.compile);
+    let mut options = options(&args.compile.given);
     options.tests = true;
     let json = args.compile.json;
     let compiled = compile(root, options, json);
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
-    super::names::check_settings(image, &args.compile.settings)?;
+    super::names::check_settings(image, &args.compile.given.settings)?;
     check_not_read(output, diagnostics::files(&compiled.sources))?;
     let bytes = image.encode();
     write_file(output, &bytes, &Interrupt::install()?)?;

@@ -15,12 +15,12 @@ use crate::source::Root;
 /// The source cannot be found, or nothing of the program has the name of a `--set`.
 pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
     let root = Root::find(&args.file)?;
-    let mut options = options(&args.compile);
+    let mut options = options(&args.compile.given);
     options.tests = true;
     let compiled = compile(root, options, args.compile.json);
     let bad = compiled.image.is_none() || count(&compiled.diagnostics, Severity::Error) > 0;
     if let Some(image) = &compiled.image {
-        super::names::check_settings(image, &args.compile.settings)?;
+        super::names::check_settings(image, &args.compile.given.settings)?;
     }
     let exit = if bad { whose_fault(&compiled) } else { Exit::Success };
     if args.compile.json {

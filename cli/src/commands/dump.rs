@@ -28,7 +28,7 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("dump needs a file and a --stage"));
     };
     let root = Root::find(file)?;
-    let mut options = options(&args.compile);
+    let mut options = options(&args.given);
     options.tests = true;
     let (text, compiled) = dflow_compiler::dump(&root, root.path(), options, stage.into());
     term::say(&text)?;

@@ -15,7 +15,7 @@ use dflow_compiler::{Compiled, Options};
 use dflow_syntax::{Severity, codes};
 use serde_json::{Value, json};
 
-use crate::args::{Cli, Command, CompileArgs};
+use crate::args::{Cli, Command, GivenArgs};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::source::Root;
@@ -55,7 +55,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
 }
 
 /// The compiler's options as the command line gives them.
-fn options(args: &CompileArgs) -> Options {
+fn options(args: &GivenArgs) -> Options {
     let mut options = Options { params: args.settings.clone(), ..Options::default() };
     if let Some(target) = args.target {
         options.target = target.into();

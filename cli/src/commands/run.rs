@@ -33,15 +33,15 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let (image, diagnostics) = match root.open()? {
         Runnable::Image(image) => {
             check_outputs(args, [root.path()])?;
-            check_fixed(&image, &args.compile.settings)?;
-            if args.compile.target.is_some_and(|target| image.target != target.into()) {
+            check_fixed(&image, &args.compile.given.settings)?;
+            if args.compile.given.target.is_some_and(|target| image.target != target.into()) {
                 let built = image.target.name();
                 return Err(Failure::usage(format!("the image was built for {built}")));
             }
             (*image, json!([]))
         }
         Runnable::Source(root) => {
-            let compiled = compile(root, options(&args.compile), json);
+            let compiled = compile(root, options(&args.compile.given), json);
             let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
             check_outputs(args, diagnostics::files(&compiled.sources))?;
             match compiled.image {
@@ -50,7 +50,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
             }
         }
     };
-    check_settings(&image, &args.compile.settings)?;
+    check_settings(&image, &args.compile.given.settings)?;
     check_bindings(&image, &args.inputs, &args.outputs)?;
     let Some(host) = &image.host else {
         let name = root.path();
@@ -69,7 +69,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let profile = profiler.as_ref().map(Profiler::phases);
     let config = Config { profile, ..machine::config(&args.machine) };
     let front = begun.elapsed();
-    let env = Env::new(inputs, outputs, args.compile.settings.clone(), &line, json);
+    let env = Env::new(inputs, outputs, args.compile.given.settings.clone(), &line, json);
     let is_for_more = args.stats.is_some() || args.profile || args.machine.account;
     let env = env.for_readers(&interrupt, is_for_more);
     let around = Around { interrupt: &interrupt, line: &line, rest: std::mem::forget };

@@ -30,7 +30,7 @@ struct Tested {
 /// The folder cannot be read or holds no test, settings are given, or the user gave up.
 pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
-    if let Some((name, _)) = args.compile.settings.first() {
+    if let Some((name, _)) = args.compile.given.settings.first() {
         let message =
             format!("--set {name}: the programs of a folder have params of their own; name a file");
         return Err(Failure::usage(message));

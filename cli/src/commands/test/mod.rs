@@ -34,7 +34,7 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let json = args.compile.json;
     let compiled = compiled(root, args);
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
-    check_settings(image, &args.compile.settings)?;
+    check_settings(image, &args.compile.given.settings)?;
     interrupt.listen();
     let verdicts = verdicts(image, args, &interrupt)?;
     let score = Score::of(&verdicts);
@@ -63,7 +63,7 @@ fn check_ended(score: Score, args: &TestArgs) -> Result<(), Failure> {
 }
 
 fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {
-    let mut options = options(&args.compile);
+    let mut options = options(&args.compile.given);
     options.tests = true;
     compile(root, options, args.compile.json)
 }
@@ -80,8 +80,13 @@ fn verdicts(
     let wanted = args.filter.as_deref().unwrap_or_default();
     let mut verdicts = Vec::new();
     for (name, program) in image.tests.iter().filter(|(name, _)| name.contains(wanted)) {
-        let env =
-            Env::new(Vec::new(), Outputs::default(), args.compile.settings.clone(), &line, true);
+        let env = Env::new(
+            Vec::new(),
+            Outputs::default(),
+            args.compile.given.settings.clone(),
+            &line,
+            true,
+        );
         let around = Around { interrupt, line: &line, rest: drop };
         let (ended, env) = machine::run(image, program, &args.machine, &config, env, &around)?;
         let interrupted = ended.exit == Exit::Interrupted;
