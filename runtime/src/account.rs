@@ -85,11 +85,6 @@ impl Account {
         self.entered == 0 && self.to_host == 0 && self.outside.is_empty()
     }
 
-    /// Whether there is nothing to tell.
-    pub fn is_clean(&self) -> bool {
-        self.notes(&[]).is_empty() && self.remarks.is_empty()
-    }
-
     /// What is not as expected, a sentence each: words that are left and operations that wait.
     /// `files` are the names that source places refer to.
     pub fn notes(&self, files: &[String]) -> Vec<String> {

@@ -147,12 +147,6 @@ impl SourceMap {
         format!("{}:{line}:{column}", self.path(span.file))
     }
 
-    /// How many lines the file has, at least 1.
-    #[must_use]
-    pub fn line_count(&self, file: FileId) -> u32 {
-        self.get(file).map_or(1, |source| u32::try_from(source.lines.len()).unwrap_or(u32::MAX))
-    }
-
     /// Index from 0 of the line that holds `offset`.
     #[must_use]
     pub fn line_index(&self, file: FileId, offset: u32) -> u32 {

@@ -227,11 +227,6 @@ impl LoadedProgram {
         locs.into_iter().find(|loc| loc.line != 0)
     }
 
-    /// Number of a call signature, to be compared with [`FuncPlan::signature`].
-    pub fn call_signature(&self, sig: SigId) -> u32 {
-        self.call_signatures[sig]
-    }
-
     /// Byte address of a global.
     pub fn address(&self, global: GlobalId) -> u32 {
         self.globals[global]

@@ -19,7 +19,6 @@ pub struct Sink {
     diagnostics: Vec<Diagnostic>,
     known: HashMap<(Code, Option<Span>, String), usize>,
     errors: usize,
-    warnings: usize,
     notes: usize,
 }
 
@@ -40,7 +39,7 @@ impl Sink {
         }
         match diagnostic.severity() {
             Severity::Error => self.errors += 1,
-            Severity::Warning => self.warnings += 1,
+            Severity::Warning => {}
             Severity::Note => {
                 self.notes += 1;
                 if self.notes > MAX_NOTES {
@@ -84,12 +83,6 @@ impl Sink {
     #[must_use]
     pub fn error_count(&self) -> usize {
         self.errors
-    }
-
-    /// How many different warnings there are.
-    #[must_use]
-    pub fn warning_count(&self) -> usize {
-        self.warnings
     }
 
     /// The proof, if an error has been emitted.
