@@ -39,7 +39,7 @@ impl<'a> Root<'a> {
             return Ok(Root::Library(program));
         }
         Root::file(name).map_err(|mut failure| {
-            let programs: Vec<_> = dflow_stdlib::programs().iter().map(|p| p.name).collect();
+            let programs: Vec<_> = dflow_stdlib::PROGRAMS.iter().map(|p| p.name).collect();
             if plain && !programs.is_empty() && !std::path::Path::new(name).exists() {
                 let hint = format!("; programs of the library: {}", programs.join(", "));
                 failure.message.push_str(&hint);
@@ -121,7 +121,7 @@ impl World for Root<'_> {
 }
 
 fn program(name: &str) -> Option<&'static dflow_stdlib::Source> {
-    dflow_stdlib::programs().iter().find(|program| program.name == name)
+    dflow_stdlib::PROGRAMS.iter().find(|program| program.name == name)
 }
 
 fn image_failure(path: &str, error: &ImageError) -> Failure {

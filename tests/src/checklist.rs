@@ -131,7 +131,7 @@ fn programs() -> Texts {
     let all = folders.iter().flat_map(|folder| texts_below(folder));
     let run = all.filter(|(path, text)| is_run(path, text, |_| true)).map(|(_, t)| whole(&t));
     // `tests/reference/tests/programs.rs` runs each of these.
-    let library = dflow_stdlib::programs().iter().map(|program| whole(program.text));
+    let library = dflow_stdlib::PROGRAMS.iter().map(|program| whole(program.text));
     Texts(run.chain(library).collect())
 }
 

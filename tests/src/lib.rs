@@ -32,6 +32,8 @@ mod codes;
 #[cfg(test)]
 mod layouts;
 #[cfg(test)]
+mod library;
+#[cfg(test)]
 mod mistakes;
 #[cfg(test)]
 mod readme;

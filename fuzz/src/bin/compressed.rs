@@ -61,7 +61,7 @@ impl HostEnv for World {
 fn program() -> &'static Image {
     static IMAGE: OnceLock<Image> = OnceLock::new();
     IMAGE.get_or_init(|| {
-        let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
+        let source = dflow_stdlib::PROGRAMS.iter().find(|program| program.name == "ceresz");
         let source = source.expect("ceresz comes with the tool");
         let world = MemoryWorld::new().with(source.path, source.text);
         let params = vec![("rows".into(), "1".into()), ("cols".into(), "2".into())];

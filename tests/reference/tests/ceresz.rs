@@ -60,7 +60,7 @@ fn program_with(params: &[(&str, u16)]) -> Image {
 }
 
 fn program_of(params: Vec<(&str, String)>) -> Image {
-    let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
+    let source = dflow_stdlib::PROGRAMS.iter().find(|program| program.name == "ceresz");
     let source = source.expect("ceresz comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
     let params = params.into_iter().map(|(name, value)| (name.into(), value)).collect();

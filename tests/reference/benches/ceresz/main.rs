@@ -41,7 +41,7 @@ impl HostEnv for Field {
 }
 
 fn program(rows: u16, cols: u16) -> Image {
-    let source = dflow_stdlib::programs().iter().find(|program| program.name == "ceresz");
+    let source = dflow_stdlib::PROGRAMS.iter().find(|program| program.name == "ceresz");
     let source = source.expect("ceresz comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
     let params = vec![("rows".into(), rows.to_string()), ("cols".into(), cols.to_string())];

@@ -38,7 +38,7 @@ pub(crate) fn program(
     target: TargetId,
     params: &[(&str, &str)],
 ) -> Result<Image, String> {
-    let source = dflow_stdlib::programs().iter().find(|program| program.name == name);
+    let source = dflow_stdlib::PROGRAMS.iter().find(|program| program.name == name);
     let source = source.expect("it comes with the tool");
     let world = MemoryWorld::new().with(source.path, source.text);
     let params = params.iter().map(|&(name, value)| (name.into(), value.to_owned())).collect();
