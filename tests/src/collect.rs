@@ -70,7 +70,9 @@ pub fn trials() -> Vec<Trial> {
     for folder in ["tests/suite", "examples", "stdlib/tests"] {
         let root = repository().join(folder);
         let mut inputs = Vec::new();
-        find(&root, &root, &mut inputs);
+        if let Err(fault) = find(&root, &root, &mut inputs) {
+            trials.push(Trial { name: format!("{folder} [folder]"), work: Work::Fault(fault) });
+        }
         inputs.sort();
         trials.extend(inputs.iter().flat_map(|path| trials_of(&root, folder, path)));
     }
@@ -117,9 +119,14 @@ fn trials_of(root: &Path, folder: &str, path: &str) -> Vec<Trial> {
 }
 
 /// Inputs below a folder. A folder with a main file is one input.
-fn find(root: &Path, folder: &Path, inputs: &mut Vec<String>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+///
+/// # Errors
+/// A folder cannot be read.
+fn find(root: &Path, folder: &Path, inputs: &mut Vec<String>) -> Result<(), String> {
+    let fail = |error: std::io::Error| format!("{} cannot be read: {error}", folder.display());
+    let entries = std::fs::read_dir(folder).map_err(fail)?;
+    let paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>();
+    let paths = paths.map_err(fail)?;
     let relative = |path: &Path| {
         let inner = path.strip_prefix(root).unwrap_or(path);
         inner.to_string_lossy().replace('\\', "/")
@@ -128,15 +135,16 @@ fn find(root: &Path, folder: &Path, inputs: &mut Vec<String>) {
         && let Some(main) = MAINS.iter().map(|name| folder.join(name)).find(|path| path.is_file())
     {
         inputs.push(relative(&main));
-        return;
+        return Ok(());
     }
     for path in paths {
         if path.is_dir() {
-            find(root, &path, inputs);
+            find(root, &path, inputs)?;
         } else if path.extension().is_some_and(|end| ENDINGS.iter().any(|known| end == *known)) {
             inputs.push(relative(&path));
         }
     }
+    Ok(())
 }
 
 /// Test threads have small stacks; the compiler may recurse as deep as its limits allow.
@@ -149,4 +157,16 @@ fn on_deep_stack(work: impl FnOnce() -> Result<(), String> + Send) -> Result<(),
             Err(error) => Err(error.to_string()),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_a_fault() {
+        let root = repository().join("tests/suite/no such folder");
+        let fault = find(&root, &root, &mut Vec::new()).expect_err("no folder");
+        assert!(fault.contains("no such folder cannot be read"), "{fault}");
+    }
 }
