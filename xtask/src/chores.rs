@@ -10,21 +10,30 @@ const FUZZ_TARGETS: [&str; 5] = ["parse", "compile", "image", "engines", "compre
 /// What the gate gives each fuzz target.
 const FUZZ_SECONDS: &str = "60";
 
-/// How many tests passed and failed.
+/// How many tests passed and failed, and how many had to be skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Count {
-    passed: u64,
-    failed: u64,
+pub(crate) struct Count {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
 }
 
 impl Count {
     fn add(&mut self, other: Count) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped += other.skipped;
     }
 
-    fn one(good: bool) -> Count {
-        Count { passed: u64::from(good), failed: u64::from(!good) }
+    pub(crate) fn one(good: bool) -> Count {
+        Count { passed: u64::from(good), failed: u64::from(!good), skipped: 0 }
+    }
+
+    /// The line of totals, as the gate reads it.
+    fn line(self) -> String {
+        let Count { passed, failed, skipped } = self;
+        let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+        format!("{passed} passed, {failed} failed{skipped}\n")
     }
 
     fn code(self) -> ExitCode {
@@ -37,18 +46,17 @@ impl Count {
 pub(crate) fn test(args: &[String]) -> ExitCode {
     let mut count = run_tests(args);
     if args.is_empty() {
-        let (passed, failed) = python::test();
-        count.add(Count { passed, failed });
+        count.add(python::test());
     }
-    say(&format!("{} passed, {} failed\n", count.passed, count.failed));
+    say(&count.line());
     count.code()
 }
 
 /// The tests of the Python package. Ends with a line of totals.
 pub(crate) fn pytest() -> ExitCode {
-    let (passed, failed) = python::test();
-    say(&format!("{passed} passed, {failed} failed\n"));
-    Count { passed, failed }.code()
+    let count = python::test();
+    say(&count.line());
+    count.code()
 }
 
 /// The house rules.
@@ -122,7 +130,7 @@ fn parse_result(line: &str) -> Option<Count> {
         let before = rest.split(word).next()?;
         before.split_whitespace().last()?.parse().ok()
     };
-    Some(Count { passed: number(" passed")?, failed: number(" failed")? })
+    Some(Count { passed: number(" passed")?, failed: number(" failed")?, skipped: 0 })
 }
 
 fn run_fuzz(seconds: &str, seed: Option<&str>) -> Count {
@@ -184,7 +192,14 @@ mod tests {
     #[test]
     fn totals_are_read_from_both_harnesses() {
         let std = "test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert_eq!(parse_result(std), Some(Count { passed: 12, failed: 3 }));
+        assert_eq!(parse_result(std), Some(Count { passed: 12, failed: 3, skipped: 0 }));
         assert_eq!(parse_result("running 3 tests"), None);
+    }
+
+    #[test]
+    fn the_line_of_totals_names_what_was_skipped() {
+        let count = Count { passed: 12, failed: 3, skipped: 0 };
+        assert_eq!(count.line(), "12 passed, 3 failed\n");
+        assert_eq!(Count { skipped: 2, ..count }.line(), "12 passed, 3 failed, 2 skipped\n");
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use crate::chores::Count;
 use crate::{complain, say, tidy};
 
 /// What builds the wheel.
@@ -35,19 +36,18 @@ pub(crate) fn wheel(args: &[String]) -> ExitCode {
     }
 }
 
-/// Builds the wheel for tests, installs it, and runs the package's tests. Gives how many passed
-/// and failed.
-pub(crate) fn test() -> (u64, u64) {
+/// Builds the wheel for tests, installs it, and runs the package's tests.
+pub(crate) fn test() -> Count {
     match run_tests() {
-        Ok(counts) => counts,
+        Ok(count) => count,
         Err(fault) => {
             complain(&format!("{fault}\n"));
-            (0, 1)
+            Count::one(false)
         }
     }
 }
 
-fn run_tests() -> Result<(u64, u64), String> {
+fn run_tests() -> Result<Count, String> {
     let wheel = build(true)?;
     let python = environment("test-venv", &TEST_PACKAGES)?;
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall"];
@@ -60,13 +60,15 @@ fn run_tests() -> Result<(u64, u64), String> {
     let output = output.map_err(|error| format!("pytest cannot be started: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     say(&text);
-    let (passed, failed) = text.lines().rev().find_map(counts).unwrap_or_default();
-    let died = !output.status.success() && failed == 0;
-    Ok((passed, failed + u64::from(died)))
+    let mut count = text.lines().rev().find_map(counted).unwrap_or_default();
+    if !output.status.success() && count.failed == 0 {
+        count.failed = 1;
+    }
+    Ok(count)
 }
 
-/// Reads `1 failed, 12 passed in 0.12s`.
-fn counts(line: &str) -> Option<(u64, u64)> {
+/// Reads `1 failed, 12 passed, 2 skipped in 0.12s`.
+fn counted(line: &str) -> Option<Count> {
     let (head, _) = line.split_once(" in ")?;
     let words: Vec<&str> = head.split([' ', ',', '=']).filter(|word| !word.is_empty()).collect();
     let number = |wanted: &[&str]| -> u64 {
@@ -74,7 +76,8 @@ fn counts(line: &str) -> Option<(u64, u64)> {
         pairs.filter_map(|pair| pair[0].parse::<u64>().ok()).sum()
     };
     let (passed, failed) = (number(&["passed"]), number(&["failed", "error", "errors"]));
-    (passed + failed > 0).then_some((passed, failed))
+    let count = Count { passed, failed, skipped: number(&["skipped"]) };
+    (count != Count::default()).then_some(count)
 }
 
 /// Builds a wheel; gives its path.
@@ -165,9 +168,12 @@ mod tests {
 
     #[test]
     fn totals_of_pytest_are_read() {
-        assert_eq!(counts("12 passed in 0.12s"), Some((12, 0)));
-        assert_eq!(counts("=== 1 failed, 12 passed, 1 error in 3.1s ==="), Some((12, 2)));
-        assert_eq!(counts("no tests ran in 0.01s"), None);
-        assert_eq!(counts("collected 3 items"), None);
+        let count = |passed, failed, skipped| Some(Count { passed, failed, skipped });
+        assert_eq!(counted("12 passed in 0.12s"), count(12, 0, 0));
+        assert_eq!(counted("=== 1 failed, 12 passed, 1 error in 3.1s ==="), count(12, 2, 0));
+        assert_eq!(counted("12 passed, 3 skipped in 0.12s"), count(12, 0, 3));
+        assert_eq!(counted("3 skipped in 0.12s"), count(0, 0, 3));
+        assert_eq!(counted("no tests ran in 0.01s"), None);
+        assert_eq!(counted("collected 3 items"), None);
     }
 }
