@@ -478,9 +478,18 @@ def _named(symbols: Iterable[Symbol]) -> str:
 
 
 def unknown_variable(where: str, name: str, known: list[str]) -> HostError:
-    """Say that a PE has no variable of a name."""
+    """Say that a PE has no variable of a name, or has several."""
     if not known:
         return HostError(f"{where} runs no program")
+    fitting = [other for other in known if name in (other, other.rsplit(".", 1)[-1])]
+    if fitting.count(name) > 1:
+        return HostError(
+            f"{where} has {fitting.count(name)} variables `{name}`: "
+            "those of a module that is imported with several params have one name"
+        )
+    if len(fitting) > 1:
+        shown = ", ".join(f"`{other}`" for other in sorted(fitting))
+        return HostError(f"{where} has {len(fitting)} variables `{name}`: {shown}")
     near = difflib.get_close_matches(str(name), known, 1, NEAR)
     if near:
         return HostError(f"{where} has no variable `{name}`; did you mean `{near[0]}`?")

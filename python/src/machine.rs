@@ -449,7 +449,8 @@ impl Machine {
         self.with(py, Inner::stop)
     }
 
-    /// Bytes of a variable of a PE of the program's rectangle; nothing if there is none.
+    /// Bytes of a variable of a PE of the program's rectangle; nothing if there is none, or
+    /// if several have the name.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -495,14 +496,12 @@ impl Machine {
 }
 
 impl Machine {
-    /// Address and size of a variable, by its name or by `module.name`.
+    /// Address and size of the only variable of a name, which may be `module.name`.
     fn find(&self, at: Coord, name: &str) -> Option<(u32, u32)> {
         let id: ProgramId = self.image.program_at(at)?;
         let program = &self.image.programs[id];
-        let own = program.globals.iter().find(|(_, global)| global.name == name);
-        let tail = |full: &str| full.rsplit('.').next() == Some(name);
-        let inner = || program.globals.iter().find(|(_, global)| tail(&global.name));
-        let (global, found) = own.or_else(inner)?;
+        let named = program.globals.iter().map(|one| (one, &*one.1.name));
+        let (global, found) = artifact::only(named, name)?;
         let map = &self.image.memory[id].globals;
         let (_, address) = map.iter().find(|(other, _)| *other == global)?;
         Some((*address, found.size))

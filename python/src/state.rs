@@ -41,7 +41,8 @@ impl State {
         Some(symbols.iter().map(|symbol| symbol.name.clone()).collect())
     }
 
-    /// The bytes of a variable of a PE, by its place on the fabric; nothing if there is none.
+    /// The bytes of a variable of a PE, by its place on the fabric; nothing if there is none, or if
+    /// several have the name.
     fn read<'py>(
         &self,
         py: Python<'py>,

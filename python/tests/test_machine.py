@@ -253,6 +253,41 @@ def test_words_are_streamed(echo) -> None:
     assert np.array_equal(back.ravel(), -words)
 
 
+def test_a_name_that_several_variables_have_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "left.csl").write_text("param k: u16; var n: u16 = k;\n")
+    (tmp_path / "right.csl").write_text("var n: u16 = 2;\n")
+    source = tmp_path / "several.dfl"
+    source.write_text("""
+        const memcpy = @import_module("<memcpy/get_params>", .{ .width = 1, .height = 1 });
+        tile pe {
+          param memcpy_params: comptime_struct;
+          const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+          const one = @import_module("left.csl", .{ .k = 1 });
+          const other = @import_module("left.csl", .{ .k = 3 });
+          const right = @import_module("right.csl");
+          fn go() void {
+            one.n += 10;
+            right.n += 10;
+            other.n += 10;
+            sys.unblock_cmd_stream();
+          }
+          comptime { @export_symbol(go); }
+        }
+        layout {
+          @set_rectangle(1, 1);
+          @set_tile_code(0, 0, pe, .{ .memcpy_params = memcpy.get_params(0) });
+          @export_name("go", fn()void);
+        }
+    """)
+    with dflow.Machine(dflow.compile(source)) as machine:
+        machine.launch("go")
+    assert machine.read_symbol(0, 0, "right.n", np.uint16).tolist() == [12]
+    with pytest.raises(dflow.HostError, match=r"3 variables `n`: `left\.n`, `left\.n`, `right\.n`"):
+        machine.read_symbol(0, 0, "n")
+    with pytest.raises(dflow.HostError, match=r"2 variables `left\.n`: those of a module"):
+        machine.read_symbol(0, 0, "left.n")
+
+
 def test_timestamps_are_numbers() -> None:
     assert dflow.timestamps(np.uint16([1, 2, 0])) == 0x20001
     several = dflow.timestamps(np.int16([[-1, 0, 0, 0, 0, 1]]))

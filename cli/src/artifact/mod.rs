@@ -23,7 +23,7 @@ use dflow_ir::image::{Image, ImageError};
 
 pub use fabric::Fabric;
 pub use meta::{Dialect, Meta};
-pub use state::{ProgramSymbols, State, StateError, Symbol};
+pub use state::{ProgramSymbols, State, StateError, Symbol, only};
 
 /// Everything that `cslc` writes.
 #[derive(Clone, Debug, PartialEq)]

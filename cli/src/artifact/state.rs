@@ -109,17 +109,11 @@ impl State {
         (x < self.size.0 && y < self.size.1).then_some(Coord { x, y })
     }
 
-    /// The variable of this name on a PE. A variable of an imported module is found by its own
-    /// name too, if no other has it.
+    /// The variable of this name on a PE, if it is the only one ([`only`]).
     pub fn symbol(&self, at: Coord, name: &str) -> Option<&Symbol> {
         let (program, _) = self.pe(at)?;
         let symbols = &self.programs.get((*program)? as usize)?.symbols;
-        if let Some(found) = symbols.iter().find(|symbol| symbol.name == name) {
-            return Some(found);
-        }
-        let mut inner =
-            symbols.iter().filter(|symbol| symbol.name.rsplit('.').next() == Some(name));
-        inner.next().filter(|_| inner.next().is_none())
+        only(symbols.iter().map(|symbol| (symbol, &*symbol.name)), name)
     }
 
     /// Bytes of a PE's memory. What the file does not keep is zero.
@@ -188,6 +182,16 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// What a name means among variables and their names: a variable of an imported module has its own name too, if no
+/// other has it. Nothing if several are meant, as instances of a module may have variables of the same name.
+pub fn only<'n, T>(all: impl Iterator<Item = (T, &'n str)>, name: &str) -> Option<T> {
+    let own = |full: &str| full.rsplit('.').next() == Some(name);
+    let fitting = all.filter(|(_, full)| *full == name || own(full));
+    let (whole, inner): (Vec<_>, Vec<_>) = fitting.partition(|(_, full)| *full == name);
+    let fitting = if whole.is_empty() { inner } else { whole };
+    <[_; 1]>::try_from(fitting).ok().map(|[(one, _)]| one)
 }
 
 fn symbols(image: &Image) -> Vec<ProgramSymbols> {

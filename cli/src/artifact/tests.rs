@@ -130,6 +130,14 @@ fn a_state_finds_names_and_places() {
 }
 
 #[test]
+fn a_name_means_one_variable() {
+    let all = ["n", "left.n", "left.m", "right.m", "many.k", "many.k"];
+    let meant = |name| only(all.iter().copied().enumerate(), name);
+    assert_eq!((meant("n"), meant("left.n"), meant("right.m")), (Some(0), Some(1), Some(3)));
+    assert_eq!((meant("m"), meant("many.k"), meant("k"), meant("no")), (None, None, None, None));
+}
+
+#[test]
 fn each_fault_of_a_state_has_its_error() {
     let bytes = state().encode();
     assert_eq!(State::decode(&bytes), Ok(state()));
