@@ -61,6 +61,25 @@ fn host_wrong(code: &str, id: &str) -> String {
 }
 
 #[test]
+fn shifts_are_those_of_the_width() {
+    for (shift, result) in [
+        ("@as(u100, 1) << 70", "1 << 70"),
+        ("@as(u100, 3) << 99", "1 << 99"),
+        ("@as(u100, 1) << 100", "0"),
+        ("@as(u126, 1) << 125", "1 << 125"),
+        ("@as(i126, 1) << 125", "-(1 << 125)"),
+        ("@as(i126, -1) << 64", "-(1 << 64)"),
+        ("@as(u64, 1) << 64", "0"),
+        ("@as(u64, 3) << 63", "1 << 63"),
+        ("@as(u16, 1) << 5_000_000_000", "0"),
+        ("@as(u100, 1 << 99) >> 99", "1"),
+        ("@as(i100, -1) >> 120", "-1"),
+    ] {
+        holds(&format!("@comptime_assert(({shift}) == {result});"));
+    }
+}
+
+#[test]
 fn conversions_and_bits_are_known() {
     holds(
         "@comptime_assert(@as(i16, -3.7) == -3); @comptime_assert(@as(u8, @as(u16, 0x1234)) == 0x34);",

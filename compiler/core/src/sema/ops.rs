@@ -22,6 +22,7 @@ pub(crate) fn binary(
     match (lhs, rhs) {
         (Scalar::Int(a), Scalar::Int(b)) => {
             if op == BinaryOp::Shl
+                && b >= 0
                 && let Some(kept) = shift_within(types, ty, a, b)
             {
                 return Ok(Scalar::Int(kept));
@@ -82,10 +83,10 @@ fn shift_left(a: i128, count: i128) -> Option<i128> {
 /// A shift to the left within a sized type: bits fall out at its end, as at run time.
 fn shift_within(types: &TypePool, ty: TypeId, a: i128, count: i128) -> Option<i128> {
     let (low, high) = int_range(types, ty)?;
-    let count = u32::try_from(count).ok()?;
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
     // A range's size is a power of two.
     let size = high - low + 1;
-    let kept = if count < 64 { (a << count) & (size - 1) } else { 0 };
+    let kept = a.checked_shl(count).unwrap_or(0) & (size - 1);
     Some(if kept > high { kept - size } else { kept })
 }
 
