@@ -232,8 +232,12 @@ impl Sema<'_, '_> {
             }
             None => self.uninitialised(var, ty, known)?,
         };
-        if let (Some(least), Cell::Memory { address, .. }) = (align, &cell) {
-            self.align_local(address, least);
+        match (align, &cell) {
+            (Some(least), Cell::Memory { address, .. }) => self.align_local(address, least),
+            (Some(least), Cell::Const(value)) => {
+                self.settle_constant(slot, value.clone(), least, var.name.span)?;
+            }
+            _ => {}
         }
         self.frame_mut().slots[slot as usize] = cell;
         if ty == Some(self.types.common.comptime_struct) && !self.frame().any_struct.contains(&slot)

@@ -52,7 +52,7 @@ use module::Module;
 use program::ProgramCx;
 use rustc_hash::FxHashMap;
 use types::{TypeId, TypePool};
-use value::{Data, ModuleId, Scalar, Value};
+use value::{Data, ModuleId, Pointer, Scalar, Value};
 
 /// A result whose failure the user knows of.
 pub(crate) type R<T> = Result<T, Reported>;
@@ -126,6 +126,8 @@ pub(crate) struct Frame {
     pub(crate) depth: u32,
     /// Slots of variables declared as `comptime_struct`.
     pub(crate) any_struct: Vec<u32>,
+    /// Where constants with an alignment are, by slot.
+    pub(crate) homes: Vec<(u32, Pointer)>,
 }
 
 /// What a frame runs.

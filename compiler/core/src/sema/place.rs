@@ -96,7 +96,11 @@ impl Sema<'_, '_> {
     fn slot_place(&mut self, slot: u32, span: Span) -> R<Place> {
         let cell = self.frame().slots[slot as usize].clone();
         match cell {
-            Cell::Const(value) => Ok(Place::Const { value, home: None }),
+            Cell::Const(value) => {
+                let mut homes = self.frame().homes.iter();
+                let home = homes.find(|(of, _)| *of == slot).map(|(_, home)| home.clone());
+                Ok(Place::Const { value, home })
+            }
             Cell::Var(value) => Ok(Place::Slot { slot, path: Vec::new(), ty: value.ty }),
             Cell::Scalar { local, ty, mutable } => {
                 self.need_runtime(span)?;
@@ -444,6 +448,11 @@ impl Sema<'_, '_> {
 
     /// Memory for a constant without a name.
     pub(crate) fn constant_address(&mut self, value: Value, span: Span) -> R<Address> {
+        let home = self.constant_home(value, None, span)?;
+        Ok(Address::of_pointer(&home))
+    }
+
+    fn constant_home(&mut self, value: Value, align: Option<u32>, span: Span) -> R<Pointer> {
         if self.program.is_none() {
             return self.fail(
                 codes::NO_ADDRESS,
@@ -454,9 +463,28 @@ impl Sema<'_, '_> {
         }
         self.runtime_size(value.ty, span)?;
         let program = self.program_mut();
-        program.constants.push(value);
+        program.constants.push((value, align));
         let base = PointerBase::Constant((program.constants.len() - 1) as u32);
-        Ok(Address::of_pointer(&Pointer { base, offset: 0 }))
+        Ok(Pointer { base, offset: 0 })
+    }
+
+    /// Remembers where a local constant with an alignment is, should its address be wanted: what exists only while
+    /// compiling, or in code that runs then, has none.
+    pub(crate) fn settle_constant(
+        &mut self,
+        slot: u32,
+        value: Value,
+        align: u32,
+        span: Span,
+    ) -> R<()> {
+        let exists = self.types.size_align(value.ty, self.profile()).is_some();
+        if exists && self.is_runtime() && self.program.is_some() {
+            let home = self.constant_home(value, Some(align), span)?;
+            let homes = &mut self.frame_mut().homes;
+            homes.retain(|(of, _)| *of != slot);
+            homes.push((slot, home));
+        }
+        Ok(())
     }
 
     /// Reads a place.

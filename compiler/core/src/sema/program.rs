@@ -22,8 +22,8 @@ pub(crate) struct ProgramCx {
     pub(crate) typed: typed::Program,
     pub(crate) provenance: Provenance,
     pub(crate) globals: HashMap<PointerBase, GlobalIdx>,
-    /// Constants without a name.
-    pub(crate) constants: Vec<Value>,
+    /// Constants without a name, and the alignments of those that have one declared.
+    pub(crate) constants: Vec<(Value, Option<u32>)>,
     /// Constants of the layout that this program has a copy of.
     pub(crate) copies: HashMap<(ModuleId, u32), u32>,
     pub(crate) funcs: HashMap<FuncKey, FuncIdx>,
@@ -267,8 +267,8 @@ impl Sema<'_, '_> {
         let (name, ty, value, align, exported, span) = match base {
             PointerBase::Global { module, decl } => self.global_parts(module, decl, span)?,
             PointerBase::Constant(idx) => {
-                let value = self.program_mut().constants[idx as usize].clone();
-                (format!("constant.{idx}"), value.ty, Some(value), None, false, span)
+                let (value, align) = self.program_mut().constants[idx as usize].clone();
+                (format!("constant.{idx}"), value.ty, Some(value), align, false, span)
             }
             PointerBase::Func(_) | PointerBase::Address => {
                 unreachable!("functions and plain addresses are no globals")
