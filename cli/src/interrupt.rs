@@ -74,6 +74,11 @@ impl Interrupt {
         self.heard.store(true, Ordering::SeqCst);
     }
 
+    /// Nobody looks at the flag any more, until [`Interrupt::listen`]: a press ends the process at once.
+    pub(crate) fn rest(&self) {
+        self.heard.store(false, Ordering::SeqCst);
+    }
+
     /// Whether Ctrl-C was pressed.
     pub(crate) fn is_set(&self) -> bool {
         self.flag.load(Ordering::SeqCst)

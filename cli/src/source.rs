@@ -48,6 +48,23 @@ impl<'a> Root<'a> {
         })
     }
 
+    /// Finds what is to be compiled.
+    ///
+    /// # Errors
+    /// Nothing is named so, it cannot be read, or it is an image.
+    pub(crate) fn source(name: &'a str) -> Result<Root<'a>, Failure> {
+        let root = Root::find(name)?;
+        // What is no regular file is read once.
+        let is_file = matches!(root, Root::File(path) if std::path::Path::new(path).is_file());
+        if is_file && root.is_image()? {
+            return Err(Failure::usage(format!(
+                "{name} is an image, which is compiled already: name the source that it was built \
+                 from, or run it with `dflowc run {name}`"
+            )));
+        }
+        Ok(root)
+    }
+
     /// Finds a file.
     ///
     /// # Errors
@@ -89,16 +106,22 @@ impl<'a> Root<'a> {
     /// # Errors
     /// The image is damaged or of another version.
     pub(crate) fn open(self) -> Result<Runnable<'a>, Failure> {
-        let Root::File(path) = self else { return Ok(Runnable::Source(self)) };
-        let start = world::read_at_most(path, IMAGE_MAGIC.len() as u64);
-        let start = start.map_err(|why| Failure::usage(format!("{path}: {why}")))?;
-        if start != IMAGE_MAGIC && !path.ends_with(".dfi") {
+        if !self.is_image()? {
             return Ok(Runnable::Source(self));
         }
+        let path = self.path();
         let bytes = world::read_at_most(path, u64::MAX);
         let bytes = bytes.map_err(|why| Failure::usage(format!("{path}: {why}")))?;
         let image = Image::decode(&bytes).map_err(|error| image_failure(path, &error))?;
         Ok(Runnable::Image(Box::new(image)))
+    }
+
+    /// Whether it is an image, or is called like one.
+    fn is_image(self) -> Result<bool, Failure> {
+        let Root::File(path) = self else { return Ok(false) };
+        let start = world::read_at_most(path, IMAGE_MAGIC.len() as u64);
+        let start = start.map_err(|why| Failure::usage(format!("{path}: {why}")))?;
+        Ok(start == IMAGE_MAGIC || path.ends_with(".dfi"))
     }
 }
 

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::process::{Command, Output};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -72,4 +74,38 @@ fn a_folder_without_tests_is_wrong_use() {
     let (code, _, complained) = test(&empty, &["--set", "n=3"]);
     assert_eq!(code, Some(2));
     assert!(complained.contains("name a file"), "{complained}");
+}
+
+/// The second file imports a pipe that nobody writes to.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_takes_long_to_compile_is_given_up_at_once() {
+    let good = program("host {} test \"one\" {}");
+    let import = "tile t { const slow = @import_module(\"pipe.csl\"); comptime { slow.go(); } }";
+    let slow = good.replace("tile t {}", import);
+    let all = folder(&[("a.dfl", &good), ("b.dfl", &slow)]);
+    let made = Command::new("mkfifo").arg(all.path().join("pipe.csl")).status();
+    assert!(made.expect("mkfifo exists").success());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dflowc"))
+        .current_dir(all.path())
+        .args(["test", "."])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the tool starts");
+    let said = BufReader::new(child.stdout.take().expect("piped"));
+    let begins = |line: Result<String, _>| line.is_ok_and(|line| line.contains("b.dfl"));
+    assert!(said.lines().any(begins), "it comes to the second file");
+    std::thread::sleep(Duration::from_millis(50));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill exists").success());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < deadline && child.try_wait().expect("it is ours").is_none() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let status = child.try_wait().expect("it is ours");
+    if status.is_none() {
+        child.kill().expect("it is ours");
+    }
+    assert_eq!(status.and_then(|status| status.code()), Some(130));
 }

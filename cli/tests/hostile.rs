@@ -122,6 +122,21 @@ fn bad_images_are_refused() {
 }
 
 #[test]
+fn images_are_not_compiled() {
+    let there = folder();
+    let text = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0, t, .{}); } tile t {} host {}";
+    let source = file(&there, "a.dfl", text.as_bytes());
+    let image = there.path().join("a.dfi").to_string_lossy().into_owned();
+    assert_eq!(verdict(&["build", &source, "-o", &image]).0, 0);
+    for args in [&["check"][..], &["test"], &["build"], &["dump", "--stage", "plan"]] {
+        let (code, said) = verdict(&[args, &[&image]].concat());
+        assert_eq!(code, 2, "{args:?}: {said}");
+        assert!(said.contains("a.dfi is an image") && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(verdict(&["run", &image]).0, 0);
+}
+
+#[test]
 fn wrong_options_are_wrong_use() {
     for args in [
         &["run"][..],

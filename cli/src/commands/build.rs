@@ -17,7 +17,7 @@ use crate::source::Root;
 /// # Errors
 /// The source cannot be found or the image cannot be written.
 pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
-    let root = Root::find(&args.file)?;
+    let root = Root::source(&args.file)?;
     let default = PathBuf::from(format!("{}.dfi", root.stem()));
     let output = args.output.as_ref().unwrap_or(&default);
     check_place(output)?;

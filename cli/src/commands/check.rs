@@ -14,7 +14,7 @@ use crate::source::Root;
 /// # Errors
 /// The source cannot be found, or nothing of the program has the name of a `--set`.
 pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
-    let root = Root::find(&args.file)?;
+    let root = Root::source(&args.file)?;
     let mut options = options(&args.compile.given);
     options.tests = true;
     let compiled = compile(root, options, args.compile.json);

@@ -27,7 +27,7 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
     let (Some(file), Some(stage)) = (&args.file, args.stage) else {
         return Err(Failure::usage("dump needs a file and a --stage"));
     };
-    let root = Root::find(file)?;
+    let root = Root::source(file)?;
     let mut options = options(&args.given);
     options.tests = true;
     let (text, compiled) = dflow_compiler::dump(&root, root.path(), options, stage.into());

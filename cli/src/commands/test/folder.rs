@@ -41,7 +41,6 @@ pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("no file below {} has a test block", args.file)));
     }
     let interrupt = Interrupt::install()?;
-    interrupt.listen();
     let mut total = Score::default();
     let mut told = Vec::new();
     for file in &files {
@@ -75,7 +74,10 @@ fn test(file: &str, args: &TestArgs, interrupt: &Interrupt) -> Result<Tested, Fa
         let json = json!({ "file": file, "status": Exit::Program.word(), "diagnostics": shown });
         return Ok(Tested { score: Score { failed: 1, ..Score::default() }, json });
     };
+    interrupt.listen();
     let verdicts = verdicts(image, args, interrupt)?;
+    // The next file may be one that takes long to compile.
+    interrupt.rest();
     let mut json = verdict::json(&verdicts);
     json["file"] = file.into();
     Ok(Tested { score: Score::of(&verdicts), json })

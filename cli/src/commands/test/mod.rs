@@ -29,7 +29,7 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     if std::path::Path::is_dir(path) && !artifact::is_artifact(path) {
         return folder::execute(args);
     }
-    let root = Root::find(&args.file)?;
+    let root = Root::source(&args.file)?;
     let interrupt = Interrupt::install()?;
     let json = args.compile.json;
     let compiled = compiled(root, args);
