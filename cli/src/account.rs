@@ -1,6 +1,6 @@
 //! What a run tells of its words at the end.
 
-use dflow_runtime::account::{Account, Remark};
+use dflow_runtime::account::Account;
 use serde_json::{Value, json};
 
 /// The loss account of a run, as text.
@@ -41,10 +41,9 @@ impl Told {
         }
     }
 
-    /// Of a run that failed: what was odd before.
-    pub(crate) fn odd(remarks: &[Remark], files: &[String]) -> Told {
-        let warnings = remarks.iter().map(|remark| remark.line(files)).collect();
-        Told { warnings, notes: Vec::new(), balance: None, counts: Value::Null }
+    /// Of a run that failed: who waited is told with why it did.
+    pub(crate) fn after(account: &Account, files: &[String], always: bool) -> Told {
+        Told { notes: Vec::new(), ..Told::new(account, files, always) }
     }
 
     /// For people: a line each, none if all is as expected and nobody asked.

@@ -7,6 +7,7 @@ use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
+use dflow_runtime::account::Account;
 use dflow_runtime::config::{Config, Limit, Limits, Probe};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
@@ -257,7 +258,8 @@ pub(crate) fn run<'a>(
         }
         Err(RunError::Load(error)) => Ended::new(Exit::Program, error.to_string(), Cause::Failed),
         Err(RunError::Run(failure, after)) => {
-            let account = Some(Told::odd(&after.odd, &image.files));
+            let told = |account: &Account| Told::after(account, &image.files, args.account);
+            let account = after.account.as_ref().map(told);
             let ended = failed(image, &failure);
             let message = match (&*failure, &after.doing) {
                 (host::Failure::Limit(limit), Some(doing)) => {

@@ -417,6 +417,10 @@ fn the_account_is_told_if_asked_for() {
     assert!(!quiet.contains("note:") && !quiet.contains("  sent"), "{quiet}");
     let told = String::from_utf8_lossy(&dflowc(&source, &["--account"]).stderr).into_owned();
     assert!(told.contains("wavelets\n  sent      1 by PEs, 2 by the host"), "{told}");
+    let hangs = program("fn go() void {}");
+    let told = String::from_utf8_lossy(&dflowc(&hangs, &["--account"]).stderr).into_owned();
+    assert!(told.contains("wavelets\n  sent      0 by PEs, 2 by the host"), "{told}");
+    assert!(told.contains("dflowc: deadlock"), "{told}");
 }
 
 #[test]

@@ -283,8 +283,11 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
             record.message = error.to_string();
         }
         Err(host::RunError::Run(failure, after)) => {
-            record.notes =
-                after.odd.iter().map(|it| format!("warning: {}", it.line(&image.files))).collect();
+            record.notes = after
+                .odd()
+                .iter()
+                .map(|it| format!("warning: {}", it.line(&image.files)))
+                .collect();
             record.end = match &*failure {
                 Failure::Host { .. } | Failure::HostTrap(_) => End::Failed,
                 Failure::Trap(_) => End::Trap,

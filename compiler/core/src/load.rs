@@ -185,7 +185,8 @@ fn not_found(
     named: Option<(Span, &[String])>,
     reason: &str,
 ) -> Reported {
-    let message = format!("`{path}` cannot be read: {reason}");
+    let shown = if path.is_empty() { "." } else { path };
+    let message = format!("`{shown}` cannot be read: {reason}");
     let Some((span, places)) = named else {
         return cx.emit(Diagnostic::without_place(codes::FILE_NOT_FOUND, message));
     };
@@ -205,7 +206,10 @@ fn not_found(
     }
     let name = path.rsplit('/').next().unwrap_or(path);
     let written = cx.sources.slice(span).trim_matches('"').to_owned();
-    if dflow_stdlib::library(&written).is_some() {
+    let is_folder = matches!(&*written, "" | "." | "..") || written.ends_with('/');
+    if is_folder {
+        diagnostic = diagnostic.help("that is a folder: name a file in it");
+    } else if dflow_stdlib::library(&written).is_some() {
         diagnostic = diagnostic.help(format!("the library is imported as `<{written}>`"));
     } else if !name.contains('.') {
         diagnostic = diagnostic.help(format!("write the whole file name, such as `{written}.csl`"));

@@ -59,10 +59,17 @@ pub struct Figures {
 /// What is known of a run that failed, beside why.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aftermath {
-    /// What was odd before.
-    pub odd: Vec<Remark>,
+    /// What became of all words until then, and what was odd; none where the machine cannot be trusted.
+    pub account: Option<Account>,
     /// What was going on when a limit was reached.
     pub doing: Option<Doing>,
+}
+
+impl Aftermath {
+    /// What was odd before.
+    pub fn odd(&self) -> &[Remark] {
+        self.account.as_ref().map_or(&[], |account| &account.remarks)
+    }
 }
 
 /// Why there is no [`Run`].
@@ -188,10 +195,10 @@ fn failed(session: &Session<Machine<Running>>, failure: Failure) -> RunError {
         // Its state cannot be trusted.
         Failure::Broken(_) => {}
         Failure::Limit(_) => {
-            after = Aftermath { odd: mesh.account().remarks, doing: Some(mesh.doing()) };
+            after = Aftermath { account: Some(mesh.account()), doing: Some(mesh.doing()) };
         }
         Failure::Host { .. } | Failure::HostTrap(_) | Failure::Trap(_) | Failure::Deadlock(_) => {
-            after.odd = mesh.account().remarks
+            after.account = Some(mesh.account());
         }
     }
     RunError::Run(Box::new(failure), Box::new(after))
