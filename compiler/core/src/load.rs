@@ -208,7 +208,7 @@ fn not_found(
     let written = cx.sources.slice(span).trim_matches('"').to_owned();
     let is_folder = matches!(&*written, "" | "." | "..") || written.ends_with('/');
     if is_folder {
-        diagnostic = diagnostic.help("that is a folder: name a file in it");
+        diagnostic = diagnostic.help("a file is imported, not a folder: write its whole name");
     } else if dflow_stdlib::library(&written).is_some() {
         diagnostic = diagnostic.help(format!("the library is imported as `<{written}>`"));
     } else if !name.contains('.') {

@@ -234,12 +234,7 @@ impl<C: Code> Region<C> {
         }
         core.acted.acted = false;
         if !core.streams() && !matches!(core.main, Main::Counting { .. }) {
-            let next = core.main_from.max(at.t + 1);
-            // Who waits for words alone is woken by them.
-            let rests = matches!(core.main, Main::Idle) && core.leaving == 0;
-            if !rests || core.may_act(at.program, next) {
-                self.wakes.core(at.pe, next);
-            }
+            self.wakes.core(at.pe, core.main_from.max(at.t + 1));
         }
         // Words may have come before they can be seen.
         for queue in bits(core.arrived & !core.sight.words) {
@@ -477,7 +472,7 @@ impl<C: Code> Region<C> {
             begun += u64::from(began);
             first |= u64::from(began) << id;
         }
-        // What its operation makes of memory alone needs no more than slots, and it has them first.
+        // An operation that only sends needs nothing but slots and places, and has them first.
         let sends = matches!(&core.main, Main::Vector(op) if op.needs.inputs == 0);
         if sends {
             begun += u64::from(self.begin_main(at, core)?);

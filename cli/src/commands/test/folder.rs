@@ -76,8 +76,10 @@ fn test(file: &str, args: &TestArgs, interrupt: &Interrupt) -> Result<Tested, Fa
     };
     interrupt.listen();
     let verdicts = verdicts(image, args, interrupt)?;
-    // The next file may be one that takes long to compile.
-    interrupt.rest();
+    // The next file may be one that takes long to compile. In JSON the verdicts so far are told first.
+    if !args.compile.json {
+        interrupt.rest();
+    }
     let mut json = verdict::json(&verdicts);
     json["file"] = file.into();
     Ok(Tested { score: Score::of(&verdicts), json })

@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
 }
 
-/// Likewise, one that is not the first that its instruction issued.
+/// Likewise, one that is not known to be the first that its instruction issued.
 #[inline(never)]
 fn run_other(
     program: &LoadedProgram,
@@ -104,7 +104,7 @@ fn run_other(
         let quick = Quick::new(&site.inst, args)?.look(program)?;
         let done = quick.run(args, state);
         let entry = Entry { described, quick };
-        // Somebody may have found another one first.
+        // There may be a first one already.
         if let Err(entry) = site.first.set(Box::new(entry)) {
             others.resize_with(ENTRIES, || None);
             others[place] = Some(Other { of, entry: *entry });

@@ -68,7 +68,7 @@ impl VectorSite {
         }
     }
 
-    /// Whether its operations are others' to see, whatever they work on.
+    /// Whether its operations are asynchronous.
     #[inline]
     pub(crate) fn is_asynchronous(&self) -> bool {
         self.is_asynchronous
