@@ -17,7 +17,7 @@ element type, `i` a scalar `i16`. Below, `a` is the first source and `b` the sec
 for all its elements.
 
 - `(p,s)` leaves the last value. `(p,k,s)` is a reduction: the accumulator starts at `k`, each element
-  does `acc = acc op s[i]`, and the last `acc` is stored.
+  does `acc = acc op s[i]`, and the last `acc` is stored. Over no elements nothing is stored (assumed).
 - Integers wrap. `i16` and `u16` (`i32` and `u32`) are both accepted where the table says `i16` (`i32`).
 - Floats follow IEEE 754, to nearest, ties to even. Assumed, since nothing public says it: subnormals
   are kept; a NaN result is the positive quiet NaN with no payload (`7e00`, `7fc00000`), except that
