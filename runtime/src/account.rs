@@ -90,7 +90,10 @@ impl Account {
     pub fn notes(&self, files: &[String]) -> Vec<String> {
         let mut notes: Vec<String> =
             self.left.iter().take(LINES).map(|left| format!("at the end, {left}")).collect();
-        more(&mut notes, self.left.len(), "groups of words are left");
+        if let Some(rest @ 1..) = self.left.len().checked_sub(LINES) {
+            let (groups, are) = if rest == 1 { ("group", "is") } else { ("groups", "are") };
+            notes.push(format!("at the end, {rest} more {groups} of words {are} left"));
+        }
         let outside = self.outside.iter().take(LINES).map(|(at, color, words)| {
             let color = color.index();
             format!(
@@ -158,12 +161,6 @@ fn rests(wait: &Wait) -> bool {
         wait,
         Wait::Receive { length: None, .. } | Wait::Receive { done: 0, last: Some(_), .. }
     )
-}
-
-fn more(notes: &mut Vec<String>, count: usize, what: &str) {
-    if count > LINES {
-        notes.push(format!("at the end, {} more {what}", count - LINES));
-    }
 }
 
 impl Remark {
