@@ -465,7 +465,14 @@ impl<C: Code> Region<C> {
         let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
         match self.pipes.get_mut(id as usize) {
             Some(old) => *old = pipe,
-            None => self.pipes.push(pipe),
+            None => {
+                if self.pipes.len() == self.pipes.capacity() {
+                    // Room for as many as most meshes have: what is not used is not touched, and grown room is
+                    // touched anew.
+                    self.pipes.reserve_exact(self.pipes.len().max(self.cores.len()));
+                }
+                self.pipes.push(pipe);
+            }
         }
         id
     }

@@ -57,6 +57,7 @@ pub(crate) fn deadlock<C: Code>(
     for region in regions {
         for pe in 0..region.cores.len() as u32 {
             let number = region.number(plan, pe);
+            region.fetch_standing(pe);
             if let Some(core) = &region.cores[pe as usize] {
                 let program = &plan.programs[usize::from(core.at.program)];
                 let mut keys = waits(program, code, (region, core));

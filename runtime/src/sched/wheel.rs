@@ -13,6 +13,8 @@ use crate::sched::rounds::Noter;
 const SLOTS: u64 = 64;
 /// Words of summaries that are looked at to foresee what comes.
 const SUMMARY: usize = 64;
+/// Slots whose bitmaps lie together: what is woken again soon is near in memory.
+const NEAR: usize = 8;
 
 /// Pending wakes of a region, or nothing but the latest stamp for an engine that looks always.
 #[derive(Debug)]
@@ -43,8 +45,9 @@ struct Wheel {
     words: usize,
     /// Words of `filled` per slot.
     summary: usize,
-    /// Per slot, two bits per PE: its router and its core, which share memory.
-    bits: Box<[u64]>,
+    /// Two bits per PE, its router and its core, which share memory: per group of slots, a word of each of them for
+    /// each 32 PEs.
+    bits: Box<[[u64; NEAR]]>,
     /// Per slot, a bit per word of `bits` that has any.
     filled: Box<[u64]>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
@@ -59,7 +62,7 @@ impl Wakes {
     /// For `count` PEs.
     pub(crate) fn wheel(count: u32) -> Wakes {
         let words = (2 * count as usize).div_ceil(64);
-        let bits = vec![0; words * SLOTS as usize].into_boxed_slice();
+        let bits = vec![[0; NEAR]; words * SLOTS as usize / NEAR].into_boxed_slice();
         let summary = words.div_ceil(64);
         let filled = vec![0; summary * SLOTS as usize].into_boxed_slice();
         let heap = BinaryHeap::new();
@@ -212,7 +215,7 @@ impl Wheel {
         if at - self.base < SLOTS {
             let slot = (at % SLOTS) as usize;
             let word = index as usize / 64;
-            let bits = &mut self.bits[slot * self.words + word];
+            let bits = &mut self.bits[slot / NEAR * self.words + word][slot % NEAR];
             if *bits == 0 {
                 self.any |= 1 << slot;
                 self.filled[slot * self.summary + word / 64] |= 1 << (word % 64);
@@ -270,13 +273,14 @@ impl Wheel {
         }
         let slot = (t % SLOTS) as usize;
         self.any &= !(1 << slot);
-        let row = &mut self.bits[slot * self.words..(slot + 1) * self.words];
+        let (group, slot_in) = (slot / NEAR, slot % NEAR);
+        let row = &mut self.bits[group * self.words..(group + 1) * self.words];
         let summary = self.summary;
         for (at, filled) in self.filled[slot * summary..(slot + 1) * summary].iter_mut().enumerate()
         {
             for word in bits(std::mem::take(filled)) {
                 let word = at * 64 + word;
-                let set = std::mem::take(&mut row[word]);
+                let set = std::mem::take(&mut row[word][slot_in]);
                 visits.extend(bits(set).map(|bit| (word * 64 + bit) as u32));
             }
         }
@@ -295,11 +299,12 @@ impl Wheel {
     /// The wakes of a cycle that stand in its slot, in order.
     fn in_cycle(&self, at: u64) -> impl Iterator<Item = u32> {
         let slot = (at % SLOTS) as usize;
-        let row = &self.bits[slot * self.words..(slot + 1) * self.words];
+        let (group, slot_in) = (slot / NEAR, slot % NEAR);
+        let row = &self.bits[group * self.words..(group + 1) * self.words];
         let filled = self.filled[slot * self.summary..(slot + 1) * self.summary].iter();
         let words =
             filled.enumerate().flat_map(|(at, &set)| bits(set).map(move |bit| at * 64 + bit));
-        words.flat_map(|word| bits(row[word]).map(move |bit| (word * 64 + bit) as u32))
+        words.flat_map(move |word| bits(row[word][slot_in]).map(move |bit| (word * 64 + bit) as u32))
     }
 }
 
