@@ -273,9 +273,10 @@ impl<C: Code> Region<C> {
         self.pipes_from(first).map(Pipe::half).min().unwrap_or(1)
     }
 
-    /// Whether a single word may go up the ramp.
-    pub(crate) fn takes_a_word(&self, first: u32) -> bool {
-        self.pipes_from(first).all(Pipe::takes_one)
+    /// From which cycle a single word may go up the ramp, as far as that is known: none if nobody takes yet what stands
+    /// before it.
+    pub(crate) fn climbs_from(&self, first: u32) -> Option<u64> {
+        self.pipes_from(first).try_fold(0, |from, pipe| Some(from.max(pipe.climbs_from()?)))
     }
 
     /// Whether it has words.

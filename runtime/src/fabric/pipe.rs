@@ -13,6 +13,7 @@
 
 mod multicast;
 mod pass;
+mod places;
 mod rounds;
 mod wanted;
 
@@ -274,22 +275,9 @@ impl Pipe {
         &self.shared
     }
 
-    /// Words that it takes now.
-    pub(crate) fn room(&self) -> u32 {
-        if self.route.link.is_some() {
-            return u32::MAX;
-        }
-        (self.places + self.open).saturating_sub(self.held + self.queued)
-    }
-
     /// What the operation at its end is bound to take, and from which cycle on, if it is.
     pub(crate) fn opened(&self) -> Option<(u32, u64)> {
         (self.open != 0).then_some((self.open, self.open_from))
-    }
-
-    /// Words that it takes if nobody takes them out.
-    pub(crate) fn places(&self) -> u32 {
-        self.places
     }
 
     /// Cycles from the operation to the last router.
@@ -298,7 +286,7 @@ impl Pipe {
     }
 
     /// Number of the next word that is sent.
-    pub(super) fn sent_before(&self) -> u64 {
+    pub(crate) fn sent_before(&self) -> u64 {
         self.sent.end()
     }
 
@@ -307,21 +295,9 @@ impl Pipe {
         self.sent.last
     }
 
-    /// Whether a single word may go up the ramp.
-    pub(crate) fn takes_one(&self) -> bool {
-        // A queue that the program binds later has no places that are known.
-        let queued = self.route.queue.map_or(0, |_| self.queued);
-        self.held + queued < self.behind_output || self.route.link.is_some()
-    }
-
     /// Whether it has words.
     pub(crate) fn is_used(&self) -> bool {
         self.held != 0
-    }
-
-    /// Half of the words that it takes in if nobody takes them out.
-    pub(crate) fn half(&self) -> u32 {
-        (self.places / 2).max(1)
     }
 
     /// When the first word is at the last router.
@@ -346,12 +322,18 @@ impl Pipe {
 
     /// The words of the first packet, and when they are at the last router.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = (u64, u32)> {
-        self.packets.front().into_iter().flat_map(move |packet| {
-            let (span, from, bends) = (packet.span, packet.taken, &self.bends);
-            let words = packet.words[from..].iter().enumerate();
-            let time = move |at| span.bent(bends, span.base + (from + at) as u64);
-            words.map(move |(at, &word)| (time(at), word))
-        })
+        self.packets.front().into_iter().flat_map(|packet| self.arrivals_of(packet))
+    }
+
+    /// Those of all packets.
+    pub(crate) fn all_arrivals(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.packets.iter().flat_map(|packet| self.arrivals_of(packet))
+    }
+
+    fn arrivals_of(&self, packet: &Packet) -> impl Iterator<Item = (u64, u32)> {
+        let (span, from, bends) = (packet.span, packet.taken, &self.bends);
+        let words = packet.words[from..].iter().enumerate();
+        words.map(move |(at, &word)| (span.bent(bends, span.base + (from + at) as u64), word))
     }
 
     /// Takes in words that leave their operation in cycles `start` to `end`; the number of the
@@ -506,22 +488,6 @@ impl Pipe {
         }
     }
 
-    /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
-    /// stands there.
-    pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
-        if self.route.link.is_some() {
-            return Some(0);
-        }
-        let Some(before) = number.checked_sub(u64::from(self.places) + 1) else { return Some(0) };
-        if before < self.taken.base {
-            return Some(0);
-        }
-        if before < self.taken.end() {
-            return Some(self.taken.time(before) + u64::from(self.credit));
-        }
-        (before < self.gone()).then_some(0)
-    }
-
     /// Words that have left it and the input queue.
     fn gone(&self) -> u64 {
         self.sent.end().saturating_sub(u64::from(self.held + self.queued))
@@ -570,8 +536,14 @@ impl Pipe {
 
     /// Empties it.
     pub(crate) fn clear(&mut self) {
+        self.open = 0;
+        self.clear_words();
+    }
+
+    /// Its words stand elsewhere.
+    pub(crate) fn clear_words(&mut self) {
         self.first.set(NEVER);
-        (self.held, self.open) = (0, 0);
+        self.held = 0;
         self.packets.clear();
     }
 

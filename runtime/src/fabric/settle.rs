@@ -1,6 +1,7 @@
 //! Where the words of pipes stand when nothing moves any more.
 
 mod multicast;
+mod spill;
 
 use dflow_ir::mesh::{Port, Wavelet};
 
@@ -8,7 +9,7 @@ use super::channel::{Outlet, Route};
 use super::ring::{Ring, Slot};
 use super::router::{Dealing, RAMP, Source};
 use crate::pe::code::Code;
-use crate::pe::core::{Core, Sent};
+use crate::pe::core::{Core, Sent, bits};
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::Why;
@@ -20,13 +21,15 @@ type Node = (u32, u32, u8);
 /// as there are places.
 pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region<C>]) {
     let t = regions.iter().map(|region| region.active_until).max().unwrap_or(0);
+    let next = regions.iter().fold(t, |next, region| next.max(region.wakes.base()));
     for home in 0..regions.len() {
         for id in 0..regions[home].pipes.len() as u32 {
             let pipe = &regions[home].pipes[id as usize];
             let route = pipe.route();
             if let Some(multicast) = pipe.multicast() {
-                if !multicast.others.is_empty() && regions[home].is_way_used(id) {
-                    regions[home].settle_multicast(plan, code, id, t);
+                let settles = !multicast.others.is_empty() && regions[home].is_way_used(id);
+                if settles && regions[home].settle_multicast(plan, code, id, t).is_some() {
+                    regions[home].wake_behind(&route, next);
                 }
                 continue;
             }
@@ -53,6 +56,7 @@ pub(crate) fn settle_pipes<C: Code>(plan: &Plan, code: &C, regions: &mut [Region
             }
             regions[home].look_again(&route);
             settle(plan, code, regions, (home, &route), &nodes, (words, t));
+            regions[home].wake_behind(&route, next);
         }
     }
 }
@@ -133,6 +137,15 @@ impl<C: Code> Region<C> {
             source.outlet = Outlet::Unknown;
         } else if let Some(core) = &mut self.cores[route.source as usize] {
             *core.outlets.entry(route.color.into()) = new;
+        }
+    }
+
+    /// What a core has sent behind the words of a way, which stand now, may go on from cycle `next` on.
+    fn wake_behind(&mut self, route: &Route, next: u64) {
+        let Some(core) = self.cores[route.source as usize].as_deref() else { return };
+        let heads = bits(core.leaving).filter_map(|queue| core.outputs[queue].ring.head());
+        if route.entry == RAMP && heads.into_iter().any(|head| head.color == route.color) {
+            self.wakes.core(route.source, next);
         }
     }
 

@@ -428,10 +428,13 @@ impl<C: Code> Region<C> {
             return Ok(Some(start));
         }
         let mut op = self.new_operation(at, core, start, plan);
-        if !self.may_flow(at, core, &op) {
+        let begin = last + u64::from(op.asynchronous);
+        // One that takes words as they come from routers is not kept from them by what the main thread is yet to do.
+        let early = op.asynchronous && begin > at.t && core.is_before_main(op.priority);
+        let flows = self.may_flow(at, core, &op);
+        if !flows || early && self.pipes_of(at.pe, &mut op).is_none() {
             return Ok(Some(at.code.start(op.code)));
         }
-        let begin = last + u64::from(op.asynchronous);
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);
         let then = Visit { t: begin, ..*at };

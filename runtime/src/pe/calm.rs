@@ -10,6 +10,7 @@ use super::main::Main;
 use super::plan::PePlan;
 use super::ramp::Known;
 use super::visit::Visit;
+use crate::fabric::channel::Outlet;
 use crate::fabric::ring::NEVER;
 use crate::sched::record::MAIN;
 use crate::sched::region::Region;
@@ -164,6 +165,9 @@ impl<C: Code> Region<C> {
             && core.main_from <= at.t
             && core.stretches() == 0
             && bits(core.owned_in).all(|queue| self.pipe_of(at.pe, queue as u8).is_none())
+            && core.threads.iter().filter_map(|op| op.output).all(|output| {
+                !matches!(core.outlet(output.color), Outlet::Pipe(_) | Outlet::Closing(_))
+            })
     }
 
     /// A slot of the main thread in which nothing but that comes to pass.

@@ -364,6 +364,9 @@ impl<C: Code> Region<C> {
                 core.begins = core.begins.min(from);
             }
         }
+        if core.owned_out & !core.flowing_out != 0 {
+            self.look_before_pipes(core, pe, t);
+        }
         core.sight.full |= core.leaving & core.flowing_out;
         let out = core.flowing_out & !core.leaving;
         // What is in a stretch wants places when that is over.
@@ -386,6 +389,35 @@ impl<C: Code> Region<C> {
                 core.sight.full |= 1 << queue;
             }
         }
+    }
+
+    /// What operations that go element by element see of the pipes behind their output queues in cycle `t`: words that
+    /// stretches have sent may stand in these queues, where none of the pipe's other places is free.
+    fn look_before_pipes(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
+        let mut full = 0;
+        let main = core.main.operation().filter(|_| matches!(core.main, Main::Vector(_)));
+        for op in core.threads.iter().chain(main).filter(|op| !op.flows && !op.ended) {
+            let Some(Output { color, queue, .. }) = op.output else { continue };
+            let id = match core.outlet(color) {
+                Outlet::Pipe(id) => id,
+                Outlet::Closing(id) if self.is_way_used(id) => id,
+                Outlet::Closing(_)
+                | Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Gathered(_)
+                | Outlet::Merged(_) => continue,
+            };
+            let waiting = core.outputs.get(queue.into()).map_or(0, |output| output.ring.len());
+            let number = self.pipes[id as usize].sent_before() + waiting as u64 + 1;
+            match self.place_in(id, number) {
+                Some(from) if from <= t => continue,
+                Some(from) => self.wakes.core(pe, from),
+                None => self.each_pipe(id, |pipe| pipe.want(0)),
+            }
+            full |= 1 << queue;
+        }
+        core.sight.full |= full;
     }
 
     /// What commanded routers on a way has left it, if it has: its pipe takes words again.

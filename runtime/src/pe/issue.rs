@@ -50,12 +50,12 @@ impl Sight {
 }
 
 impl<C: Code> Core<C> {
-    /// Whether an operation can use the slot of cycle `t`.
+    /// Whether an operation can use the slot of cycle `t`; `full`: output queues that are known to have no place.
     fn readiness(
         (at, state, inputs, outputs): (Pe, &mut C::State, &[Input], &Sparse<Outgoing>),
         code: &C,
         op: &Op<C::Op>,
-        t: u64,
+        (t, full): (u64, u64),
     ) -> Readiness {
         if op.ended {
             return Readiness::No;
@@ -79,10 +79,11 @@ impl<C: Code> Core<C> {
                 None => all = false,
             }
         }
-        let room = op.output.is_none_or(|output| {
-            let ring = outputs.get(usize::from(output.queue));
-            ring.is_none_or(|Outgoing { ring, .. }| ring.places() == 0 || ring.free_from() <= t)
-        });
+        let room = op.needs.output & full == 0
+            && op.output.is_none_or(|output| {
+                let ring = outputs.get(usize::from(output.queue));
+                ring.is_none_or(|Outgoing { ring, .. }| ring.places() == 0 || ring.free_from() <= t)
+            });
         if all && room { Readiness::Element } else { Readiness::No }
     }
 
@@ -119,7 +120,7 @@ impl<C: Code> Core<C> {
                     return self.sight.serves(op.needs).then_some(Readiness::Plain);
                 }
                 let parts = (self.at, &mut self.state, &*self.inputs, &self.outputs);
-                let ready = Self::readiness(parts, code, op, t);
+                let ready = Self::readiness(parts, code, op, (t, self.sight.full));
                 return (ready != Readiness::No).then_some(ready);
             }
         };
@@ -139,7 +140,7 @@ impl<C: Code> Core<C> {
             }
             let Some(op) = self.threads.get(id) else { continue };
             let parts = (self.at, &mut self.state, &*self.inputs, &self.outputs);
-            match Self::readiness(parts, code, op, t) {
+            match Self::readiness(parts, code, op, (t, self.sight.full)) {
                 Readiness::No => {}
                 ready @ (Readiness::Element
                 | Readiness::Plain

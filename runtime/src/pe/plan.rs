@@ -217,7 +217,9 @@ impl PePlan {
         let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
         plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         if !asks(program) {
-            plan.pulls = plan.heard;
+            // Nothing comes to a queue without a color, and a core has none.
+            let colored = plan.inputs.iter().enumerate().filter(|(_, it)| it.color.is_some());
+            plan.pulls = colored.fold(0, |all, (queue, _)| all | 1 << queue) & plan.heard;
             let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
             let numbered = plan.inputs.iter().enumerate().filter(quiet);
             plan.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);

@@ -5,6 +5,7 @@ use dflow_ir::inst::QueueState;
 use super::code::Code;
 use super::core::{Core, Outgoing, bits};
 use super::plan::{NO_TASK, PePlan};
+use crate::fabric::ring::{Ring, Slot};
 
 /// Local task id that flushed queues and colors in teardown activate.
 pub(crate) const TEARDOWN_TASK: usize = dflow_ir::target::TEARDOWN_TASK as usize;
@@ -86,5 +87,22 @@ impl<C: Code> Core<C> {
             QueueState::InputFlushed => self.flushes[0].done.into(),
             QueueState::OutputFlushed => self.flushes[1].done.into(),
         }
+    }
+}
+
+impl<C: Code> Core<C> {
+    /// Puts words that have left an output queue of so many places back, before those that stand there.
+    pub(crate) fn send_before(&mut self, queue: usize, places: u32, words: Vec<Slot>) {
+        let Some(output) = self.outputs.get_mut(queue).filter(|_| !words.is_empty()) else {
+            return;
+        };
+        if let Some(sent) = &mut output.sent {
+            sent.words = sent.words.saturating_sub(words.len() as u64);
+        }
+        output.held = 0;
+        let others: Vec<Slot> = output.ring.words().copied().collect();
+        output.ring = Ring::new(places);
+        self.full &= !(1 << queue);
+        words.into_iter().chain(others).for_each(|word| self.send_again(queue, places, word));
     }
 }

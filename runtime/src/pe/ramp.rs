@@ -318,14 +318,23 @@ impl<C: Code> Region<C> {
             outlet = Outlet::Routers(Why::Commands);
             *core.outlets.entry(color.into()) = outlet;
         }
+        if let Outlet::Closing(id) = outlet
+            && self.is_way_used(id)
+            && !self.spill(at, core, (queue, id))
+        {
+            self.each_pipe(id, |pipe| pipe.want(0));
+            return Some((NEVER, at.t));
+        }
         // Its own router has been through the region's cycle, that at the end of a channel may not.
         let next = at.now + at.plan.timing.credit;
         Some(match outlet {
-            Outlet::Pipe(id) if self.takes_a_word(id) => (0, NEVER),
-            Outlet::Pipe(id) => {
-                self.each_pipe(id, |pipe| pipe.want(0));
-                (NEVER, at.t)
-            }
+            Outlet::Pipe(id) => match self.climbs_from(id) {
+                Some(free) => (free, at.t),
+                None => {
+                    self.each_pipe(id, |pipe| pipe.want(0));
+                    (NEVER, at.t)
+                }
+            },
             Outlet::Channel(id) => {
                 let mut known = NEVER;
                 if self.channels[id as usize].free_from() == NEVER {
@@ -337,10 +346,6 @@ impl<C: Code> Region<C> {
                     return None;
                 }
                 (free, known)
-            }
-            Outlet::Closing(id) if self.is_way_used(id) => {
-                self.each_pipe(id, |pipe| pipe.want(0));
-                (NEVER, at.t)
             }
             Outlet::Merged(sender) => (self.free_to_merge(at.plan, sender), next),
             Outlet::Routers(_) | Outlet::Unknown | Outlet::Closing(_) | Outlet::Gathered(_) => {

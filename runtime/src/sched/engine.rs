@@ -439,8 +439,24 @@ fn run_awake<C: Code>(
 }
 
 /// Runs all regions up to the run's stop and puts words where routers see them; whether nothing can happen any
-/// more.
+/// more. Where words were put may be what something waited for that goes by routers: then it goes on.
 fn advance<C: Code>(
+    run: &Run<'_, C>,
+    regions: &mut [Region<C>],
+    threads: usize,
+    pace: &mut Pace,
+) -> bool {
+    loop {
+        let quiet = advance_once(run, regions, threads, pace);
+        let is_over = run.broken().is_some() || run.aborted();
+        if !quiet || is_over || regions.iter().all(|region| region.next() == u64::MAX) {
+            return quiet;
+        }
+    }
+}
+
+/// Likewise, once.
+fn advance_once<C: Code>(
     run: &Run<'_, C>,
     regions: &mut [Region<C>],
     threads: usize,

@@ -115,10 +115,12 @@ pub(crate) enum Reached {
     /// Words for several cores went by pipes; some were put where they stand.
     Multicast,
     MulticastSettled,
+    /// Words of a pipe were put into routers, as commands follow them.
+    Spilled,
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 65] = [
+pub(crate) const ALL: [Reached; 66] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -184,6 +186,7 @@ pub(crate) const ALL: [Reached; 65] = [
     Reached::InVain,
     Reached::Multicast,
     Reached::MulticastSettled,
+    Reached::Spilled,
 ];
 
 /// Those of rounds.

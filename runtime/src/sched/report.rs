@@ -186,9 +186,10 @@ fn kind<C: Code>(code: &C, (region, core): (&Region<C>, &Core<C>), op: &Op<C::Op
         let ring = core.outputs.get(usize::from(output.queue)).map(|output| &output.ring);
         let is_full = ring.is_some_and(|ring| ring.places() != 0 && ring.is_full());
         // Not all pipes have words that can be put where they stand.
-        if is_full
-            || matches!(core.outlet(output.color), Outlet::Pipe(id) if region.room_of(id) == 0)
-        {
+        let waiting = ring.map_or(0, |ring| ring.len());
+        let is_full = is_full
+            || matches!(core.outlet(output.color), Outlet::Pipe(id) | Outlet::Closing(id) if region.room_of(id) as usize <= waiting);
+        if is_full {
             return Kind::Send { color: output.color, queue: output.queue };
         }
     }

@@ -191,6 +191,11 @@ impl Wakes {
         self.ends.first().map_or(next, |&(end, _)| end.min(next))
     }
 
+    /// The first cycle of which the wakes have not been taken out.
+    pub(crate) fn base(&self) -> u64 {
+        self.wheel.as_ref().map_or(0, |wheel| wheel.base)
+    }
+
     /// Takes out the wakes of cycle `t`, which is [`Wakes::next`]: appends, in order of PEs,
     /// twice the PE for its router and one more for its core.
     pub(crate) fn take(&mut self, t: u64, visits: &mut Vec<u32>) {
@@ -304,7 +309,8 @@ impl Wheel {
         let filled = self.filled[slot * self.summary..(slot + 1) * self.summary].iter();
         let words =
             filled.enumerate().flat_map(|(at, &set)| bits(set).map(move |bit| at * 64 + bit));
-        words.flat_map(move |word| bits(row[word][slot_in]).map(move |bit| (word * 64 + bit) as u32))
+        words
+            .flat_map(move |word| bits(row[word][slot_in]).map(move |bit| (word * 64 + bit) as u32))
     }
 }
 

@@ -32,7 +32,8 @@ impl<C: Code> Region<C> {
 
     /// Has the host fetch what stands in routers of PEs behind one, where all are looked at.
     pub(crate) fn fetch_standing(&self, pe: u32) {
-        let router = |ahead: usize| -> Option<&Router> { self.routers.get(pe as usize + ahead)?.as_deref() };
+        let router =
+            |ahead: usize| -> Option<&Router> { self.routers.get(pe as usize + ahead)?.as_deref() };
         router(16).into_iter().for_each(prefetch);
         router(8).into_iter().flat_map(|router| &router.lanes).for_each(prefetch);
     }

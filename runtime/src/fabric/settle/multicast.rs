@@ -90,7 +90,7 @@ impl<C: Code> Region<C> {
     }
 
     /// A word of a pipe goes into the input queue at its end.
-    fn settle_in_queue(&mut self, plan: &Plan, code: &C, id: u32, word: Slot) {
+    pub(super) fn settle_in_queue(&mut self, plan: &Plan, code: &C, id: u32, word: Slot) {
         let Route { dest, number, queue, .. } = self.pipes[id as usize].route();
         let Some(queue) = queue.map(usize::from) else { return };
         let word = after(word, &self.core(plan, code, dest).inputs[queue].ring);

@@ -1,0 +1,55 @@
+//! How many words a pipe takes, and when.
+
+use super::Pipe;
+
+impl Pipe {
+    /// Words that it takes now.
+    pub(crate) fn room(&self) -> u32 {
+        if self.route.link.is_some() {
+            return u32::MAX;
+        }
+        (self.places + self.open).saturating_sub(self.standing())
+    }
+
+    /// Words that it takes if nobody takes them out.
+    pub(crate) fn places(&self) -> u32 {
+        self.places
+    }
+
+    /// Half of the words that it takes in if nobody takes them out.
+    pub(crate) fn half(&self) -> u32 {
+        (self.places / 2).max(1)
+    }
+
+    /// From which cycle a single word may go up the ramp, as far as that is known: none if nobody takes yet what stands
+    /// before it.
+    pub(crate) fn climbs_from(&self) -> Option<u64> {
+        self.freed(self.sent.end() + 1, self.behind_output)
+    }
+
+    /// Words that are not gone. A queue that the program binds later has no places that are known.
+    fn standing(&self) -> u32 {
+        self.held + self.route.queue.map_or(0, |_| self.queued)
+    }
+
+    /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
+    /// stands there.
+    pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
+        self.freed(number, self.places)
+    }
+
+    /// Likewise, of so many places.
+    fn freed(&self, number: u64, places: u32) -> Option<u64> {
+        if self.route.link.is_some() {
+            return Some(0);
+        }
+        let Some(before) = number.checked_sub(u64::from(places) + 1) else { return Some(0) };
+        if before < self.taken.base {
+            return Some(0);
+        }
+        if before < self.taken.end() {
+            return Some(self.taken.time(before) + u64::from(self.credit));
+        }
+        (before < self.sent.end().saturating_sub(self.standing().into())).then_some(0)
+    }
+}
