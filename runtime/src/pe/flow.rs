@@ -391,6 +391,37 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Operations that wait for words which stand before theirs, and for which nobody makes a place, go element by element:
+    /// there may be places left in their output queue.
+    pub(super) fn flow_behind(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
+        for queue in bits(core.leaving & core.flowing_out & !core.full) {
+            let head =
+                core.outputs[queue].ring.head().map_or(Outlet::Unknown, |it| core.outlet(it.color));
+            if !matches!(head, Outlet::Pipe(id) if self.climbs_from(id).is_none()) {
+                continue;
+            }
+            let waits = |op: &Op<C::Op>| {
+                op.flows
+                    && !op.stretch.is_on()
+                    && op.from <= at.t
+                    && op.needs.output >> queue & 1 != 0
+            };
+            let thread =
+                core.threads.iter().find(|op| waits(op)).map(|op| usize::from(op.microthread));
+            if let Some(id) = thread
+                && let Some(mut op) = core.threads.lend(id)
+            {
+                self.flow_no_more(at, core, &mut op);
+                core.threads.give_back(id, op);
+            } else if matches!(&core.main, Main::Vector(op) if waits(op))
+                && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
+            {
+                self.flow_no_more(at, core, &mut op);
+                core.main = Main::Vector(op);
+            }
+        }
+    }
+
     /// What operations that go element by element see of the pipes behind their output queues in cycle `t`: words that
     /// stretches have sent may stand in these queues, where none of the pipe's other places is free.
     fn look_before_pipes(&mut self, core: &mut Core<C>, pe: u32, t: u64) {

@@ -197,6 +197,9 @@ impl<C: Code> Region<C> {
         }
         core.look(at.t);
         if self.flow {
+            if core.leaving & core.flowing_out != 0 {
+                self.flow_behind(at, core);
+            }
             self.look_at_pipes(at.plan, core, at.pe, at.t);
         }
         let known = self.ascend(at, core);
