@@ -42,7 +42,7 @@ pub(crate) enum Outlet {
     Channel(u32),
     /// Pipe of this number, in the `flow` engine.
     Pipe(u32),
-    /// Through routers, as soon as this pipe is empty.
+    /// Through routers, as soon as this pipe is empty or its words have been put there.
     Closing(u32),
     /// To the host as this sender of a line (`gather`), in the `flow` engine.
     Gathered(u32),

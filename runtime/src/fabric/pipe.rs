@@ -8,8 +8,8 @@
 //! two PEs is not modelled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
-//! from 0 (those of a multicast from more on, `multicast`); a pipe holds no more words than the output queue, the way and the input queue have
-//! places for, and those that the operation at its end is bound to take.
+//! from 0 (those of a multicast from more on, `multicast`); a pipe holds no more words than the output queue, the way and
+//! the input queue have places for, and those that the operation at its end is bound to take.
 
 mod multicast;
 mod pass;
@@ -501,14 +501,18 @@ impl Pipe {
 
     /// A word has left the input queue in cycle `t`, at a visit in cycle `now`.
     pub(crate) fn leave_queue(&mut self, t: u64, now: u64) {
+        self.open = self.open.saturating_sub(1);
+        if self.queued == 0 {
+            // It came by routers.
+            return;
+        }
         let number = self.gone();
         if self.taken.end() == number && self.taken.last >= now && self.taken.count != 0 {
             (self.taken.count, self.taken.last) = (self.taken.count + 1, t.max(self.taken.last));
         } else {
             self.taken = Span { base: number, count: 1, first: t, last: t };
         }
-        self.queued = self.queued.saturating_sub(1);
-        self.open = self.open.saturating_sub(1);
+        self.queued -= 1;
     }
 
     /// An operation is bound to take so many words, from cycle `t` on.
@@ -520,13 +524,13 @@ impl Pipe {
     /// all, if somebody does by the time they come.
     pub(crate) fn pass_at_once(&self, count: u64, t: u64) -> u64 {
         let taken = self.open != 0 && self.open_from <= t + self.transit;
-        let free = self.places.saturating_sub(self.held + self.queued);
+        let free = self.places.saturating_sub(self.standing());
         if taken { count } else { count.min(free.into()) }
     }
 
     /// Words in it that have no place until others are taken.
     pub(crate) fn without_place(&self) -> u32 {
-        (self.held + self.queued).saturating_sub(self.places)
+        self.standing().saturating_sub(self.places)
     }
 
     /// The words in it, oldest first.
@@ -540,7 +544,7 @@ impl Pipe {
         self.clear_words();
     }
 
-    /// Its words stand elsewhere.
+    /// Lets go of its words, which stand elsewhere now: the operation at its end takes them there.
     pub(crate) fn clear_words(&mut self) {
         self.first.set(NEVER);
         self.held = 0;

@@ -1,4 +1,4 @@
-//! Where the words of pipes stand when nothing moves any more.
+//! Where the words of pipes stand when nothing moves any more, or before commands that follow them.
 
 mod multicast;
 mod spill;
@@ -140,7 +140,8 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// What a core has sent behind the words of a way, which stand now, may go on from cycle `next` on.
+    /// What a core has sent behind the words of a way, which stand now, may go on from cycle `next` on. An operation that
+    /// has found no place in a queue without words finds none there now: all places of the way are taken.
     fn wake_behind(&mut self, route: &Route, next: u64) {
         let Some(core) = self.cores[route.source as usize].as_deref() else { return };
         let heads = bits(core.leaving).filter_map(|queue| core.outputs[queue].ring.head());

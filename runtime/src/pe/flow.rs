@@ -17,6 +17,8 @@ use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::ways::Why;
 
+/// Pipes for which a region makes room before it has any.
+const MOST_AT_ONCE: usize = 1 << 16;
 /// Words that an operation has at least for which a multicast is made.
 const COPIED: u32 = 16;
 
@@ -276,7 +278,12 @@ impl<C: Code> Region<C> {
     }
 
     /// An operation that may take its first word goes by stretches, if it can.
-    fn go_by_stretches(&mut self, at: &Visit<'_, C>, core: &mut Core<C>, op: &mut Op<C::Op>) {
+    pub(super) fn go_by_stretches(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        op: &mut Op<C::Op>,
+    ) {
         let soon = at.t.max(self.now + 1);
         let may_flow = self.may_flow(at, core, op);
         if !may_flow || self.pipes_of(at.pe, op).is_none() {
@@ -364,9 +371,6 @@ impl<C: Code> Region<C> {
                 core.begins = core.begins.min(from);
             }
         }
-        if core.owned_out & !core.flowing_out != 0 {
-            self.look_before_pipes(core, pe, t);
-        }
         core.sight.full |= core.leaving & core.flowing_out;
         let out = core.flowing_out & !core.leaving;
         // What is in a stretch wants places when that is over.
@@ -389,66 +393,6 @@ impl<C: Code> Region<C> {
                 core.sight.full |= 1 << queue;
             }
         }
-    }
-
-    /// Operations that wait for words which stand before theirs, and for which nobody makes a place, go element by element:
-    /// there may be places left in their output queue.
-    pub(super) fn flow_behind(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
-        for queue in bits(core.leaving & core.flowing_out & !core.full) {
-            let head =
-                core.outputs[queue].ring.head().map_or(Outlet::Unknown, |it| core.outlet(it.color));
-            if !matches!(head, Outlet::Pipe(id) if self.climbs_from(id).is_none()) {
-                continue;
-            }
-            let waits = |op: &Op<C::Op>| {
-                op.flows
-                    && !op.stretch.is_on()
-                    && op.from <= at.t
-                    && op.needs.output >> queue & 1 != 0
-            };
-            let thread =
-                core.threads.iter().find(|op| waits(op)).map(|op| usize::from(op.microthread));
-            if let Some(id) = thread
-                && let Some(mut op) = core.threads.lend(id)
-            {
-                self.flow_no_more(at, core, &mut op);
-                core.threads.give_back(id, op);
-            } else if matches!(&core.main, Main::Vector(op) if waits(op))
-                && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
-            {
-                self.flow_no_more(at, core, &mut op);
-                core.main = Main::Vector(op);
-            }
-        }
-    }
-
-    /// What operations that go element by element see of the pipes behind their output queues in cycle `t`: words that
-    /// stretches have sent may stand in these queues, where none of the pipe's other places is free.
-    fn look_before_pipes(&mut self, core: &mut Core<C>, pe: u32, t: u64) {
-        let mut full = 0;
-        let main = core.main.operation().filter(|_| matches!(core.main, Main::Vector(_)));
-        for op in core.threads.iter().chain(main).filter(|op| !op.flows && !op.ended) {
-            let Some(Output { color, queue, .. }) = op.output else { continue };
-            let id = match core.outlet(color) {
-                Outlet::Pipe(id) => id,
-                Outlet::Closing(id) if self.is_way_used(id) => id,
-                Outlet::Closing(_)
-                | Outlet::Unknown
-                | Outlet::Routers(_)
-                | Outlet::Channel(_)
-                | Outlet::Gathered(_)
-                | Outlet::Merged(_) => continue,
-            };
-            let waiting = core.outputs.get(queue.into()).map_or(0, |output| output.ring.len());
-            let number = self.pipes[id as usize].sent_before() + waiting as u64 + 1;
-            match self.place_in(id, number) {
-                Some(from) if from <= t => continue,
-                Some(from) => self.wakes.core(pe, from),
-                None => self.each_pipe(id, |pipe| pipe.want(0)),
-            }
-            full |= 1 << queue;
-        }
-        core.sight.full |= full;
     }
 
     /// What commanded routers on a way has left it, if it has: its pipe takes words again.
@@ -474,6 +418,9 @@ impl<C: Code> Region<C> {
             || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.
         if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
+            let here = (route.dest == route.source).then_some(&*core);
+            let queued = self.words_at_end(&route, here);
+            self.pipes[id as usize].begin_behind(queued);
             *core.outlets.entry(color.into()) = Outlet::Pipe(id);
         }
     }
@@ -484,12 +431,23 @@ impl<C: Code> Region<C> {
         let shared = self.number_links(self.shared_links(plan, &route));
         let is_abroad = route.region != self.id;
         let end = is_abroad.then_some(End::Sender);
-        let pipe = Pipe::new(&plan.timing, route, (depth, input), end, shared);
+        let mut pipe = Pipe::new(&plan.timing, route, (depth, input), end, shared);
+        if !is_abroad {
+            pipe.begin_behind(self.words_at_end(&route, None));
+        }
         let id = self.add_pipe(pipe);
         if is_abroad {
             self.tell_opened(id, depth + input);
         }
         Outlet::Pipe(id)
+    }
+
+    /// Words in the queue at the end of a way, which is that of a core on a visit, if one is given.
+    fn words_at_end(&self, route: &Route, visited: Option<&Core<C>>) -> u32 {
+        let core = visited.or(self.cores[route.dest as usize].as_deref());
+        let input =
+            core.zip(route.queue).and_then(|(core, queue)| core.inputs.get(usize::from(queue)));
+        input.map_or(0, |input| input.ring.len() as u32)
     }
 
     /// Places of the queue at the end of a way.
@@ -530,9 +488,9 @@ impl<C: Code> Region<C> {
             Some(old) => *old = pipe,
             None => {
                 if self.pipes.len() == self.pipes.capacity() {
-                    // Room for as many as most meshes have: what is not used is not touched, and grown room is
-                    // touched anew.
-                    self.pipes.reserve_exact(self.pipes.len().max(self.cores.len()));
+                    // A pipe for each core is usual. Memory that is not used is not touched; what grows is touched anew.
+                    let more = self.pipes.len().max(self.cores.len().min(MOST_AT_ONCE));
+                    self.pipes.reserve_exact(more);
                 }
                 self.pipes.push(pipe);
             }

@@ -6,6 +6,7 @@
 
 pub(crate) mod ahead;
 pub(crate) mod alone;
+mod behind;
 pub(crate) mod bind;
 pub(crate) mod calm;
 pub(crate) mod code;

@@ -27,6 +27,8 @@ pub(crate) struct Op<O> {
     pub(crate) ends: Ends,
     /// It goes by stretches (`flow`) from this cycle on, and may be in one.
     pub(crate) flows: bool,
+    /// It goes element by element, as words stood in its output queue before its own (`flow`).
+    pub(crate) held_up: bool,
     /// It goes word by word all the same, as long as microthreads want slots that it comes before.
     pub(crate) by_words: bool,
     pub(crate) from: u64,
@@ -235,6 +237,7 @@ impl<O> Op<O> {
             needs,
             ends,
             flows: false,
+            held_up: false,
             by_words: false,
             from: 0,
             stretch: Stretch::default(),

@@ -6,7 +6,7 @@ use dflow_ir::inst::{FlagOp, InstData, Priority};
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::Color;
 use dflow_ir::program::{FuncId, Program, TaskKind};
-use dflow_ir::registers;
+use dflow_ir::registers::{self, BankKind};
 use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
 use dflow_ir::written::written_registers;
@@ -69,7 +69,7 @@ pub(crate) struct PePlan {
     pub(crate) starts: bool,
     /// Configuration registers written before the start: word address and value.
     pub(crate) config: Vec<(u16, u16)>,
-    /// Whether it writes configuration registers at all (other than through pointers), before the start or later.
+    /// Whether it writes configuration registers but the console (other than through pointers), before the start or later.
     pub(crate) configures: bool,
     /// Colors of which it may write registers, likewise, and their partners, as bits.
     pub(crate) written: u32,
@@ -199,7 +199,9 @@ impl PePlan {
             hears: program.tasks.iter().any(|binding| binding.kind != TaskKind::Local),
             hears_data_only: program.tasks.iter().all(|binding| binding.kind != TaskKind::Control),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
-            configures: registers.as_ref().is_none_or(|written| !written.is_empty()),
+            configures: registers.as_ref().is_none_or(|written| {
+                written.iter().any(|&address| !is_console(target.id, address))
+            }),
             written: registers.map_or(u32::MAX, |written| colors_of(&written, target.id)),
             microthreads: target.microthreads.min(8),
             fifos: program
@@ -217,7 +219,7 @@ impl PePlan {
         let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
         plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         if !asks(program) {
-            // Nothing comes to a queue without a color, and a core has none.
+            // No word comes to a queue without a color, and cores do not keep the last of those.
             let colored = plan.inputs.iter().enumerate().filter(|(_, it)| it.color.is_some());
             plan.pulls = colored.fold(0, |all, (queue, _)| all | 1 << queue) & plan.heard;
             let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
@@ -426,6 +428,11 @@ fn asks(program: &Program) -> bool {
             || matches!(inst, InstData::Flag { op, .. } if flushes(*op))
     };
     program.funcs.values().any(|func| func.insts.values().any(asks))
+}
+
+/// Whether a register is the console, which has no say in routes.
+fn is_console(target: TargetId, address: u16) -> bool {
+    registers::find(target, address).is_some_and(|(bank, _)| bank.kind == BankKind::Console)
 }
 
 /// Colors that registers are of, as bits. Their partners are among them: a color that is given a swap takes its

@@ -91,12 +91,14 @@ impl<C: Code> Core<C> {
 }
 
 impl<C: Code> Core<C> {
-    /// Puts words that have left an output queue of so many places back, before those that stand there.
+    /// Puts words that have left an output queue of so many places back, before those that stand there. (A place that would
+    /// be free again in the next cycle is free now.)
     pub(crate) fn send_before(&mut self, queue: usize, places: u32, words: Vec<Slot>) {
         let Some(output) = self.outputs.get_mut(queue).filter(|_| !words.is_empty()) else {
             return;
         };
-        if let Some(sent) = &mut output.sent {
+        let color = words.first().map(|word| word.color);
+        if let Some(sent) = output.sent.as_mut().filter(|sent| Some(sent.color) == color) {
             sent.words = sent.words.saturating_sub(words.len() as u64);
         }
         output.held = 0;

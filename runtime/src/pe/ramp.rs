@@ -320,10 +320,10 @@ impl<C: Code> Region<C> {
         }
         if let Outlet::Closing(id) = outlet
             && self.is_way_used(id)
-            && !self.spill(at, core, (queue, id))
+            && let Err(again) = self.spill(at, core, (queue, id))
         {
             self.each_pipe(id, |pipe| pipe.want(0));
-            return Some((NEVER, at.t));
+            return Some((again, at.t));
         }
         // Its own router has been through the region's cycle, that at the end of a channel may not.
         let next = at.now + at.plan.timing.credit;

@@ -200,6 +200,9 @@ impl<C: Code> Region<C> {
             if core.leaving & core.flowing_out != 0 {
                 self.flow_behind(at, core);
             }
+            if core.owned_out & !core.flowing_out != 0 {
+                self.look_before_pipes(at, core);
+            }
             self.look_at_pipes(at.plan, core, at.pe, at.t);
         }
         let known = self.ascend(at, core);

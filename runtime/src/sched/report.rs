@@ -187,9 +187,15 @@ fn kind<C: Code>(code: &C, (region, core): (&Region<C>, &Core<C>), op: &Op<C::Op
         let is_full = ring.is_some_and(|ring| ring.places() != 0 && ring.is_full());
         // Not all pipes have words that can be put where they stand.
         let waiting = ring.map_or(0, |ring| ring.len());
-        let is_full = is_full
-            || matches!(core.outlet(output.color), Outlet::Pipe(id) | Outlet::Closing(id) if region.room_of(id) as usize <= waiting);
-        if is_full {
+        let way_is_full = match core.outlet(output.color) {
+            Outlet::Pipe(id) | Outlet::Closing(id) => region.room_of(id) as usize <= waiting,
+            Outlet::Unknown
+            | Outlet::Routers(_)
+            | Outlet::Channel(_)
+            | Outlet::Gathered(_)
+            | Outlet::Merged(_) => false,
+        };
+        if is_full || way_is_full {
             return Kind::Send { color: output.color, queue: output.queue };
         }
     }

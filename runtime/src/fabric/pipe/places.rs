@@ -1,6 +1,6 @@
 //! How many words a pipe takes, and when.
 
-use super::Pipe;
+use super::{Pipe, Span};
 
 impl Pipe {
     /// Words that it takes now.
@@ -27,8 +27,17 @@ impl Pipe {
         self.freed(self.sent.end() + 1, self.behind_output)
     }
 
+    /// It begins where so many words that came otherwise stand in the queue at its end: as if they had gone through it.
+    pub(crate) fn begin_behind(&mut self, queued: u32) {
+        let base = self.sent.end().max(queued.into());
+        self.queued = queued;
+        self.sent = Span { base, ..Span::default() };
+        self.taken = Span { base: base - u64::from(queued), ..Span::default() };
+        self.bends.clear();
+    }
+
     /// Words that are not gone. A queue that the program binds later has no places that are known.
-    fn standing(&self) -> u32 {
+    pub(super) fn standing(&self) -> u32 {
         self.held + self.route.queue.map_or(0, |_| self.queued)
     }
 

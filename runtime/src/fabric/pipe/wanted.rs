@@ -69,7 +69,7 @@ impl Pipe {
     pub(super) fn told_with(&self, count: u32) -> u32 {
         let room = |left: u32| {
             let places = self.places + self.open.saturating_sub(left);
-            places.saturating_sub((self.held + self.queued).saturating_sub(left))
+            places.saturating_sub(self.standing().saturating_sub(left))
         };
         match self.wanted {
             // Another region is told of the first.

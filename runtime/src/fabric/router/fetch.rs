@@ -30,7 +30,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Has the host fetch what stands in routers of PEs behind one, where all are looked at.
+    /// Has the host fetch what stands in routers of PEs after this one, where all are looked at: routers, then their buffers.
     pub(crate) fn fetch_standing(&self, pe: u32) {
         let router =
             |ahead: usize| -> Option<&Router> { self.routers.get(pe as usize + ahead)?.as_deref() };

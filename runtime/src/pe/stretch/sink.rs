@@ -63,6 +63,11 @@ impl<C: Code> Region<C> {
         op: &mut Op<C::Op>,
     ) {
         self.end_flow(at.plan, core, (at.pe, at.t), op);
+        if op.needs.inputs != 0 {
+            // Words have stayed in their pipes for it.
+            self.draw(at, core, op);
+            self.unblock(at.pe, at.t.max(self.now) + 1);
+        }
         self.wakes.core(at.pe, at.t + 1);
     }
 

@@ -109,6 +109,7 @@ fn vector(
     let form = operand::form_of(sema, row, &given, span)?;
     operand::check_sources(sema, &given[1..], span)?;
     let may_wait = given.iter().any(Given::may_wait);
+    let may_have_queue = given.iter().any(Given::may_have_queue);
     let types = row.written_types(form);
     let mut given = given.into_iter();
     let Some(first) = given.next() else { unreachable!("forms have a destination") };
@@ -136,6 +137,15 @@ fn vector(
                     "leave out `.async`: an operation on memory is over before the next statement",
                 ),
         ));
+    }
+    if options.asynchronous && !may_have_queue && options.microthread.is_none() {
+        let message = "an asynchronous operation on FIFOs alone has no microthread";
+        let choice = sema.target.microthread_choice;
+        let diagnostic = Diagnostic::new(codes::INVALID_DSD, message, span)
+            .label("no queue says which one does this")
+            .help("leave out `.async`: the operation ends when the FIFO is empty or full");
+        let choose = "or choose one with `.ut_id`";
+        return Err(sema.report(if choice { diagnostic.help(choose) } else { diagnostic }));
     }
     Ok(Vector { op, dest, sources, options })
 }

@@ -136,6 +136,14 @@ impl Given {
             What::Memory(_) | What::Pointer { .. } | What::Scalar(_) => false,
         }
     }
+
+    /// Whether its queue says which microthread does the operation, or a register's may.
+    pub(super) fn may_have_queue(&self) -> bool {
+        match self.what {
+            What::Fabric { .. } | What::Dsr(_) => true,
+            What::Fifo(_) | What::Memory(_) | What::Pointer { .. } | What::Scalar(_) => false,
+        }
+    }
 }
 
 /// The form of the row that the operands match.
