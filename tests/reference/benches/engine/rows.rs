@@ -106,6 +106,14 @@ pub(crate) const ROWS: &[Row] = &[
     Row {
         name: "dense traffic (hops)",
         program: "traffic.dfl",
+        common: &[("side", 7), ("n", 512)],
+        small: &[("width", 21), ("height", 21)],
+        full: &[("width", 63), ("height", 63)],
+        count: Count::Hops,
+    },
+    Row {
+        name: "dense traffic, larger mesh (hops)",
+        program: "traffic.dfl",
         common: &[("n", 256)],
         small: &[("width", 20), ("height", 20)],
         full: &[("width", 100), ("height", 100)],
@@ -113,6 +121,14 @@ pub(crate) const ROWS: &[Row] = &[
     },
     Row {
         name: "data tasks (tasks)",
+        program: "traffic.dfl",
+        common: &[("side", 7), ("n", 512)],
+        small: &[("width", 21), ("height", 21)],
+        full: &[("width", 63), ("height", 63)],
+        count: Count::Tasks,
+    },
+    Row {
+        name: "data tasks, larger mesh (tasks)",
         program: "traffic.dfl",
         common: &[("n", 256)],
         small: &[("width", 20), ("height", 20)],
