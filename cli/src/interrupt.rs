@@ -38,10 +38,13 @@ impl Interrupt {
     fn pressed(&self) {
         let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         let since = *first.get_or_insert_with(Instant::now);
-        self.flag.store(true, Ordering::SeqCst);
         let heard = self.heard.load(Ordering::SeqCst);
-        if heard && since.elapsed() < ONE_PRESS {
-            return;
+        if heard {
+            // Only then: who begins to look while the process ends would say so too.
+            self.flag.store(true, Ordering::SeqCst);
+            if since.elapsed() < ONE_PRESS {
+                return;
+            }
         }
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for file in files.iter() {
