@@ -492,8 +492,9 @@ impl<C: Code> Region<C> {
         };
         let clear = self.is_clear(plan, &route);
         if self.flow {
-            return match clear {
-                true => self.new_pipe(plan, route, depth),
+            let queued = self.words_at_end(&route, Some(core));
+            return match clear && queued.is_some() {
+                true => self.new_pipe(plan, route, (depth, queued.unwrap_or_default())),
                 // What stands beyond the border cannot be seen.
                 false if route.borders != 0 => Outlet::Routers(Why::Behind),
                 false => Outlet::Unknown,

@@ -38,9 +38,11 @@ impl<C: Code> Region<C> {
             let clear = !router.holds(color, entry);
             let route = self.route(plan, (pe, entry), color);
             let route = route.ok().filter(|route| clear && self.is_clear(plan, route));
+            let queued = route.and_then(|route| self.words_at_end(&route, None));
             let source = &mut router.sources[index];
-            match route.filter(|_| !source.counted && self.routed >> color & 1 == 0) {
-                Some(route) => source.outlet = self.new_pipe(plan, route, 0),
+            let route = route.filter(|_| !source.counted && self.routed >> color & 1 == 0);
+            match route.zip(queued) {
+                Some((route, queued)) => source.outlet = self.new_pipe(plan, route, (0, queued)),
                 None => return false,
             }
         }

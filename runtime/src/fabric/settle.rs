@@ -128,15 +128,17 @@ fn settle<C: Code>(
 impl<C: Code> Region<C> {
     /// The sender of a way, whose pipe is no more, has to find out what it is.
     fn look_again(&mut self, route: &Route) {
-        // What stands in routers of another region cannot be seen.
-        let new = match route.borders {
-            0 => Outlet::Unknown,
+        // What stands in routers of another region cannot be seen. What follows commands goes where they go.
+        let new = |old| match (old, route.borders) {
+            (Outlet::Closing(_), _) => Outlet::Routers(Why::Commands),
+            (_, 0) => Outlet::Unknown,
             _ => Outlet::Routers(Why::Behind),
         };
         if let Some(source) = self.host_of(route) {
             source.outlet = Outlet::Unknown;
         } else if let Some(core) = &mut self.cores[route.source as usize] {
-            *core.outlets.entry(route.color.into()) = new;
+            let outlet = core.outlets.entry(route.color.into());
+            *outlet = new(*outlet);
         }
     }
 

@@ -35,32 +35,38 @@ impl<C: Code> Region<C> {
     /// Those before whose words none stand any more go by stretches again.
     fn flow_again(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         let leaving = core.leaving;
-        let goes_on = |op: &Op<C::Op>| op.held_up && !op.ended && op.needs.output & leaving == 0;
-        self.change(core, goes_on, |region, core, op| {
+        let goes_on =
+            |op: &Op<C::Op>| op.held_up && !op.flows && !op.ended && op.needs.output & leaving == 0;
+        let flow = |region: &mut Region<C>, core: &mut Core<C>, op: &mut Op<C::Op>| {
             op.held_up = false;
             // It has been counted.
             region.ways.stretches.flowing -= 1;
             region.go_by_stretches(at, core, op);
             region.ways.stretches.flowing += u64::from(!op.flows);
-        });
+        };
+        while self.change(core, goes_on, flow) {}
     }
 
-    /// Changes an operation, if there is such a one: a microthread's, or that of the main thread.
+    /// Changes an operation, if there is such a one: a microthread's, or that of the main thread; whether there is.
     fn change(
         &mut self,
         core: &mut Core<C>,
         is_one: impl Fn(&Op<C::Op>) -> bool,
         change: impl FnOnce(&mut Region<C>, &mut Core<C>, &mut Op<C::Op>),
-    ) {
+    ) -> bool {
         let thread = core.threads.iter().find(|op| is_one(op)).map(|op| op.microthread);
         if let Some(mut op) = thread.and_then(|id| core.threads.take(id)) {
             change(self, core, &mut op);
             core.threads.put(op);
+            true
         } else if matches!(&core.main, Main::Vector(op) if is_one(op))
             && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
         {
             change(self, core, &mut op);
             core.main = Main::Vector(op);
+            true
+        } else {
+            false
         }
     }
 

@@ -5,7 +5,7 @@
 //! what it promises to those who send to it, and how words come out of pipes otherwise.
 
 use super::code::Code;
-use super::core::{Core, bits};
+use super::core::{Core, Input, bits};
 use super::main::Main;
 use super::op::{Feeds, Op, Output};
 use super::visit::Visit;
@@ -317,7 +317,8 @@ impl<C: Code> Region<C> {
         if found == 0 {
             return;
         }
-        let waits = |op: &Op<C::Op>| !op.flows && !op.ended && op.needs.inputs & found != 0;
+        let waits =
+            |op: &Op<C::Op>| !op.flows && !op.held_up && !op.ended && op.needs.inputs & found != 0;
         if let Main::Vector(op) = &core.main
             && waits(op)
             && let Main::Vector(mut op) = std::mem::replace(&mut core.main, Main::Idle)
@@ -417,23 +418,31 @@ impl<C: Code> Region<C> {
         let waits = self.pipes[id as usize].is_used()
             || core.outputs.get(usize::from(queue)).is_some_and(|output| !output.ring.is_empty());
         // What stands in routers of another region cannot be seen.
-        if !routed && !waits && route.borders == 0 && self.is_clear(plan, &route) {
-            let here = (route.dest == route.source).then_some(&*core);
-            let queued = self.words_at_end(&route, here);
+        if !routed
+            && !waits
+            && route.borders == 0
+            && self.is_clear(plan, &route)
+            && let Some(queued) = self.words_at_end(&route, Some(core))
+        {
             self.pipes[id as usize].begin_behind(queued);
             *core.outlets.entry(color.into()) = Outlet::Pipe(id);
         }
     }
 
-    /// Makes a pipe of a way.
-    pub(crate) fn new_pipe(&mut self, plan: &Plan, route: Route, depth: u32) -> Outlet {
+    /// Makes a pipe of a way, between an output queue of so many places and a queue that has so many words.
+    pub(crate) fn new_pipe(
+        &mut self,
+        plan: &Plan,
+        route: Route,
+        (depth, queued): (u32, u32),
+    ) -> Outlet {
         let input = self.input_places(plan, &route);
         let shared = self.number_links(self.shared_links(plan, &route));
         let is_abroad = route.region != self.id;
         let end = is_abroad.then_some(End::Sender);
         let mut pipe = Pipe::new(&plan.timing, route, (depth, input), end, shared);
         if !is_abroad {
-            pipe.begin_behind(self.words_at_end(&route, None));
+            pipe.begin_behind(queued);
         }
         let id = self.add_pipe(pipe);
         if is_abroad {
@@ -442,12 +451,17 @@ impl<C: Code> Region<C> {
         Outlet::Pipe(id)
     }
 
-    /// Words in the queue at the end of a way, which is that of a core on a visit, if one is given.
-    fn words_at_end(&self, route: &Route, visited: Option<&Core<C>>) -> u32 {
-        let core = visited.or(self.cores[route.dest as usize].as_deref());
+    /// Words in the queue at the end of a way, none of another region; not if a control wavelet is among them: those
+    /// behind it wait for whoever hears it. `sender`: the core at its beginning, which is on a visit.
+    pub(crate) fn words_at_end(&self, route: &Route, sender: Option<&Core<C>>) -> Option<u32> {
+        if route.region != self.id {
+            return Some(0);
+        }
+        let sender = sender.filter(|_| route.dest == route.source);
+        let core = sender.or(self.cores[route.dest as usize].as_deref());
         let input =
             core.zip(route.queue).and_then(|(core, queue)| core.inputs.get(usize::from(queue)));
-        input.map_or(0, |input| input.ring.len() as u32)
+        input.map_or(Some(0), |Input { ring, .. }| (!ring.is_marked()).then_some(ring.len() as u32))
     }
 
     /// Places of the queue at the end of a way.

@@ -227,8 +227,8 @@ impl<O> Op<O> {
     fn note<C: Code<Op = O>>(&self, code: &C, noter: &mut Noter<'_>) {
         noter.only(self.is_plain() && !self.has_fifo && !self.commands());
         if noter.flow {
-            let Op { flows, by_words, from, stretch, least, patience, feeds, .. } = self;
-            noter.value((flows, by_words, least, *patience == 0));
+            let Op { flows, by_words, held_up, from, stretch, least, patience, feeds, .. } = self;
+            noter.value((flows, by_words, held_up, least, *patience == 0));
             noter.stamp(*from);
             noter.stamp(*patience);
             let known = feeds.known == Some(noter.closed);

@@ -59,7 +59,7 @@ impl<C: Code> Region<C> {
         self.stats.sent -= standing.rest.len() as u64;
         self.ways.take_back(route.color, standing.rest.len() as u64);
         let back = standing.rest.iter().map(|&(arrival, payload)| {
-            let stamp = arrival.saturating_sub(self.pipes[id as usize].transit());
+            let stamp = (arrival + 1).saturating_sub(self.pipes[id as usize].transit());
             Slot { stamp, payload, color: route.color, ..Slot::default() }
         });
         core.send_before(queue, places, back.collect());

@@ -139,10 +139,10 @@ fn vector(
         ));
     }
     if options.asynchronous && !may_have_queue && options.microthread.is_none() {
-        let message = "an asynchronous operation on FIFOs alone has no microthread";
+        let message = "an asynchronous operation without a queue has no microthread";
         let choice = sema.target.microthread_choice;
         let diagnostic = Diagnostic::new(codes::INVALID_DSD, message, span)
-            .label("no queue says which one does this")
+            .label("it has neither a fabric descriptor nor a register")
             .help("leave out `.async`: the operation ends when the FIFO is empty or full");
         let choose = "or choose one with `.ut_id`";
         return Err(sema.report(if choice { diagnostic.help(choose) } else { diagnostic }));
