@@ -493,11 +493,11 @@ impl<C: Code> Region<C> {
         let clear = self.is_clear(plan, &route);
         if self.flow {
             let queued = self.words_at_end(&route, Some(core));
-            return match clear && queued.is_some() {
-                true => self.new_pipe(plan, route, (depth, queued.unwrap_or_default())),
+            return match queued.filter(|_| clear) {
+                Some(queued) => self.new_pipe(plan, route, (depth, queued)),
                 // What stands beyond the border cannot be seen.
-                false if route.borders != 0 => Outlet::Routers(Why::Behind),
-                false => Outlet::Unknown,
+                None if route.borders != 0 => Outlet::Routers(Why::Behind),
+                None => Outlet::Unknown,
             };
         }
         let shared = self.shared_links(plan, &route);

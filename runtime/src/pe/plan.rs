@@ -12,6 +12,7 @@ use dflow_ir::ty::Ty;
 use dflow_ir::written::written_registers;
 
 use super::super::sched::plan::Latencies;
+use super::core::bits;
 use super::looks::looks;
 use crate::fabric::registers::color_word;
 use crate::load::LoadError;
@@ -220,8 +221,10 @@ impl PePlan {
         plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         if !asks(program) {
             // No word comes to a queue without a color, and cores do not keep the last of those.
-            let colored = plan.inputs.iter().enumerate().filter(|(_, it)| it.color.is_some());
-            plan.pulls = colored.fold(0, |all, (queue, _)| all | 1 << queue) & plan.heard;
+            let colored = |queue: usize| plan.inputs[queue].color.is_some();
+            plan.pulls = bits(plan.heard)
+                .filter(|&queue| colored(queue))
+                .fold(0, |all, queue| all | 1 << queue);
             let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
             let numbered = plan.inputs.iter().enumerate().filter(quiet);
             plan.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);

@@ -88,9 +88,7 @@ impl<C: Code> Core<C> {
             QueueState::OutputFlushed => self.flushes[1].done.into(),
         }
     }
-}
 
-impl<C: Code> Core<C> {
     /// Puts words that have left an output queue of so many places back, before those that stand there. (A place that would
     /// be free again in the next cycle is free now.)
     pub(crate) fn send_before(&mut self, queue: usize, places: u32, words: Vec<Slot>) {
