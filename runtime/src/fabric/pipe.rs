@@ -120,7 +120,8 @@ pub(crate) struct Inflow {
 pub(crate) struct Pipe {
     packets: VecDeque<Packet>,
     route: Route,
-    /// Cycles from the output queue to the last router, and from there back to the source.
+    /// Cycles from the output queue to the last router, and from a place in the input queue to one behind the output
+    /// queue that follows from it.
     transit: u64,
     credit: u32,
     /// The last words that were sent, by arrival at the last router, and the last that were taken,
@@ -199,9 +200,9 @@ impl Pipe {
     ) -> Pipe {
         let hops = u64::from(route.hops);
         // From a core, or by a link from the host.
-        let (entry, first) = match route.entry {
-            RAMP => (1 + timing.ramp_up, timing.ramp_places),
-            _link => (timing.hop, timing.link_places),
+        let (entry, first, links) = match route.entry {
+            RAMP => (1 + timing.ramp_up, timing.ramp_places, route.hops + 2),
+            _link => (timing.hop, timing.link_places, route.hops + 1),
         };
         let behind_output = first + route.hops * timing.link_places + input;
         Pipe {
@@ -209,7 +210,7 @@ impl Pipe {
             packets: VecDeque::with_capacity(1),
             route,
             transit: entry + hops * timing.hop,
-            credit: (route.hops + 1) * timing.credit as u32,
+            credit: links * timing.credit as u32,
             sent: Span::default(),
             taken: Span::default(),
             first: Cell::new(NEVER),

@@ -4,7 +4,7 @@
 //! that queue, and are in the way of what goes there element by element; and what goes there so stands before a stretch.
 
 use super::code::Code;
-use super::core::{Core, bits};
+use super::core::{Core, Outgoing, bits};
 use super::main::Main;
 use super::op::{Op, Output};
 use super::visit::Visit;
@@ -16,9 +16,18 @@ impl<C: Code> Region<C> {
     /// as long as these stand there: there may be places left in the queue.
     pub(super) fn flow_behind(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         for queue in bits(core.leaving & core.flowing_out & !core.full) {
-            let head = core.outputs[queue].ring.head();
-            let outlet = head.map_or(Outlet::Unknown, |head| core.outlet(head.color));
-            if !matches!(outlet, Outlet::Pipe(id) if self.climbs_from(id).is_none()) {
+            let Outgoing { ring, held, .. } = &core.outputs[queue];
+            let outlet = ring.head().map_or(Outlet::Unknown, |head| core.outlet(head.color));
+            let stands = match outlet {
+                Outlet::Pipe(id) => self.climbs_from(id).is_none(),
+                Outlet::Unknown
+                | Outlet::Routers(_)
+                | Outlet::Channel(_)
+                | Outlet::Closing(_)
+                | Outlet::Gathered(_)
+                | Outlet::Merged(_) => *held >= at.t,
+            };
+            if !stands {
                 continue;
             }
             let stops = |op: &Op<C::Op>| {

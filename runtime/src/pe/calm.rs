@@ -195,7 +195,7 @@ impl<C: Code> Region<C> {
             let (payload, full_of) = core.pop_word(queue.into(), at.t, at.plan.timing.credit);
             *word = payload;
             if let Some(color) = full_of {
-                self.unblock_color(at.pe, color, at.t + at.plan.timing.credit);
+                self.place_is_free(at, core, color);
             }
         }
         let Some(op) = core.threads.get_mut(id) else { return Ok(false) };

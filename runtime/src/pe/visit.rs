@@ -197,9 +197,6 @@ impl<C: Code> Region<C> {
         }
         core.look(at.t);
         if self.flow {
-            if core.leaving & core.flowing_out != 0 {
-                self.flow_behind(at, core);
-            }
             if core.owned_out & !core.flowing_out != 0 {
                 self.look_before_pipes(at, core);
             }
@@ -210,6 +207,9 @@ impl<C: Code> Region<C> {
             return Ok(known);
         }
         if self.flow {
+            if core.leaving & core.flowing_out != 0 {
+                self.flow_behind(at, core);
+            }
             self.end_stretches(at, core)?;
         }
         if !core.due.is_empty() || core.registers.tears() {
@@ -249,9 +249,21 @@ impl<C: Code> Region<C> {
             self.left_queue(at.pe, queue, at.t);
         }
         if was_full {
-            self.unblock_color(at.pe, word.color, at.t + credit);
+            self.place_is_free(at, core, word.color);
         }
         word
+    }
+
+    /// A full queue has a place again: a word of this color has been taken.
+    #[inline]
+    pub(super) fn place_is_free(&mut self, at: &Visit<'_, C>, core: &Core<C>, color: u8) {
+        let from = at.t + at.plan.timing.credit;
+        if core.bound.are_planned() {
+            self.unblock_color(at.pe, color, from);
+        } else {
+            // What waits for it may be of the color that the queue has been bound to since.
+            self.unblock(at.pe, from);
+        }
     }
 
     /// Notes a trap of a core and stops it.

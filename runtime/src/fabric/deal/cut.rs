@@ -52,7 +52,7 @@ impl<C: Code> Region<C> {
             from += here.len();
             self.put_back(plan, line, *node, here, moves.then_some(t));
         }
-        (line.held, line.blocked) = (0, None);
+        (line.held, line.room) = (0, None);
         (line.mixed, line.followed) = (true, false);
         let sources = self.router(plan, line.root).sources.iter_mut();
         for source in sources.filter(|it| it.color == line.color && it.next == NEVER) {

@@ -22,8 +22,8 @@ pub(crate) struct Line {
     pub(super) parts: VecDeque<Part>,
     /// Number of words.
     pub(super) held: u32,
-    /// Where a word stands for which its core has no place.
-    pub(super) blocked: Option<u32>,
+    /// If words stand for which their cores have no place: how many more may come behind them.
+    pub(super) room: Option<u32>,
     /// Words have gone through the routers, which may hold some; and those came behind words of the line.
     pub(super) mixed: bool,
     pub(super) followed: bool,
@@ -100,7 +100,7 @@ impl Line {
             passing: 0,
             parts: VecDeque::new(),
             held: 0,
-            blocked: None,
+            room: None,
             mixed: true,
             followed: false,
             pipes: BTreeMap::new(),
@@ -112,9 +112,16 @@ impl Line {
         self.root + node * self.step
     }
 
-    /// Whether a word more has a place, in links of so many places.
-    pub(super) fn has_room(&self, places: u32) -> bool {
-        self.blocked.is_none_or(|node| self.held < places * (node + 1))
+    /// Whether a word more has a place.
+    pub(super) fn has_room(&self) -> bool {
+        self.room != Some(0)
+    }
+
+    /// How many words have places behind one that stands in the router where it goes, the first of a part, in links of
+    /// so many places.
+    pub(super) fn room_behind(&self, part: usize, node: u32, places: u32) -> u32 {
+        let words: usize = self.parts.range(part..).map(|part| part.words.len()).sum();
+        (places * (node + 1)).saturating_sub(words as u32)
     }
 
     /// A word enters.
@@ -127,6 +134,7 @@ impl Line {
             part.words.push_back(dealt);
         }
         self.held += 1;
+        self.room = self.room.map(|room| room.saturating_sub(1));
     }
 
     /// How many words for the core of a router entered last, if none of its words are before others.
@@ -225,10 +233,17 @@ mod tests {
     #[test]
     fn a_line_that_is_held_up_has_as_many_places_as_its_routers() {
         let mut line = line(&[(0, 1), (1, 1), (2, 1)]);
-        assert!(line.has_room(2));
-        line.blocked = Some(1);
-        assert!(line.has_room(2));
+        assert!(line.has_room());
+        line.room = Some(line.room_behind(0, 1, 2));
+        assert!(line.has_room());
         line.enter(dealt(3, 1));
-        assert!(!line.has_room(2));
+        assert!(!line.has_room());
+    }
+
+    #[test]
+    fn words_that_stand_farther_on_take_no_places_from_those_behind() {
+        let line = line(&[(0, 5), (1, 5), (2, 5), (3, 0), (4, 0)]);
+        assert_eq!(line.room_behind(0, 5, 3), 13);
+        assert_eq!(line.room_behind(1, 0, 3), 1);
     }
 }

@@ -31,7 +31,7 @@ impl<C: Code> Region<C> {
         (index, target): (usize, u32),
         t: u64,
     ) -> bool {
-        if line.blocked.is_some() || self.ready(line, index, t).take(LEAST).count() < LEAST {
+        if line.room.is_some() || self.ready(line, index, t).take(LEAST).count() < LEAST {
             return false;
         }
         let Some(id) = self.packets_to(plan, line, target) else { return false };

@@ -85,7 +85,8 @@ impl<C: Code> Region<C> {
             return;
         }
         let hop = plan.timing.hop;
-        let (was_blocked, before) = (line.blocked.take().is_some(), line.held);
+        let (was_blocked, before) = (line.room.take().is_some(), line.held);
+        let mut stand = Vec::new();
         let (mut next, mut ahead) = (NEVER, u32::MAX);
         for index in 0..line.parts.len() {
             while let Some((due, target)) = line.parts[index].due(hop) {
@@ -101,7 +102,7 @@ impl<C: Code> Region<C> {
                 };
                 let place = packets.unwrap_or_else(|| self.land_dealt(plan, code, line, index, t));
                 if place > t {
-                    line.blocked = line.blocked.or(Some(target));
+                    stand.push((index, target));
                     next = next.min(place);
                     if place == NEVER && packets.is_none() {
                         self.hold_up(plan, line.pe(target), id);
@@ -116,8 +117,10 @@ impl<C: Code> Region<C> {
             let first = line.parts[index].words.front();
             ahead = ahead.min(first.map_or(u32::MAX, |first| first.target));
         }
+        let places = plan.timing.link_places;
+        line.room = stand.iter().map(|&(part, node)| line.room_behind(part, node, places)).min();
         line.trim();
-        if line.blocked.is_some() && line.followed {
+        if line.room.is_some() && line.followed {
             self.cut_line(plan, line, t, true);
         }
         // A word that waits outside may have a place now.
@@ -156,7 +159,7 @@ impl<C: Code> Region<C> {
     fn enter_line(&mut self, plan: &Plan, code: &C, (line, index): (&mut Line, usize), t: u64) {
         let Some(router) = self.routers[line.root as usize].as_deref_mut() else { return };
         let source = &mut router.sources[index];
-        let room = line.has_room(plan.timing.link_places);
+        let room = line.has_room();
         if source.next == NEVER && room {
             source.next = t;
         }
@@ -179,7 +182,7 @@ impl<C: Code> Region<C> {
             {
                 return self.hold_source((line.root, index), from);
             }
-            if line.blocked.is_some() {
+            if line.room.is_some() {
                 self.cut_line(plan, line, t, true);
             }
             line.followed |= line.held != 0;

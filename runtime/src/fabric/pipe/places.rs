@@ -1,6 +1,6 @@
 //! How many words a pipe takes, and when.
 
-use super::{Pipe, Span};
+use super::{Pipe, RAMP, Span};
 
 impl Pipe {
     /// Words that it takes now.
@@ -24,7 +24,7 @@ impl Pipe {
     /// From which cycle a single word may go up the ramp, as far as that is known: none if nobody takes yet what stands
     /// before it.
     pub(crate) fn climbs_from(&self) -> Option<u64> {
-        self.freed(self.sent.end() + 1, self.behind_output)
+        self.freed((self.sent.end() + 1, self.behind_output), 0)
     }
 
     /// It begins where so many words that came otherwise stand in the queue at its end: as if they had gone through it.
@@ -44,11 +44,16 @@ impl Pipe {
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
     /// stands there.
     pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
-        self.freed(number, self.places)
+        self.freed((number, self.places), self.later())
     }
 
-    /// Likewise, of so many places.
-    fn freed(&self, number: u64, places: u32) -> Option<u64> {
+    /// A core sees in the cycle after what leaves its output queue.
+    pub(super) fn later(&self) -> u64 {
+        u64::from(self.route.entry == RAMP)
+    }
+
+    /// Likewise, of so many places, seen so much later.
+    fn freed(&self, (number, places): (u64, u32), later: u64) -> Option<u64> {
         if self.route.link.is_some() {
             return Some(0);
         }
@@ -57,7 +62,7 @@ impl Pipe {
             return Some(0);
         }
         if before < self.taken.end() {
-            return Some(self.taken.time(before) + u64::from(self.credit));
+            return Some(self.taken.time(before) + u64::from(self.credit) + later);
         }
         (before < self.sent.end().saturating_sub(self.standing().into())).then_some(0)
     }

@@ -62,7 +62,7 @@ impl Pipe {
         if has {
             self.wanted = Wanted::Nothing;
         }
-        has.then(|| self.credit.into())
+        has.then(|| u64::from(self.credit) + self.later())
     }
 
     /// Of `count` words that are taken, the one with which the source has what it waits for; the last, if it has not.

@@ -12,7 +12,7 @@ use crate::outcome::RunEnd;
 use crate::sched::engine::Engine;
 
 /// The way of a color through the PEs of a mesh of this width: each with the port by which words leave it.
-fn way(spec: &mut Spec, color: u8, pes: &[(usize, Port)]) {
+pub(super) fn way(spec: &mut Spec, color: u8, pes: &[(usize, Port)]) {
     let id = Color::new(color).unwrap();
     let mut rx = Port::Ramp;
     for &(pe, tx) in pes {
@@ -37,11 +37,11 @@ fn exchange(spec: &mut Spec, color: u8, pes: &[(usize, Port)], (sent, taken): (u
     spec.begins(last, taken.iter().map(|count| Act::Vector(Box::new(take(count)))).collect());
 }
 
-fn ended(engine: &mut Engine<Script>) -> RunEnd {
+pub(super) fn ended(engine: &mut Engine<Script>) -> RunEnd {
     engine.run(&[], &Limits { cycle: 4000, ..Limits::default() })
 }
 
-fn cycle(end: &RunEnd) -> u64 {
+pub(super) fn cycle(end: &RunEnd) -> u64 {
     match end {
         RunEnd::Idle { cycle } => *cycle,
         other => panic!("{other:?}"),
