@@ -70,6 +70,7 @@ impl Told<'_> {
             cycles,
             stats,
             ways,
+            orders,
             load,
             mesh,
             threads,
@@ -120,6 +121,7 @@ impl Told<'_> {
             "ways": ways::rows_json(ways),
             "stretches": ways::stretches_json(&ways.stretches),
             "rounds": ways::rounds_json(&ways.rounds),
+            "orders": ways::orders_json(orders),
         })
     }
 
@@ -155,6 +157,7 @@ impl Told<'_> {
             text.push_str(&format!("\n  {what:<18} {:>10} {share:>8}", duration(seconds)));
         }
         text.push_str(&ways::text(&self.figures.ways, self.figures.stats.delivered));
+        text.push_str(&ways::orders_text(&self.figures.orders));
         text
     }
 
@@ -164,7 +167,7 @@ impl Told<'_> {
         let rows: Vec<Value> = shares
             .map(|(what, seconds, share)| json!({ "what": what, "seconds": seconds, "share": share }))
             .collect();
-        let Figures { ways, .. } = self.figures;
+        let Figures { ways, orders, .. } = self.figures;
         json!({
             "rows": rows,
             "looks": profile.looks,
@@ -172,6 +175,7 @@ impl Told<'_> {
             "ways": ways::rows_json(ways),
             "stretches": ways::stretches_json(&ways.stretches),
             "rounds": ways::rounds_json(&ways.rounds),
+            "orders": ways::orders_json(orders),
         })
     }
 }

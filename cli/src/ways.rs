@@ -1,5 +1,6 @@
 //! By which ways words went, for people and programs.
 
+use dflow_runtime::order::{Order, OrderPlace};
 use dflow_runtime::ways::{Rounds, Stretches, Ways};
 use serde_json::{Value, json};
 
@@ -59,4 +60,62 @@ pub(crate) fn stretches_json(stretches: &Stretches) -> Value {
         "elements_in_stretches": elements,
         "words_taken_in_stretches": taken,
     })
+}
+
+/// Most places that are shown to people.
+const MOST_PLACES: usize = 12;
+
+/// Where times decided what came first: a line each.
+pub(crate) fn orders_text(orders: &[OrderPlace]) -> String {
+    let mut text = String::new();
+    if !orders.is_empty() {
+        text.push_str(
+            "\nwhere times decided what came first (data may differ from those of `exact`)",
+        );
+    }
+    for OrderPlace { what, pe, cycle } in orders.iter().take(MOST_PLACES) {
+        let what = match what {
+            Order::Tasks { program, task, other: Some(other) } if task != other => {
+                format!("tasks `{task}` and `{other}` of `{program}`")
+            }
+            Order::Tasks { program, task, .. } => format!("task `{task}` of `{program}`"),
+            Order::Clock { program, task } => {
+                format!("task `{task}` of `{program}` reads the clock or the state of queues")
+            }
+            Order::Commands { color } => {
+                format!(
+                    "control wavelets of color {} that end operations, or find none",
+                    color.index()
+                )
+            }
+            Order::Senders { color } => {
+                format!("words of color {} from several sides or queues", color.index())
+            }
+        };
+        let when = cycle.map_or(String::new(), |cycle| format!(" in cycle {cycle}"));
+        text.push_str(&format!("\n  {what}, first on PE ({}, {}){when}", pe.x, pe.y));
+    }
+    if orders.len() > MOST_PLACES {
+        text.push_str(&format!("\n  and {} more: --stats json", orders.len() - MOST_PLACES));
+    }
+    text
+}
+
+/// Likewise, for programs.
+pub(crate) fn orders_json(orders: &[OrderPlace]) -> Value {
+    let place = |OrderPlace { what, pe, cycle }: &OrderPlace| {
+        let (kind, color, program, task, other) = match what {
+            Order::Tasks { program, task, other } => {
+                ("tasks", None, Some(program), Some(task), other.as_ref())
+            }
+            Order::Clock { program, task } => ("clock", None, Some(program), Some(task), None),
+            Order::Commands { color } => ("commands", Some(color.index()), None, None, None),
+            Order::Senders { color } => ("senders", Some(color.index()), None, None, None),
+        };
+        json!({
+            "what": kind, "color": color, "program": program, "task": task, "other": other,
+            "pe": [pe.x, pe.y], "cycle": cycle,
+        })
+    };
+    orders.iter().map(place).collect()
 }

@@ -13,6 +13,7 @@ pub mod host;
 pub mod jit;
 pub mod load;
 pub mod machine;
+pub mod order;
 pub mod outcome;
 pub mod profile;
 pub mod stats;

@@ -14,6 +14,7 @@ use crate::account::Account;
 use crate::config::{Config, Limits};
 use crate::doing::Doing;
 use crate::load::{self, LoadError};
+use crate::order::OrderPlace;
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::exec::Programs;
 use crate::sched::engine::Engine;
@@ -187,6 +188,11 @@ impl<S> Machine<S> {
     /// By which ways words went, and why.
     pub fn ways(&self) -> Ways {
         self.engine.ways()
+    }
+
+    /// Where times decided what came first (`flow`), ordered.
+    pub fn orders(&self) -> Vec<OrderPlace> {
+        self.engine.orders()
     }
 
     /// Takes the lines that PEs have printed, ordered by cycle and PE.

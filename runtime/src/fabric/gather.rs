@@ -212,6 +212,14 @@ impl Gathers {
         self.lines.iter_mut().filter(|line| line.link == link).for_each(|line| line.closed = true);
     }
 
+    /// PEs that a color goes by.
+    pub(crate) fn passed(&self) -> impl Iterator<Item = (u8, u32)> {
+        self.nodes.iter().flat_map(|(&color, nodes)| {
+            let on_way = nodes.iter().enumerate().filter(|(_, node)| node.line != 0);
+            on_way.map(move |(pe, _)| (color, pe as u32))
+        })
+    }
+
     /// Words that are under way: PE that has sent them, color.
     pub(crate) fn words(&self) -> impl Iterator<Item = (u32, u8)> {
         let words = self.lines.iter().flat_map(|line| line.cycles.iter().flatten());

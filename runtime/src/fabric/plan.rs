@@ -113,6 +113,12 @@ impl RouterPlan {
         RouterPlan { index_of: [NONE; Color::COUNT], colors: Vec::new(), swaps: 0, written: 0 }
     }
 
+    /// Colors, as bits, of which words from several sides may meet.
+    pub(crate) fn meetings(&self) -> u32 {
+        let meet = self.colors.iter().filter(|row| row.meets());
+        meet.fold(0, |all, row| all | 1 << row.color)
+    }
+
     /// Reads a configuration; `at` is a PE that has it, for the error.
     pub(crate) fn new(config: &RouterConfig, at: Coord) -> Result<RouterPlan, LoadError> {
         let mut plan = RouterPlan::without_colors();
@@ -254,6 +260,11 @@ impl ColorPlan {
         self.any_tx = self.tx.iter().fold(0, |all, tx| all | tx);
         let valid = self.entries.iter().position(invalid).unwrap_or(self.entries.len());
         self.positions = valid as u8 + 1;
+    }
+
+    /// Whether words from several sides may meet at one of its positions.
+    fn meets(&self) -> bool {
+        self.rx[..usize::from(self.positions)].iter().any(|rx| rx.count_ones() > 1)
     }
 
     /// Whether its words are copied, wherever they come from.

@@ -253,6 +253,11 @@ impl Router {
         }
     }
 
+    /// From how many sides words of a color have come.
+    pub(crate) fn sides_of(&self, color: u8) -> usize {
+        self.lane_of[usize::from(color)].iter().filter(|&&lane| lane != NONE).count()
+    }
+
     /// Its configuration.
     pub(crate) fn table<'a>(&'a self, plan: &'a Plan) -> &'a RouterPlan {
         match &self.own {

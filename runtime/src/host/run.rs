@@ -8,6 +8,7 @@ use dflow_ir::program::Program;
 use dflow_ir::target::Target;
 
 use super::program::{HostOutcome, run_program};
+use super::wire::{COMMANDS, TO_HOST, reserved};
 use super::{Failure, HostEnv, Session};
 use crate::account::{Account, Remark};
 use crate::config::{Config, Limit, Limits};
@@ -16,6 +17,7 @@ use crate::exec::{CodeEngine, LoadedProgram};
 use crate::jit::Shared;
 use crate::load::{self, LoadError};
 use crate::machine::{Loaded, Machine, Running};
+use crate::order::{Order, OrderPlace};
 use crate::profile::Work;
 use crate::stats::Stats;
 use crate::ways::Ways;
@@ -42,6 +44,8 @@ pub struct Figures {
     pub stats: Stats,
     /// By which ways words went.
     pub ways: Ways,
+    /// Where times decided what came first (`flow`).
+    pub orders: Vec<OrderPlace>,
     /// Time to compile the image's programs and to make the machine.
     pub load: Duration,
     /// Time that the mesh ran.
@@ -132,6 +136,7 @@ pub fn run_measured(
         cycles: machine.now(),
         stats: machine.stats(),
         ways: machine.ways(),
+        orders: orders(&machine),
         load: figures.load,
         mesh: machine.run_time(),
         threads: machine.threads(),
@@ -202,4 +207,14 @@ fn failed(session: &Session<Machine<Running>>, failure: Failure) -> RunError {
         }
     }
     RunError::Run(Box::new(failure), Box::new(after))
+}
+
+/// Where times decided what came first, but for memcpy's words to the host: those say where they come from.
+fn orders(machine: &Machine<Running>) -> Vec<OrderPlace> {
+    let mut all = machine.orders();
+    if machine.links().iter().any(|link| link.color == reserved(COMMANDS)) {
+        let to_host = Order::Senders { color: reserved(TO_HOST) };
+        all.retain(|place| place.what != to_host);
+    }
+    all
 }

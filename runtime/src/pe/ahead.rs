@@ -215,6 +215,7 @@ impl<C: Code> Region<C> {
     pub(super) fn stream(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Result<u64, Fault> {
         self.end_stretches(at, core)?;
         if !core.due.is_empty() {
+            self.note_ends(at, core);
             core.complete(at.program, at.t, &mut self.spare)?;
         }
         if !core.later.is_empty() {

@@ -406,7 +406,8 @@ impl<C: Code> Region<C> {
             let head = core.inputs[usize::from(queue)].ring.visible(at.t);
             if head.is_some_and(|head| head.control) {
                 self.spoil_tape();
-                self.take_input(at, core, queue.into());
+                let word = self.take_input(at, core, queue.into());
+                self.orders.note_command(word.color, at.t, core.at.number);
                 break;
             }
         }

@@ -6,32 +6,49 @@
 
 use cranelift_entity::SecondaryMap;
 use dflow_ir::func::{Func, Local};
-use dflow_ir::inst::InstData;
+use dflow_ir::inst::{ClockOp, InstData};
 use dflow_ir::operands::Access;
 use dflow_ir::program::{FuncId, Program};
 
 /// By function, whether it or one that it calls may look at registers.
 pub(super) fn looks(program: &Program) -> SecondaryMap<FuncId, bool> {
-    let mut looks = SecondaryMap::new();
-    for (id, func) in &program.funcs {
+    with_callers(program, |func| {
         let rooms = rooms(program, func);
-        looks[id] = func.insts.values().any(|inst| loads_beyond(func, &rooms, inst));
+        func.insts.values().any(|inst| loads_beyond(func, &rooms, inst))
+    })
+}
+
+/// By function, whether it or one that it calls reads the clock or asks about queues.
+pub(super) fn reads_times(program: &Program) -> SecondaryMap<FuncId, bool> {
+    with_callers(program, |func| {
+        let reads = |inst: &InstData| {
+            matches!(inst, InstData::Clock { op: ClockOp::Read, .. } | InstData::Queues { .. })
+        };
+        func.insts.values().any(reads)
+    })
+}
+
+/// By function, whether something holds for it or for one that it calls.
+fn with_callers(program: &Program, holds: impl Fn(&Func) -> bool) -> SecondaryMap<FuncId, bool> {
+    let mut known = SecondaryMap::new();
+    for (id, func) in &program.funcs {
+        known[id] = holds(func);
     }
     let mut changed = true;
     while changed {
         changed = false;
         for (id, func) in &program.funcs {
             let calls = |inst: &InstData| match inst {
-                InstData::Call { func, .. } => looks[*func],
+                InstData::Call { func, .. } => known[*func],
                 _ => false,
             };
-            if !looks[id] && func.insts.values().any(calls) {
-                looks[id] = true;
+            if !known[id] && func.insts.values().any(calls) {
+                known[id] = true;
                 changed = true;
             }
         }
     }
-    looks
+    known
 }
 
 /// What is known of a local: it is set once, to an address behind which there are so many bytes of

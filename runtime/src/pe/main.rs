@@ -417,6 +417,9 @@ impl<C: Code> Region<C> {
         start: SharedStart,
         plan: OpPlan,
     ) -> Box<Op<C::Op>> {
+        if let (Some(output), true) = (plan.output, self.flow) {
+            self.note_sender(core, output);
+        }
         let code = at.code.begin(core.at, &mut core.state, start);
         let op = Op::new(code, plan, core.task);
         match self.spare.pop() {

@@ -20,6 +20,7 @@ mod looks;
 pub(crate) mod main;
 mod onward;
 pub(crate) mod op;
+pub(crate) mod order;
 pub(crate) mod pick;
 pub(crate) mod plan;
 pub(crate) mod queues;

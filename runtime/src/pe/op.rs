@@ -116,7 +116,7 @@ pub(crate) struct OpPlan {
     loc: Loc,
     inputs: [Option<u8>; 3],
     colors: [u8; 3],
-    output: Option<Output>,
+    pub(super) output: Option<Output>,
     pub(super) needs: Needs,
     pub(crate) ends: Ends,
     has_fifo: bool,

@@ -68,6 +68,7 @@ impl<C: Code> Region<C> {
             self.stats.dropped_controls += 1;
             core.acted.acted = true;
             if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
+                self.orders.note_command(word.color, t, core.at.number);
                 let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
                 self.odd(at.plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
             }
@@ -80,7 +81,7 @@ impl<C: Code> Region<C> {
     pub(super) fn pick_local(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) -> Option<u64> {
         let (_, turn) = core.first_local()?;
         core.begin_local(at.program, turn.wrapping_add(core.picked) % 64);
-        Some(self.begin_task(at, core, 0))
+        Some(self.begin_task(at, core, (None, 0)))
     }
 
     /// R8 (c): from which cycle on the task that is picked may have slots.
@@ -115,11 +116,12 @@ impl<C: Code> Region<C> {
         }
         let (_, turn, is_local, queue) = best?;
         let id = turn.wrapping_add(last) % 64;
-        let mut word = Slot::default();
+        let (mut word, mut by) = (Slot::default(), None);
         if is_local {
             core.begin_local(program, id);
         } else {
             core.picked = id;
+            by = Some(queue);
             word = self.take_input(at, core, queue);
             if let Some(tape) = &mut self.tape {
                 tape.word(at.pe, queue);
@@ -133,17 +135,20 @@ impl<C: Code> Region<C> {
                 _ => core.next_in_turn(program, &input),
             };
         }
-        Some(self.begin_task(at, core, word.payload))
+        Some(self.begin_task(at, core, (by, word.payload)))
     }
 
-    /// The core's task has been picked, with a word; from which cycle on it may have slots.
+    /// The core's task has been picked, with a word of a queue if one is named; from which cycle on it may have slots.
     #[inline]
     pub(super) fn begin_task(
         &mut self,
         at: &Visit<'_, C>,
         core: &mut Core<C>,
-        payload: u32,
+        (queue, payload): (Option<usize>, u32),
     ) -> u64 {
+        if self.flow {
+            self.note_order(at, core, queue);
+        }
         let from = at.t + at.plan.timing.task_start;
         core.main.set(Main::start(from, payload));
         core.acted.acted = true;

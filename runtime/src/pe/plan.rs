@@ -13,7 +13,7 @@ use dflow_ir::written::written_registers;
 
 use super::super::sched::plan::Latencies;
 use super::core::bits;
-use super::looks::looks;
+use super::looks::{looks, reads_times};
 use crate::fabric::registers::color_word;
 use crate::load::LoadError;
 
@@ -132,6 +132,8 @@ pub(crate) struct TaskPlan {
     pub(crate) params: Vec<Ty>,
     /// Whether its code may look at registers in the middle of a segment.
     pub(crate) looks: bool,
+    /// Whether it reads the clock or asks about queues.
+    pub(crate) reads_times: bool,
     /// Place of its function; of its binding, if it is not known.
     pub(crate) loc: Loc,
 }
@@ -305,7 +307,7 @@ impl PePlan {
     }
 
     fn bind_tasks(&mut self, program: &Program, target: &Target) -> Result<(), LoadError> {
-        let looks = looks(program);
+        let (looks, times) = (looks(program), reads_times(program));
         for binding in &program.tasks {
             let number = self.tasks.len() as u16;
             let func = &program.funcs[binding.func];
@@ -314,6 +316,7 @@ impl PePlan {
                 name: func.name.clone(),
                 params: func.signature().params,
                 looks: looks[binding.func],
+                reads_times: times[binding.func],
                 loc: if func.loc.line == 0 { binding.loc } else { func.loc },
             });
             let id = usize::from(binding.id);

@@ -213,6 +213,9 @@ impl<C: Code> Region<C> {
             self.end_stretches(at, core)?;
         }
         if !core.due.is_empty() || core.registers.tears() {
+            if self.flow {
+                self.note_ends(at, core);
+            }
             core.complete(at.program, at.t, &mut self.spare)?;
         }
         if !core.later.is_empty() {

@@ -11,6 +11,7 @@ use dflow_ir::mesh::{Color, Coord, Wavelet};
 
 use super::borders;
 use super::exact::pace::Pace;
+use super::orders;
 use super::plan::Plan;
 use super::record::{Event, MAIN, normalise};
 use super::region::{Region, Watch};
@@ -26,6 +27,7 @@ use crate::fabric::channel::Outlet;
 use crate::fabric::router::{Dealing, Source};
 use crate::fabric::settle::settle_pipes;
 use crate::machine::{Goal, LinkId};
+use crate::order::OrderPlace;
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::alone;
 use crate::pe::code::Code;
@@ -374,6 +376,15 @@ impl<C: Code> Engine<C> {
         let mut all = Ways::default();
         self.regions.iter().for_each(|region| all.add(&region.ways));
         all
+    }
+
+    /// Where times decided what came first; nothing but in `flow`.
+    pub(crate) fn orders(&self) -> Vec<OrderPlace> {
+        if self.kind == EngineKind::Flow {
+            orders::places(&self.plan, &self.regions)
+        } else {
+            Vec::new()
+        }
     }
 
     /// Takes the lines that PEs have printed, ordered by cycle and PE.

@@ -11,6 +11,7 @@ pub(crate) mod borders;
 mod doing;
 pub(crate) mod engine;
 pub(crate) mod exact;
+mod orders;
 pub(crate) mod plan;
 #[cfg(test)]
 pub(crate) mod reached;

@@ -35,6 +35,7 @@ use crate::pe::core::{Core, Fault};
 use crate::pe::heard::Hears;
 use crate::pe::heard::TaskSlots;
 use crate::pe::op::Op;
+use crate::pe::order::Orders;
 use crate::pe::stretch::Load;
 use crate::pe::turns;
 use crate::stats::Stats;
@@ -58,6 +59,8 @@ pub(crate) struct Region<C: Code> {
     rooms: Vec<Room>,
     pub(crate) stats: Stats,
     pub(crate) ways: Box<Ways>,
+    /// Tasks of which times decide which is first (`flow`).
+    pub(crate) orders: Orders,
     /// What was odd, by place.
     pub(crate) odd: BTreeMap<OddPlace, OddTimes>,
     /// The cycle that is visited.
@@ -275,6 +278,7 @@ impl<C: Code> Region<C> {
             rooms: Vec::new(),
             stats: Stats::default(),
             ways: Box::default(),
+            orders: Orders::default(),
             odd: BTreeMap::new(),
             now: 0,
             ahead: 0,

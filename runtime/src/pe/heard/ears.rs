@@ -179,7 +179,8 @@ impl<C: Code> Region<C> {
         core.picked = ear.channel;
         let input = at.program.inputs[usize::from(ear.queue)];
         core.task = core.next_in_turn(at.program, &input);
-        let from = self.begin_task(&Visit { t, ..*at }, core, payload);
+        let by = Some(usize::from(ear.queue));
+        let from = self.begin_task(&Visit { t, ..*at }, core, (by, payload));
         core.tasks_ahead.begin(from);
     }
 

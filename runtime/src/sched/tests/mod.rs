@@ -11,6 +11,7 @@ mod ir;
 mod leaps;
 mod lines;
 mod machines;
+mod orders;
 mod places;
 mod random;
 mod rounds;

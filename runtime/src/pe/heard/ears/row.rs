@@ -202,8 +202,14 @@ impl<C: Code> Region<C> {
         ears: &mut Ears,
         row: &Row,
     ) -> Result<bool, Fault> {
-        let router = self.routers[at.pe as usize].as_deref();
         core.task = row.task;
+        for &Heard { ear, t } in &row.starts[..row.count] {
+            self.note_order(&Visit { t, ..*at }, core, Some(ears.all[ear].queue.into()));
+            if ears.count == 1 {
+                break;
+            }
+        }
+        let router = self.routers[at.pe as usize].as_deref();
         let done = run_alike(at, core, router, (&row.args[..row.count], row.params), row.slots);
         let same = core.segment.is_plain(row.slots);
         let plain = done - usize::from(!same);
