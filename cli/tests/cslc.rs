@@ -447,6 +447,35 @@ fn wrong_use_is_one_line() {
 }
 
 #[test]
+fn no_json_takes_the_place_of_a_source() {
+    let place = Place::new();
+    for source in ["layout.csl", "pe.csl", "./pe.csl"] {
+        let said = place.refused(&[&format!("--output-json={source}")]);
+        assert!(said.contains("the program was read from it"), "{said}");
+    }
+    assert_eq!(std::fs::read(place.path("layout.csl")).expect("still there"), LAYOUT.as_bytes());
+    assert_eq!(std::fs::read(place.path("pe.csl")).expect("still there"), PE.as_bytes());
+    place.file("old.json", "");
+    std::os::unix::fs::symlink("old.json", place.path("link.json")).expect("a link");
+    place.well(&["--output-json=link.json"]);
+    assert!(place.path("link.json").is_symlink());
+    assert!(
+        std::fs::read_to_string(place.path("old.json")).is_ok_and(|text| text.contains("params"))
+    );
+}
+
+#[test]
+fn a_place_may_be_as_far_out_as_it_likes() {
+    let place = Place::new();
+    for offsets in ["4294967295,1", "5,4294967295"] {
+        let said = place.refused(&["--memcpy", &format!("--fabric-offsets={offsets}")]);
+        assert!(said.starts_with(&format!("--fabric-offsets={offsets} is too large")), "{said}");
+    }
+    let said = place.refused(&["--fabric-dims=9,9", "--fabric-offsets=1,4294967295"]);
+    assert!(said.contains("at least 3,4294967296 is needed"), "{said}");
+}
+
+#[test]
 fn a_program_that_is_wrong_leaves_the_folder_as_it_was() {
     let place = Place::new();
     place.well(&[]);

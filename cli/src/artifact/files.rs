@@ -1,12 +1,10 @@
 //! Files of a folder: written whole or not at all.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
 use super::ArtifactError;
-use crate::data::Input;
+use crate::data::{Input, Pending, Unwritten};
+use crate::interrupt::Interrupt;
 
 fn fault(path: &Path, error: &std::io::Error) -> ArtifactError {
     ArtifactError::File { path: path.display().to_string(), reason: Input::reason(error) }
@@ -28,28 +26,15 @@ pub(super) fn make_folder(path: &Path) -> Result<(), ArtifactError> {
 
 /// Writes all files beside their places, then moves them there in order.
 pub(super) fn write_all(parts: &[(PathBuf, Vec<u8>)]) -> Result<(), ArtifactError> {
-    let mut ready = Vec::new();
-    for (path, bytes) in parts {
-        ready.push((path, temporary(path, bytes).map_err(|error| fault(path, &error))?));
-    }
-    ready.into_iter().try_for_each(|(path, file)| {
-        file.persist(path).map(drop).map_err(|error| fault(path, &error.error))
+    // Nobody waits here for long: Ctrl-C ends the process, or is the caller's.
+    let never = Interrupt::default();
+    let written = parts.iter().map(|(path, bytes)| Pending::write(path, &[bytes], &never));
+    let ready = written.collect::<Result<Vec<_>, _>>();
+    let moved = ready.and_then(|ready| ready.into_iter().try_for_each(Pending::finish));
+    moved.map_err(|unwritten| match unwritten {
+        Unwritten::System(path, error) => fault(&path, &error),
+        Unwritten::Interrupted => ArtifactError::Interrupted,
     })
-}
-
-fn temporary(path: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".dflow-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // As any new file: the user's mask takes its share.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
-    Ok(file)
 }
 
 /// Removes a file that may not be there.

@@ -70,6 +70,9 @@ pub enum ArtifactError {
         /// Why not.
         reason: String,
     },
+    /// The user gave up.
+    #[error("interrupted")]
+    Interrupted,
     /// A text file of the folder is damaged.
     #[error("{path} is damaged: {reason}")]
     Damaged {
@@ -183,16 +186,29 @@ pub fn read(folder: &Path) -> Result<Artifact, ArtifactError> {
     Ok(Artifact { meta, fabric, image })
 }
 
-/// Writes the state of a machine that has stopped, whole or not at all. `path` is
-/// [`state_path`], or any other.
+/// Writes the state of a machine that has stopped, whole or not at all.
+///
+/// # Errors
+/// The system does not let us, or there is no such folder.
+pub fn write_state(path: &Path, state: &State) -> Result<(), ArtifactError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(ArtifactError::File {
+            path: path.display().to_string(),
+            reason: "its folder does not exist".to_owned(),
+        });
+    }
+    files::write_all(&[(path.to_path_buf(), state.encode())])
+}
+
+/// The same, at its place in the folder of the program.
 ///
 /// # Errors
 /// The system does not let us.
-pub fn write_state(path: &Path, state: &State) -> Result<(), ArtifactError> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        files::make_folder(folder)?;
-    }
-    files::write_all(&[(path.to_path_buf(), state.encode())])
+pub fn keep_state(folder: &Path, state: &State) -> Result<(), ArtifactError> {
+    let path = state_path(folder);
+    path.parent().map_or(Ok(()), files::make_folder)?;
+    write_state(&path, state)
 }
 
 /// Reads a state that [`write_state`] wrote.

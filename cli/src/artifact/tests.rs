@@ -67,11 +67,43 @@ fn what_is_written_is_read() {
 fn a_new_program_takes_the_old_state_away() {
     let there = folder();
     let path = state_path(there.path());
-    assert_eq!(write_state(&path, &state()), Ok(()));
+    assert_eq!(keep_state(there.path(), &state()), Ok(()));
     assert_eq!(read_state(&path), Ok(state()));
     assert_eq!(write(there.path(), &artifact()), Ok(()));
     let gone = read_state(&path).unwrap_err().to_string();
     assert!(gone.ends_with("is missing: it is written when a run is stopped"), "{gone}");
+}
+
+#[test]
+fn a_state_makes_no_folder() {
+    let there = folder();
+    let said = write_state(&there.path().join("no/core"), &state()).unwrap_err().to_string();
+    assert!(said.ends_with("no/core: its folder does not exist"), "{said}");
+    assert!(!there.path().join("no").exists());
+}
+
+/// What is no regular file takes the bytes and stays what it is.
+#[cfg(unix)]
+#[test]
+fn links_and_pipes_are_written_to_and_not_replaced() {
+    let there = folder();
+    let (file, link, pipe) =
+        (there.path().join("core"), there.path().join("link"), there.path().join("pipe"));
+    std::fs::write(&file, "old").expect("a file");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    assert_eq!(write_state(&link, &state()), Ok(()));
+    assert!(link.is_symlink());
+    assert_eq!(read_state(&file), Ok(state()));
+
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::read(pipe)
+    });
+    assert_eq!(write_text(&pipe, "text"), Ok(()));
+    assert_eq!(reader.join().expect("it ends").expect("it reads"), b"text");
+    assert!(!std::fs::metadata(&pipe).expect("it is there").is_file());
 }
 
 #[test]

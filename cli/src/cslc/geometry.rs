@@ -13,6 +13,11 @@ const EAST: u32 = 3;
 /// Rows that memcpy needs above the program, and below.
 const ROWS: u32 = 1;
 
+/// Numbers of the command line are as large as 32 bits allow: their sum is not.
+fn sum(numbers: [u32; 3]) -> u64 {
+    numbers.into_iter().map(u64::from).sum()
+}
+
 /// The fabric of a program. Dimensions and offsets that are not given are the smallest that do.
 ///
 /// # Errors
@@ -26,8 +31,8 @@ pub(super) fn fabric(given: &Given, image: &Image) -> Result<Fabric, Failure> {
         false => (0, 0, 0, 0),
     };
     let (x, y) = given.offsets.unwrap_or((west, north));
-    let need = (x + size.0 + east, y + size.1 + south);
-    let dims = given.dims.unwrap_or(need);
+    let need = (sum([x, size.0, east]), sum([y, size.1, south]));
+    let dims = given.dims.map_or(need, |(width, height)| (width.into(), height.into()));
     let (width, height) = size;
     let because = match memcpy {
         true => format!(" (with --memcpy, west {}, east {})", given.west, given.east),
@@ -45,9 +50,15 @@ pub(super) fn fabric(given: &Given, image: &Image) -> Result<Fabric, Failure> {
             dims.0, dims.1, need.0, need.1
         )));
     }
+    let (Ok(columns), Ok(rows)) = (u32::try_from(dims.0), u32::try_from(dims.1)) else {
+        return Err(Failure::usage(format!(
+            "--fabric-offsets={x},{y} is too large: no fabric has {},{} PEs",
+            need.0, need.1
+        )));
+    };
     Ok(Fabric {
         target: image.target,
-        dims,
+        dims: (columns, rows),
         offsets: (x, y),
         channels: given.channels,
         width_west_buf: given.west,

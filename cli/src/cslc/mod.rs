@@ -9,7 +9,7 @@ mod options;
 mod parse;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dflow_compiler::{Compiled, Mark, Options, Origin, ParamsFrom, SdkVersion};
@@ -17,6 +17,7 @@ use dflow_ir::image::Image;
 use dflow_syntax::Severity;
 
 use crate::artifact::{self, Artifact, Dialect, Meta};
+use crate::data::check_not_read;
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
 use crate::source::Root;
@@ -71,10 +72,14 @@ fn compile(given: &Given) -> Result<Exit, Failure> {
     if given.out_routes {
         term::say(&dflow_compiler::routes(&artifact.image))?;
     }
+    let json = json_path(given);
+    if let Some(path) = &json {
+        check_not_read(path, diagnostics::files(&compiled.sources))?;
+    }
     let folder = Path::new(&given.output);
     artifact::write(folder, &artifact).map_err(|error| Failure::usage(error.to_string()))?;
-    if let Some(path) = &given.output_json {
-        write_json(given, path, &artifact)?;
+    if let Some(path) = &json {
+        write_json(path, &artifact)?;
     }
     if given.verbose {
         tell(given, &artifact, &compiled.dialect.summary(), start)?;
@@ -169,8 +174,16 @@ fn read_version(text: &str, origin: Origin) -> Result<Option<(SdkVersion, Origin
     }
 }
 
+/// Where `--output-json` writes to.
+fn json_path(given: &Given) -> Option<PathBuf> {
+    given.output_json.as_ref().map(|path| match path.as_str() {
+        "" => PathBuf::from(format!("{}.json", given.output.trim_end_matches('/'))),
+        path => PathBuf::from(path),
+    })
+}
+
 /// The JSON that `--output-json` asks for: what was given, and what the params of the layout are.
-fn write_json(given: &Given, path: &str, artifact: &Artifact) -> Result<(), Failure> {
+fn write_json(path: &Path, artifact: &Artifact) -> Result<(), Failure> {
     let mut meta = artifact.meta.clone();
     for (name, value) in &artifact.image.params {
         let known = meta.params.iter().chain(&meta.colors).any(|(other, _)| other == name);
@@ -178,11 +191,7 @@ fn write_json(given: &Given, path: &str, artifact: &Artifact) -> Result<(), Fail
             meta.params.push((name.clone(), value.clone()));
         }
     }
-    let path = match path {
-        "" => format!("{}.json", given.output.trim_end_matches('/')),
-        path => path.to_owned(),
-    };
-    artifact::write_meta(Path::new(&path), &meta).map_err(|error| Failure::usage(error.to_string()))
+    artifact::write_meta(path, &meta).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// What `--verbose` says, one fact a line.

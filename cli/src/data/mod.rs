@@ -4,12 +4,14 @@ mod dtype;
 mod input;
 mod npy;
 mod output;
+mod whole;
 
 use std::path::PathBuf;
 
 pub(crate) use dtype::Dtype;
 pub(crate) use input::Input;
 pub(crate) use output::{Outputs, check_not_read, check_place, same_place, write_file};
+pub(crate) use whole::{Pending, Unwritten};
 
 /// `NAME=PATH[:DTYPE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

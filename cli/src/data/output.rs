@@ -1,20 +1,40 @@
-//! Writing outputs: whole or not at all.
+//! Writing outputs: all of them or none.
 //!
-//! Every output is written to a temporary file in its own folder and synced; when all of them
-//! are there, they are renamed. What is no regular file (a device, a pipe) is written directly.
+//! Every output is written beside its place and synced; when all of them are there, they are put
+//! into their places.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use dflow_ir::ty::Ty;
-use tempfile::NamedTempFile;
 
+use super::whole::{Pending, folder_of, is_special, temporary};
 use super::{Binding, Dtype, Input, npy};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 
-/// Bytes between two looks at the interrupt flag.
-const CHUNK: usize = 1 << 20;
+impl Binding {
+    /// Whether elements of a type may go into the file of an output.
+    ///
+    /// # Errors
+    /// It is not the type that the command line says, or the ending of the file, by which it would be read again.
+    pub(crate) fn check_type(&self, ty: Ty) -> Result<(), String> {
+        if let Some(dtype) = self.dtype
+            && dtype.ty() != ty
+        {
+            let asked = dtype.name();
+            return Err(format!("its elements are {ty}, the command line says {asked}"));
+        }
+        if let (None, Some(ending)) = (self.dtype, super::input::named(&self.path))
+            && ending.ty() != ty
+        {
+            let (ending, own) = (ending.name(), Dtype::of(ty).name());
+            return Err(format!(
+                "its elements are {ty}, the ending of the file says {ending}: `:{own}` behind the path says otherwise"
+            ));
+        }
+        Ok(())
+    }
+}
 
 /// The outputs that the command line asks for, and what the program has given so far.
 #[derive(Debug, Default)]
@@ -57,21 +77,7 @@ impl Outputs {
         let Some(index) = self.wanted.iter().position(|binding| binding.name == name) else {
             return Ok(());
         };
-        if let Some(dtype) = self.wanted[index].dtype
-            && dtype.ty() != ty
-        {
-            let asked = dtype.name();
-            return Err(format!("its elements are {ty}, the command line says {asked}"));
-        }
-        let Binding { path, dtype, .. } = &self.wanted[index];
-        if let (None, Some(ending)) = (dtype, super::input::named(path))
-            && ending.ty() != ty
-        {
-            let (ending, own) = (ending.name(), Dtype::of(ty).name());
-            return Err(format!(
-                "its elements are {ty}, the ending of the file says {ending}: `:{own}` behind the path says otherwise"
-            ));
-        }
+        self.wanted[index].check_type(ty)?;
         self.given.retain(|(other, _, _)| *other != index);
         self.given.push((index, ty, bytes.to_vec()));
         Ok(())
@@ -97,9 +103,12 @@ impl Outputs {
             } else {
                 Vec::new()
             };
-            ready.push(Pending::write(&binding.path, &[&header, bytes], interrupt)?);
+            let pending = Pending::write(&binding.path, &[&header, bytes], interrupt)?;
+            pending.sync()?;
+            ready.push(pending);
         }
-        ready.into_iter().try_for_each(Pending::finish)
+        ready.into_iter().try_for_each(Pending::finish)?;
+        Ok(())
     }
 }
 
@@ -108,7 +117,10 @@ impl Outputs {
 /// # Errors
 /// It cannot be written, or the user gave up.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Result<(), Failure> {
-    Pending::write(path, &[bytes], interrupt)?.finish()
+    let pending = Pending::write(path, &[bytes], interrupt)?;
+    pending.sync()?;
+    pending.finish()?;
+    Ok(())
 }
 
 /// Whether two paths lead to the same file, which may not be there yet.
@@ -159,91 +171,6 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
     }
     // The only question that the system answers truthfully is an attempt.
     temporary(&folder).map(drop).map_err(|error| fail(&Input::reason(&error)))
-}
-
-/// A file that is complete but not in its place yet.
-enum Pending {
-    Ready(NamedTempFile, std::path::PathBuf),
-    Done,
-}
-
-impl Pending {
-    fn write(path: &Path, parts: &[&[u8]], interrupt: &Interrupt) -> Result<Pending, Failure> {
-        let fail = |error: std::io::Error| {
-            Failure::program(format!("cannot write {}: {}", path.display(), Input::reason(&error)))
-        };
-        if is_special(path) {
-            let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
-            return match copy(&mut file, parts, interrupt)? {
-                Ok(()) => Ok(Pending::Done),
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Pending::Done),
-                Err(error) => Err(fail(error)),
-            };
-        }
-        // A link keeps pointing where it points.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let mut file = temporary(&folder_of(&target)).map_err(fail)?;
-        interrupt.remove_on_exit(file.path());
-        copy(file.as_file_mut(), parts, interrupt)?.map_err(fail)?;
-        file.as_file().sync_all().map_err(fail)?;
-        if let Ok(old) = std::fs::metadata(&target) {
-            // Rights of the file that is replaced are kept where the system lets us.
-            let _ = file.as_file().set_permissions(old.permissions());
-        }
-        Ok(Pending::Ready(file, target))
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        let Pending::Ready(file, target) = self else { return Ok(()) };
-        let renamed = file.persist(&target);
-        renamed.map(drop).map_err(|error| {
-            Failure::program(format!(
-                "cannot write {}: {}",
-                target.display(),
-                Input::reason(&error.error)
-            ))
-        })
-    }
-}
-
-fn copy(
-    file: &mut std::fs::File,
-    parts: &[&[u8]],
-    interrupt: &Interrupt,
-) -> Result<std::io::Result<()>, Failure> {
-    for chunk in parts.iter().flat_map(|part| part.chunks(CHUNK)) {
-        if interrupt.is_set() {
-            return Err(Failure::interrupted());
-        }
-        if let Err(error) = file.write_all(chunk) {
-            return Ok(Err(error));
-        }
-    }
-    if interrupt.is_set() { Err(Failure::interrupted()) } else { Ok(Ok(())) }
-}
-
-fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".dflowc-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // As any new file: the user's mask takes its share.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder)
-}
-
-fn folder_of(path: &Path) -> std::path::PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        Some(_) | None => std::path::PathBuf::from("."),
-    }
-}
-
-/// Whether something is there that is neither a file nor a folder.
-fn is_special(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
 #[cfg(test)]
