@@ -61,13 +61,13 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// One sentence for the user, without the name of the tool.
     pub(crate) message: String,
-    /// Standard output takes nothing: a result need not be tried there.
-    pub(crate) is_deaf: bool,
+    /// Standard output takes nothing, or has the result already: nothing more goes there.
+    pub(crate) is_told: bool,
 }
 
 impl Failure {
     fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into(), is_deaf: false }
+        Failure { exit, message: message.into(), is_told: false }
     }
 
     /// The program is wrong, or its result cannot be kept.
@@ -85,8 +85,13 @@ impl Failure {
         Failure::new(Exit::Interrupted, "interrupted; nothing was written")
     }
 
+    /// The same, when the result on standard output says so.
+    pub(crate) fn told(self) -> Failure {
+        Failure { is_told: true, ..self }
+    }
+
     /// Standard output takes nothing.
     pub(crate) fn deaf(message: impl Into<String>) -> Failure {
-        Failure { is_deaf: true, ..Failure::program(message) }
+        Failure::program(message).told()
     }
 }

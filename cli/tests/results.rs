@@ -93,9 +93,18 @@ fn endings_of_outputs_are_held_against_types() {
     let program = Program::new(GIVES);
     let run = |place: &str| program.says("run", &["--input", "v=in.f32", "--output", place]);
     let (code, _, said) = run("w=out.f64");
-    assert_eq!(code, 1, "{said}");
+    assert_eq!(code, 2, "{said}");
     assert!(said.contains("the ending of the file says f64: `:f32` behind the path"), "{said}");
     assert!(!program.path("out.f64").exists());
+    let (code, _, said) = run("w=out.npy:u8");
+    assert_eq!(
+        (code, said.contains("its elements are f32, the command line says u8")),
+        (2, true),
+        "{said}"
+    );
+    // Known without an input: nothing has run.
+    let (code, _, said) = program.says("run", &["--output", "w=out:f16"]);
+    assert_eq!((code, said.contains("its elements are f32")), (2, true), "{said}");
     assert_eq!(run("w=out.f32").0, 0);
     assert_eq!(run("w=out.f64:f32").0, 0);
     let unsigned = Program::new(
@@ -111,6 +120,29 @@ fn failures_are_results_too() {
     let result: Value = serde_json::from_str(&out).expect("a line of JSON");
     assert_eq!((code, result["status"].as_str()), (2, Some("usage")), "{said}");
     assert!(result["message"].as_str().is_some_and(|why| why.contains("none.f32")), "{result}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_hides_nothing() {
+    let program = Program::new(
+        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
+host { @print(\"here\", .{}); @output(\"w\", @alloc(i16, 4)); }\n",
+    );
+    let args = ["--output", "w=/dev/full", "--json", "--stats", "json"];
+    let (code, out, said) = program.says("run", &args);
+    let result: Value = serde_json::from_str(&out).expect("one line of JSON");
+    assert_eq!((code, result["status"].as_str()), (1, Some("failed")), "{said}");
+    assert_eq!(result["message"], "cannot write /dev/full: the disk is full");
+    assert_eq!(result["printed"][0], "here");
+    assert_eq!(result["stats"]["sim_stop_cause"], "failed");
+    assert!(result["account"].is_object(), "{result}");
+    let (code, _, said) =
+        program.says("run", &["--output", "w=/dev/full", "--stats", "json=s.json"]);
+    assert_eq!((code, &*said), (1, "dflowc: cannot write /dev/full: the disk is full\n"));
+    assert!(
+        std::fs::read_to_string(program.path("s.json")).is_ok_and(|text| text.contains("failed"))
+    );
 }
 
 /// What phases print is text for people; to ask for JSON there is wrong use, not text all the same.
@@ -131,10 +163,16 @@ fn wrong_constants_and_params_are_wrong_use() {
         let (code, _, said) = program.says("run", &[args, &["--input", "v=in.f32"]].concat());
         assert_eq!(code, 2, "{args:?}: {said}");
     }
-    let params = Program::new("param n: u16 = 1;\nlayout { @set_rectangle(n, 1); }\nhost {}\n");
-    for command in ["run", "check", "build", "test"] {
-        let (code, _, said) = params.says(command, &["--set", "n=many"]);
-        assert_eq!(code, 2, "{command}: {said}");
+    let params = Program::new(
+        "param n: u16 = 1;\nlayout { @set_rectangle(1, 1); @set_tile_code(0, 0); }\nhost {}\n",
+    );
+    for command in [&["run"][..], &["check"], &["build"], &["test"], &["dump", "--stage", "plan"]] {
+        let says = |set: &[&str]| params.says(command[0], &[&command[1..], set].concat());
+        for set in [&["--set", "n=many"][..], &["--set", "zz=7"], &["--set", "n=5", "--set", "n=6"]]
+        {
+            let (code, _, said) = says(set);
+            assert_eq!(code, 2, "{command:?} {set:?}: {said}");
+        }
     }
 }
 
@@ -190,6 +228,33 @@ fn interrupted(args: &[&str], seconds: u64) -> (Option<i32>, Value) {
     assert!(sent.is_ok_and(|status| status.success()));
     let output = child.wait_with_output().expect("it ends");
     (output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_default())
+}
+
+/// A pipe that nobody reads holds the outputs up until Ctrl-C has come.
+#[cfg(unix)]
+#[test]
+fn who_gives_up_while_outputs_are_written_has_the_statistics() {
+    let program = Program::new(
+        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
+host { @output(\"w\", @alloc(i16, 4)); }\n",
+    );
+    let pipe = program.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()));
+    let args = ["--output", "w=pipe", "--stats", "json=stats.json"];
+    let mut tool = program.command("run", &args);
+    let mut child = tool.stderr(Stdio::piped()).spawn().expect("a child");
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(child.try_wait().expect("a child").is_none(), "it waits for a reader");
+    assert!(std::fs::read(&pipe).expect("a pipe").is_empty());
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert_eq!(said, "dflowc: interrupted; nothing was written but the statistics\n");
+    let stats = std::fs::read_to_string(program.path("stats.json")).expect("statistics");
+    assert!(stats.contains("\"sim_stop_cause\": \"interrupted\""), "{stats}");
 }
 
 /// A program that prints to nobody would go on for ever.

@@ -1,9 +1,9 @@
 //! `dflowc dump`: what a phase made of a program.
 
-use dflow_compiler::Stage;
+use dflow_compiler::{Options, Stage};
 use dflow_syntax::Severity;
 
-use super::options;
+use super::{check_settings, options, whose_fault};
 use crate::args::{DumpArgs, StageArg};
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
@@ -30,11 +30,23 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
     let root = Root::source(file)?;
     let mut options = options(&args.given);
     options.tests = true;
+    check_names(root, &options)?;
     let (text, compiled) = dflow_compiler::dump(&root, root.path(), options, stage.into());
     term::say(&text)?;
     diagnostics::show(&compiled.sources, &compiled.diagnostics);
     let bad = count(&compiled.diagnostics, Severity::Error) > 0;
-    Ok(if bad { Exit::Program } else { Exit::Success })
+    Ok(if bad { whose_fault(&compiled) } else { Exit::Success })
+}
+
+/// What is set must be there, as for other commands. Which names a program has is known when all of it is compiled,
+/// whatever stage is asked for; of one that does not compile that is told.
+fn check_names(root: Root<'_>, options: &Options) -> Result<(), Failure> {
+    let settings = &options.params;
+    if settings.is_empty() {
+        return Ok(());
+    }
+    let compiled = dflow_compiler::compile(&root, root.path(), options.clone());
+    compiled.image.map_or(Ok(()), |image| check_settings(&image, settings))
 }
 
 impl From<StageArg> for Stage {

@@ -34,9 +34,9 @@ pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
     ended
 }
 
-/// Says as JSON why a command cannot go on, unless it is that standard output takes nothing.
+/// Says as JSON why a command cannot go on, unless that is told already or standard output takes nothing.
 fn tell(failure: &Failure, say: impl FnOnce(&Value) -> Result<(), Failure>) {
-    let Failure { exit, message, is_deaf: false } = failure else { return };
+    let Failure { exit, message, is_told: false } = failure else { return };
     // It is told on standard error in any case, and the exit code is that of the first fault.
     let _ = say(&json!({ "status": exit.word(), "message": message }));
 }

@@ -3,6 +3,7 @@
 use dflow_ir::image::Image;
 use dflow_ir::inst::InstData;
 use dflow_ir::program::{HostOp, Program};
+use dflow_ir::ty::Ty;
 
 use crate::data::{Binding, split_type};
 use crate::exit::Failure;
@@ -13,6 +14,8 @@ struct Asked {
     inputs: Vec<String>,
     outputs: Vec<String>,
     settings: Vec<String>,
+    /// Each place that gives an output, with the type of its elements.
+    given: Vec<(String, Ty)>,
 }
 
 impl Asked {
@@ -34,7 +37,10 @@ impl Asked {
             match op {
                 HostOp::Input { name, .. } => self.inputs.push(name.clone()),
                 HostOp::HasInput { name } => self.inputs.push(split_type(name).0.to_owned()),
-                HostOp::Output { name, .. } => self.outputs.push(name.clone()),
+                HostOp::Output { name, ty } => {
+                    self.outputs.push(name.clone());
+                    self.given.push((name.clone(), *ty));
+                }
                 HostOp::Setting { name, .. } | HostOp::HasSetting { name } => {
                     self.settings.push(name.clone());
                 }
@@ -97,7 +103,7 @@ pub(crate) fn check_fixed(image: &Image, settings: &[(String, String)]) -> Resul
     Ok(())
 }
 
-/// Every input and output must be one that the host block reads or gives.
+/// Every input and output must be one that the host block reads or gives, outputs of the type of their files.
 ///
 /// # Errors
 /// Wrong use, naming what there is.
@@ -115,10 +121,21 @@ pub(crate) fn check_bindings(
             return Err(Failure::usage(format!("input `{}` is given twice", input.name)));
         }
     }
-    match outputs.iter().find(|output| !asked.outputs.contains(&output.name)) {
-        Some(output) => Err(unknown("output", &output.name, &asked.outputs)),
-        None => Ok(()),
+    outputs.iter().try_for_each(|output| check_output(&asked, output))
+}
+
+/// An output of another type than the file would have is known to be wrong before the run.
+fn check_output(asked: &Asked, output: &Binding) -> Result<(), Failure> {
+    let name = &output.name;
+    let mut given = asked.given.iter().filter(|(other, _)| other == name);
+    let Some(&(_, first)) = given.clone().next() else {
+        return Err(unknown("output", name, &asked.outputs));
+    };
+    if given.any(|&(_, ty)| output.check_type(ty).is_ok()) {
+        return Ok(());
     }
+    let refused = output.check_type(first);
+    refused.map_err(|why| Failure::usage(format!("output `{name}`: {why}")))
 }
 
 fn unknown(kind: &str, name: &str, known: &[String]) -> Failure {

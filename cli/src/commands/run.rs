@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use dflow_runtime::config::Config;
+use dflow_runtime::config::{Config, Limit};
 use dflow_runtime::profile::{Profile, Profiler};
 use serde_json::json;
 
@@ -18,7 +18,8 @@ use crate::machine::{self, Around, Ended, Env};
 use crate::memory;
 use crate::progress::Line;
 use crate::source::{Root, Runnable};
-use crate::{stats, term};
+use crate::stats::{self, Cause};
+use crate::term;
 
 /// Runs a program; writes its outputs only if it ends well.
 ///
@@ -52,13 +53,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     };
     check_settings(&image, &args.compile.given.settings)?;
     check_bindings(&image, &args.inputs, &args.outputs)?;
-    let Some(host) = &image.host else {
-        let name = root.path();
-        return Err(Failure::usage(format!(
-            "{name} has no host block: nothing says what to run; write `host {{ … }}` in a .dfl file, \
-             or compile with cslc and run a host script with cs_python"
-        )));
-    };
+    let host = image.host.as_ref().ok_or_else(|| nothing_to_run(root.path()))?;
     let outputs = Outputs::new(&args.outputs)?;
     let limit = args.machine.max_memory.unwrap_or_else(memory::default_limit);
     let inputs = args.inputs.iter().map(|input| Input::read(input, limit));
@@ -76,28 +71,45 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &around)?;
     line.clear();
     let profile = profiler.as_ref().map(Profiler::finish);
-    let (figures, cause, total) = (&ended.figures, ended.cause, begun.elapsed());
+    let (figures, total) = (&ended.figures, begun.elapsed());
+    let written = keep(&ended, &env, &interrupt);
+    let cause = cause(&ended, &written);
     let told = stats::Told { image: &image, config: &config, figures, cause, front, total };
     if let (false, Some(account)) = (json, &ended.account) {
         account.lines().iter().for_each(|line| term::complain(line));
     }
-    tell_stats(args, &told, profile.as_ref(), &interrupt)?;
-    let exit = finish(&ended, &env, &interrupt)?;
+    let counted = tell_stats(args, &told, profile.as_ref(), &interrupt);
+    let exit = written.and(counted).and_then(|()| finish(&ended, &env));
+    let exit = exit.map_err(|failure| but_statistics(args, failure));
     if json {
-        say_json(&json!({
-            "status": exit.word(),
-            "message": ended.message,
+        let (status, message) = match &exit {
+            Ok(exit) => (*exit, &ended.message),
+            Err(failure) => (failure.exit, &failure.message),
+        };
+        let said = say_json(&json!({
+            "status": status.word(),
+            "message": message,
             "printed": env.printed(),
             "account": ended.account.as_ref().map(Told::json),
             "report": ended.report.as_ref().map(crate::report::Report::json),
             "diagnostics": diagnostics,
             "stats": args.stats.is_some().then(|| told.json()),
             "profile": profile.as_ref().map(|profile| told.profile_json(profile)),
-        }))?;
-    } else if let (Exit::Success, Some(report)) = (exit, &ended.report) {
+        }));
+        return exit.map_err(Failure::told).and_then(|exit| said.map(|()| exit));
+    }
+    if let (Ok(Exit::Success), Some(report)) = (&exit, &ended.report) {
         term::complain(&format!("{}: done\n{}", root.stem(), report.text()));
     }
-    Ok(exit)
+    exit
+}
+
+/// Of a program without a host block.
+fn nothing_to_run(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name} has no host block: nothing says what to run; write `host {{ … }}` in a .dfl file, \
+         or compile with cslc and run a host script with cs_python"
+    ))
 }
 
 /// Statistics to where they were asked for, and the profile; with `--json` they are part of the result.
@@ -140,14 +152,39 @@ fn check_outputs<'p>(
     Ok(())
 }
 
-/// Keeps the outputs of a run that ended well; says why another one ended.
-fn finish(ended: &Ended, env: &Env<'_>, interrupt: &Interrupt) -> Result<Exit, Failure> {
+/// Keeps the outputs of a run that ended well.
+fn keep(ended: &Ended, env: &Env<'_>, interrupt: &Interrupt) -> Result<(), Failure> {
     env.check()?;
     match ended.exit {
-        Exit::Success => {
-            env.outputs().write(interrupt)?;
-            Ok(Exit::Success)
+        Exit::Success => env.outputs().write(interrupt),
+        _ => Ok(()),
+    }
+}
+
+/// Why a run ended, whose outputs are written or not.
+fn cause(ended: &Ended, written: &Result<(), Failure>) -> Cause {
+    match written {
+        Ok(()) => ended.cause,
+        Err(Failure { exit: Exit::Interrupted, .. }) => Cause::Limit(Limit::Interrupted),
+        Err(_) => Cause::Failed,
+    }
+}
+
+/// Who gives up is told of the file that is there all the same.
+fn but_statistics(args: &RunArgs, failure: Failure) -> Failure {
+    match (&args.stats, failure.exit) {
+        (Some(StatsPlace::File(_)), Exit::Interrupted) => {
+            let message = format!("{} but the statistics", failure.message);
+            Failure { message, ..failure }
         }
+        _ => failure,
+    }
+}
+
+/// Says why a run ended that did not end well.
+fn finish(ended: &Ended, env: &Env<'_>) -> Result<Exit, Failure> {
+    match ended.exit {
+        Exit::Success => Ok(Exit::Success),
         Exit::Interrupted if env.is_for_nobody() => Ok(Exit::Success),
         Exit::Interrupted if env.is_json() => Ok(Exit::Interrupted),
         Exit::Interrupted => Err(Failure::interrupted()),
