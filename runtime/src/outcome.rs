@@ -102,6 +102,22 @@ pub enum HostWait {
         /// How many are missing.
         words: u64,
     },
+    /// That words of a stream with a name have entered the mesh.
+    Send {
+        /// The stream.
+        name: String,
+        /// How many have not.
+        words: u64,
+        /// How many of these its buffer holds, which need not enter.
+        buffer: u32,
+    },
+    /// Words from a stream with a name.
+    Receive {
+        /// The stream.
+        name: String,
+        /// How many are missing.
+        words: u64,
+    },
 }
 
 /// PEs that wait for the same thing at the same place of the same program.
@@ -298,6 +314,14 @@ impl HostWait {
                 "the host waits for {words} more words of PE ({x}, {y}) on color {}",
                 color.index()
             ),
+            HostWait::Send { name, words, buffer } => format!(
+                "the host waits until its words for the stream `{name}` have entered the mesh: \
+                 {words} have not, and its buffer holds {buffer}"
+            ),
+            HostWait::Receive { name, words } => {
+                let more = if *words == 1 { "1 more word" } else { &format!("{words} more words") };
+                format!("the host waits for {more} of the stream `{name}`")
+            }
         }
     }
 }

@@ -72,11 +72,33 @@ fn a_send_that_nobody_receives_waits() {
             matches!(&failure, Failure::Deadlock(report) if report.text(&[]).contains("color 4")),
             "{failure:?}"
         );
+        let Failure::Deadlock(report) = failure else { panic!("{failure:?}") };
+        // 20 at the host and its buffer's 10 apart, what the routers hold has entered.
+        let waits = report.text(&[]);
+        assert!(
+            waits.contains("its words for the stream `there` have entered the mesh: "),
+            "{waits}"
+        );
+        assert!(waits.contains(" have not, and its buffer holds 10"), "{waits}");
         let reception = session.receive_words(back, 60).unwrap();
         session.wait_sent(there).unwrap();
         assert!(session.is_sent(there));
         let got = words(&session.complete(reception).unwrap());
         assert_eq!(got, [[1; 30], [2; 30]].concat());
+    }
+}
+
+#[test]
+fn words_that_never_come_are_counted() {
+    let image = image(64, 64);
+    for engine in ENGINES {
+        let mut session = session(&image, engine);
+        session.send_words(0, &[1; 16]).unwrap();
+        session.receive_words(1, 10).unwrap();
+        let second = session.receive_words(1, 7).unwrap();
+        let Err(Failure::Deadlock(report)) = session.complete(second) else { panic!("it waits") };
+        let waits = report.text(&[]);
+        assert!(waits.contains("the host waits for 1 more word of the stream `back`"), "{waits}");
     }
 }
 

@@ -8,10 +8,12 @@
 use dflow_ir::image::{HostStream, Image};
 use dflow_ir::mesh::Wavelet;
 
+use super::session::waiting_for;
 use super::stream::{End, Expected, StreamId};
 use super::{Failure, HostError, Mesh, Session};
 use crate::config::{Limit, Limits};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
+use crate::outcome::HostWait;
 
 /// Cycles that the mesh is given to come to rest after the last stream.
 const REST: u64 = 10_000_000;
@@ -82,8 +84,27 @@ impl<M: Mesh> Session<M> {
         let Named { stream: HostStream { buffer, .. }, sent, .. } = &self.named[stream];
         match sent.saturating_sub((*buffer).into()) {
             0 => Ok(()),
-            words => self.run(&[Goal::Words(link, words)]),
+            words => {
+                let run = self.run(&[Goal::Words(link, words)]);
+                run.map_err(|failure| waiting_for(failure, || Some(self.unsent(stream))))
+            }
         }
+    }
+
+    /// That the host waits for words of a stream to enter the mesh.
+    fn unsent(&self, stream: usize) -> HostWait {
+        let Named { stream: HostStream { name, buffer, .. }, link, sent } = &self.named[stream];
+        let words = sent.saturating_sub(self.mesh().entered(*link));
+        HostWait::Send { name: name.clone(), words, buffer: *buffer }
+    }
+
+    /// That the host waits for words of a reception.
+    fn unreceived(&mut self, id: StreamId) -> Option<HostWait> {
+        // What has come since it began to wait is counted, too.
+        self.feed().ok()?;
+        let (link, words) = self.streams.missing_of(id)?;
+        let named = self.named.iter().find(|named| named.link == link)?;
+        Some(HostWait::Receive { name: named.stream.name.clone(), words })
     }
 
     /// Whether [`Session::wait_sent`] would return at once.
@@ -123,7 +144,8 @@ impl<M: Mesh> Session<M> {
             if goals.is_empty() {
                 return Ok(Vec::new());
             }
-            self.run(&goals)?;
+            let run = self.run(&goals);
+            run.map_err(|failure| waiting_for(failure, || self.unreceived(id)))?;
         }
     }
 

@@ -256,6 +256,18 @@ impl Streams {
         Some((reception.expected.color, at, words))
     }
 
+    /// How many words of a reception, and of those before it on its links, are missing, and the first link of which they
+    /// are.
+    pub(super) fn missing_of(&self, id: StreamId) -> Option<(LinkId, u64)> {
+        let goal = self.goals_of(id).into_iter().find_map(|goal| match goal {
+            Goal::Words(link, words) => Some((link, words)),
+            Goal::Controls(..) => None,
+        });
+        let (link, words) = goal?;
+        let come = self.links.iter().find(|known| known.link == link)?.words;
+        Some((link, words.saturating_sub(come)))
+    }
+
     /// Hands over the complete receptions; called when all are.
     pub(super) fn take(&mut self) -> Vec<Finished> {
         let finished = |reception: Reception| Finished {
