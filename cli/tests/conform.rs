@@ -198,6 +198,14 @@ fn scripts_are_found_sorted_and_filtered() {
     assert_eq!(output.status.code(), Some(2));
     let output = place.run(&["code/a/deep er/none"]);
     assert_eq!(output.status.code(), Some(2));
+    let output = place.run(&["code", "--json", "no/such/x"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        (output.status.code(), said.lines().count()),
+        (Some(2), 1),
+        "no script has run: {said}"
+    );
+    assert!(said.contains("cannot write no/such/x: its folder does not exist"), "{said}");
     place.file("empty/x", "");
     let output = place.run(&["empty"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("no program below empty"));

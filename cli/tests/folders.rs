@@ -49,6 +49,18 @@ fn tests_of_all_files_are_run() {
     assert!(said.contains("2 passed, 0 failed in 2 files ("), "{said}");
 }
 
+/// Nobody writes to the pipe: whoever opens it waits for ever.
+#[cfg(unix)]
+#[test]
+fn pipes_are_no_programs() {
+    let all = folder(&[("a.dfl", &program("host {} test \"one\" {}"))]);
+    let made = Command::new("mkfifo").arg(all.path().join("b.dfl")).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let (code, said, _) = test(&all, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("1 passed, 0 failed in 1 files ("), "{said}");
+}
+
 #[test]
 fn what_fails_and_what_does_not_compile_is_told() {
     let bad = program("test \"one\" { @expect(1 == 2); } test \"two\" {}");

@@ -22,6 +22,7 @@ use std::time::Duration;
 use dflow_ir::target::TargetId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::data::check_place;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::term;
@@ -73,6 +74,8 @@ pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
         let folder = request.folder.display();
         return Err(Failure::usage(format!("no command script below {folder} is asked for")));
     }
+    let json = request.json.as_ref().filter(|path| path.as_os_str() != "-");
+    json.map_or(Ok(()), |path| check_place(path))?;
     let interrupt = Interrupt::install()?;
     interrupt.listen();
     let scratch = tempfile::Builder::new().prefix("dflow-conform-").tempdir();
@@ -85,12 +88,15 @@ pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
     if interrupt.is_set() {
         return Err(Failure { message: "interrupted".into(), ..Failure::interrupted() });
     }
-    if let Some(path) = &request.json {
-        table::write_json(path, &request.folder, &rows, &interrupt)?;
-    }
-    if request.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+    let written = request
+        .json
+        .as_ref()
+        .map_or(Ok(()), |path| table::write_json(path, &request.folder, &rows, &interrupt));
+    // What the scripts came to is told, whatever became of the file.
+    if request.json.is_none() || json.is_some() {
         term::say(&table::text(&rows, request.verbose))?;
     }
+    written?;
     let good = rows.iter().all(|row| row.verdict == Verdict::Pass);
     Ok(if good { Exit::Success } else { Exit::Program })
 }

@@ -103,6 +103,8 @@ fn collect(folder: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
             collect(&path, files)?;
         } else if let Some(path) = path.to_str()
             && path.ends_with(".dfl")
+            // A pipe would have somebody write to it first.
+            && Path::new(path).is_file()
             && has_tests(path)
         {
             files.push(path.to_owned());
