@@ -19,6 +19,7 @@ mod exit;
 mod interrupt;
 pub mod layout;
 mod library;
+pub mod limit;
 mod machine;
 pub mod memory;
 mod near;
@@ -32,4 +33,4 @@ mod validate;
 mod ways;
 mod world;
 
-pub use library::{Built, compile};
+pub use library::{Built, compile, save};

@@ -1,9 +1,14 @@
 //! Compiling for another program: the same as the commands do, with the text they would print.
 
+use std::path::{Path, PathBuf};
+
 use dflow_compiler::Options;
 use dflow_ir::image::Image;
 use dflow_syntax::diagnostic::render::{self, Color};
 
+use crate::data::{check_not_read, check_place, write_file};
+use crate::diagnostics;
+use crate::interrupt::Interrupt;
 use crate::source::Root;
 
 /// What a compilation gave.
@@ -12,6 +17,8 @@ pub struct Built {
     pub image: Option<Image>,
     /// Errors and warnings, as the commands print them, without colors.
     pub report: String,
+    /// The files that the program was read from, wherever the process goes.
+    pub files: Vec<PathBuf>,
 }
 
 /// Compiles a source file, or a program of the library, with its test blocks.
@@ -28,5 +35,19 @@ pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     }
     let human = |diagnostic| render::human(&compiled.sources, diagnostic, Color::Never);
     let report = compiled.diagnostics.iter().map(human).collect();
-    Ok(Built { image: compiled.image, report })
+    let files = diagnostics::files(&compiled.sources);
+    let files = files.filter_map(|file| std::fs::canonicalize(file).ok()).collect();
+    Ok(Built { image: compiled.image, report, files })
+}
+
+/// Writes an image whole or not at all, and not over what the program was `read` from.
+///
+/// # Errors
+/// It cannot be written; a sentence that says why.
+pub fn save(path: &Path, image: &Image, read: &[PathBuf]) -> Result<(), String> {
+    let read = read.iter().filter_map(|file| file.to_str());
+    let saved = check_not_read(path, read)
+        .and_then(|()| check_place(path))
+        .and_then(|()| write_file(path, &image.encode(), &Interrupt::default()));
+    saved.map_err(|failure| failure.message)
 }

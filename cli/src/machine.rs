@@ -9,7 +9,6 @@ use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{Config, Limit, Limits, Probe};
-use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 use dflow_runtime::load::LoadError;
 use dflow_runtime::machine::{Machine, Running};
@@ -19,11 +18,11 @@ use crate::args::MachineArgs;
 use crate::data::{Dtype, Input, Outputs, split_type};
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::memory;
 use crate::progress::Line;
-use crate::report::{Report, group};
+use crate::report::Report;
 use crate::stats::Cause;
 use crate::term::{self, Reader};
+use crate::{limit, memory};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -263,7 +262,9 @@ pub(crate) fn run<'a>(
             let ended = failed(image, &failure);
             let message = match (&*failure, &after.doing) {
                 (host::Failure::Limit(limit), Some(doing)) => {
-                    limit_text(image, args, &limits, *limit, doing)
+                    let own_memory = args.max_memory.is_some();
+                    let set = limit::Set { limits: &limits, by: limit::OPTIONS, own_memory };
+                    limit::with_doing(&set.reached(image, *limit, doing), doing, &image.files)
                 }
                 _ => ended.message,
             };
@@ -308,60 +309,6 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
         host::Failure::Broken(_) => Cause::Internal,
     };
     Ended::new(exit, message, cause)
-}
-
-/// Which limit ended a run, what raises it, and what was going on.
-fn limit_text(
-    image: &Image,
-    args: &MachineArgs,
-    limits: &Limits,
-    limit: Limit,
-    doing: &Doing,
-) -> String {
-    let cycle = group(doing.cycle);
-    let what = match (limit, args.max_cycles) {
-        (Limit::Cycles, Some(cycles)) => {
-            format!("the cycle limit of {} was reached (--max-cycles)", group(cycles))
-        }
-        (Limit::Cycles, None) => format!(
-            "the cycle limit of {cycle} was reached, which holds where the host block waits for nothing; \
-             --max-cycles sets another one"
-        ),
-        (Limit::Memory, _) if memory::is_exhausted() => format!(
-            "the memory of this computer was used up at cycle {cycle}, by {} PEs among others",
-            group(doing.touched)
-        ),
-        (Limit::Memory, _) if doing.bytes <= limits.memory => format!(
-            "the memory limit was reached at cycle {cycle}: the host holds more than {} (--max-memory)",
-            memory::size(limits.memory)
-        ),
-        (Limit::Memory, _) => {
-            let (need, may) = (memory::size(doing.bytes), memory::size(limits.memory));
-            let which = match args.max_memory {
-                Some(_) => "--max-memory",
-                None => "nine tenths of what is available here; --max-memory sets another limit",
-            };
-            let whole = whole_need(image.placement.rect.area() as u64, doing);
-            format!(
-                "the memory limit was reached at cycle {cycle}: the state of {} PEs takes about {need} \
-                 and may take {may} ({which}){whole}",
-                group(doing.touched)
-            )
-        }
-        (Limit::Time, _) => format!("the time limit was reached at cycle {cycle} (--timeout)"),
-        (Limit::Interrupted, _) => format!("interrupted at cycle {cycle}"),
-    };
-    let doing = doing.text(&image.files);
-    if doing.is_empty() { what } else { format!("{what}; at the end{doing}") }
-}
-
-/// What all PEs of a mesh would take if each took what those do that have state; nothing if all have.
-fn whole_need(all: u64, doing: &Doing) -> String {
-    let Some(each) = doing.bytes.checked_div(doing.touched).filter(|_| doing.touched < all) else {
-        return String::new();
-    };
-    let need = memory::size(each.saturating_mul(all));
-    format!("; that of all {} would take about {need}", group(all))
 }
 
 /// `path:line:column: `, or nothing if the place is not known.

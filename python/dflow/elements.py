@@ -7,8 +7,11 @@ import operator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dflow.errors import HostError
+
+MOST_COLOR = 23
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
@@ -53,10 +56,38 @@ def whole(value: Any, what: str, low: int = 0, high: int = (1 << 32) - 1) -> int
     return number
 
 
+def color_number(value: Any) -> int:
+    """Give the number of a color."""
+    number = whole(value, "a color", -(1 << 32))
+    if not 0 <= number <= MOST_COLOR:
+        raise HostError(f"{number} is no color: colors are 0 to {MOST_COLOR}")
+    return number
+
+
+def number_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    """Give what somebody means by a ``dtype``, if numbers have it."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted.hasobject or not wanted.itemsize:
+        raise HostError(f"a dtype of numbers is needed, found {dtype!r}")
+    return wanted
+
+
+def as_array(array: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Give what somebody means by an array; lists in it must be of one length."""
+    try:
+        return np.asarray(array)
+    except (ValueError, TypeError, OverflowError) as fault:
+        raise HostError(f"an array, or numbers that make one, is needed: {fault}") from None
+
+
 def scalar_bits(value: Any, name: str, what: str) -> int:
     """Give the raw bits of an argument of element type ``name``.
 
-    NumPy scalars must be of exactly that type; plain numbers must fit it.
+    NumPy scalars must be of exactly that type; plain numbers must fit it. A ``bool`` stands in a
+    byte, as the language's do: programs do not keep which parameters of ``u8`` are bools.
 
     Raises:
         HostError: the value is of another kind, or out of range; ``what`` names the argument.
@@ -64,6 +95,8 @@ def scalar_bits(value: Any, name: str, what: str) -> int:
     wanted = dtype_of(name)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    if isinstance(value, (bool, np.bool_)) and name == "u8":
+        return int(value)
     if isinstance(value, np.generic) and not _is_plain(value, wanted):
         return _typed_bits(value, wanted, name, what)
     plain = value.item() if isinstance(value, np.generic) else value

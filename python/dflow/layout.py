@@ -20,7 +20,7 @@ import operator
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, Optional, Union
@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dflow import _native
+from dflow.elements import whole
 from dflow.errors import HostError
 from dflow.machine import Program
 
@@ -37,6 +38,7 @@ __all__ = ["Color", "Edge", "Layout", "Port", "Position", "Region", "Route"]
 Place = tuple[int, int]
 Area = tuple[int, int, int, int]
 
+MOST_SIDE = (1 << 16) - 1
 _OWN = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -81,6 +83,7 @@ class Color:
     name: str
     number: Optional[int] = None
     region: Optional[int] = None
+    layout: Optional[Layout] = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class Port:
 
     id: int
     name: str
+    layout: Optional[Layout] = field(default=None, compare=False, repr=False)
 
 
 class Layout:
@@ -104,7 +108,8 @@ class Layout:
         self._colors: list[Color] = []
         self._numbers: list[int] = []
         if size is not None:
-            self._native.set_size(*size)
+            columns, rows = (whole(side, "a side of the mesh", 1, MOST_SIDE) for side in size)
+            self._native.set_size(columns, rows)
 
     @property
     def target(self) -> str:
@@ -136,7 +141,7 @@ class Layout:
     def connect(self, output: Port, input: Port) -> None:
         """Send the words that leave a port into another, along ways that are found."""
         self._here()
-        self._native.connect(output.id, input.id)
+        self._native.connect(self._port(output), self._port(input))
 
     def input_stream(self, port: Port, via: Optional[Place] = None, buffer: int = 1024) -> str:
         """Join an input port to the host, through the PE ``via`` if given; give the stream's name.
@@ -144,7 +149,7 @@ class Layout:
         ``buffer`` words of a send may wait outside the mesh when the send is done.
         """
         self._here()
-        return self._native.stream(port.id, True, via, _buffer(buffer))
+        return self._native.stream(self._port(port), True, _optional(via), _buffer(buffer))
 
     def output_stream(self, port: Port, via: Optional[Place] = None, buffer: int = 1024) -> str:
         """Join an output port to the host; give the stream's name.
@@ -152,17 +157,17 @@ class Layout:
         The host takes ``buffer`` words more than it was asked to receive.
         """
         self._here()
-        return self._native.stream(port.id, False, via, _buffer(buffer))
+        return self._native.stream(self._port(port), False, _optional(via), _buffer(buffer))
 
     def input_stream_at(self, place: Place, color: Color, prefix: str = "") -> str:
         """Join the host to a color that is painted on a PE; give the stream's name."""
         self._here()
-        return self._native.stream_at(place, self._color(color), True, prefix)
+        return self._native.stream_at(_place(place), self._color(color), True, prefix)
 
     def output_stream_at(self, place: Place, color: Color, prefix: str = "") -> str:
         """Likewise, towards the host."""
         self._here()
-        return self._native.stream_at(place, self._color(color), False, prefix)
+        return self._native.stream_at(_place(place), self._color(color), False, prefix)
 
     def stack(
         self, regions: Sequence[Region], horizontal: bool, origin: Optional[Place] = None
@@ -172,7 +177,10 @@ class Layout:
         Give the extent of all of them.
         """
         self._here()
-        return self._native.stack([region.id for region in regions], horizontal, origin)
+        for region in regions:
+            self._own(region.layout, f"region `{region.name}`")
+        ids = [region.id for region in regions]
+        return self._native.stack(ids, horizontal, _optional(origin))
 
     def compile(
         self,
@@ -184,6 +192,8 @@ class Layout:
 
         ``half`` is the 16-bit float that PEs compute in, ``"f16"`` or ``"bf16"``.
         """
+        if not os.fspath(folder):
+            raise HostError("the folder that a layout is compiled to has no name")
         paths = [os.fspath(path) for path in import_paths]
         self._numbers, report = self._native.compile(Path(folder), paths, half)
         if report:
@@ -196,7 +206,21 @@ class Layout:
         return self._numbers[id] if id < len(self._numbers) else color.number
 
     def _color(self, color: Color) -> int:
-        return self._native.color(color.region, color.name, color.number)
+        if color.region is not None:
+            self._own(color.layout, f"color `{color.name}`")
+        number = color.number
+        if number is not None:
+            number = integer(number, f"the number of color `{color.name}`")
+        return self._native.color(color.region, color.name, number)
+
+    def _port(self, port: Port) -> int:
+        self._own(port.layout, f"port `{port.name}`")
+        return port.id
+
+    def _own(self, layout: Optional[Layout], what: str) -> None:
+        """Refuse what another layout made: its number means something else here."""
+        if layout is not None and layout is not self:
+            raise HostError(f"{what} is of another layout")
 
     def _here(self) -> None:
         """Tell where in the caller's program the next request stands."""
@@ -227,7 +251,7 @@ class Region:
 
     def color(self, name: str, number: Optional[int] = None) -> Color:
         """Give a color of this region: the same for the same name."""
-        return Color(name, number, self.id)
+        return Color(name, number, self.id, self.layout)
 
     def set(self, area: Optional[Area] = None, /, **params: Any) -> None:
         """Set params on all PEs, or on those of ``(x, y, width, height)``."""
@@ -237,13 +261,13 @@ class Region:
     def set_param(self, name: str, value: Any, area: Optional[Area] = None) -> None:
         """Set a param: an integer, a bool, a float or a color; the last value holds."""
         self.layout._here()
-        native, area = self._native, area or self._all
+        native, area = self._native, self._all if area is None else _area(area)
         if isinstance(value, Color):
             native.set_color(self.id, area, name, self.layout._color(value))
         elif isinstance(value, (float, np.floating)):
             native.set_float(self.id, area, name, float(value))
         else:
-            native.set_int(self.id, area, name, integer(value, f"param `{name}`"))
+            native.set_int(self.id, area, name, integer(value, f"param `{name}`", 127))
 
     def paint(
         self,
@@ -258,7 +282,8 @@ class Region:
         if edge is not None:
             self._native.paint_edge(self.id, edge.value, id, routes)
         else:
-            self._native.paint(self.id, area or self._all, id, routes)
+            area = self._all if area is None else _area(area)
+            self._native.paint(self.id, area, id, routes)
 
     def input_port(
         self,
@@ -315,7 +340,7 @@ class Region:
             words,
             prefix,
         )
-        return Port(id, native.port_name(id))
+        return Port(id, native.port_name(id), self.layout)
 
     @property
     def _native(self) -> _native.Layout:
@@ -326,14 +351,37 @@ class Region:
         return (0, 0, self.width, self.height)
 
 
-def integer(value: Any, what: str = "a size or place") -> int:
-    """Give a whole number, NumPy's included; a bool is 0 or 1."""
+def integer(value: Any, what: str = "a size or place", bits: int = 63) -> int:
+    """Give a whole number of so many bits and a sign, NumPy's included; a bool is 0 or 1."""
     try:
-        return operator.index(value)
+        number = int(value) if isinstance(value, np.bool_) else operator.index(value)
     except TypeError:
-        if isinstance(value, np.bool_):
-            return int(value)
         raise HostError(f"{what} must be an integer, found {type(value).__name__}") from None
+    if not -(1 << bits) <= number < 1 << bits:
+        raise HostError(f"{what} is {number}, which is too large")
+    return number
+
+
+def _optional(place: Optional[Place]) -> Optional[Place]:
+    return None if place is None else _place(place)
+
+
+def _place(place: Place) -> Place:
+    try:
+        x, y = place
+    except (TypeError, ValueError):
+        raise HostError(f"a place is (column, row), found {place!r}") from None
+    return integer(x), integer(y)
+
+
+def _area(area: Area) -> Area:
+    try:
+        x, y, width, height = area
+    except (TypeError, ValueError):
+        raise HostError(
+            f"an area is (first column, first row, columns, rows), found {area!r}"
+        ) from None
+    return integer(x), integer(y), integer(width), integer(height)
 
 
 def _buffer(buffer: int) -> int:

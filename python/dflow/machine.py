@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dflow import _native, account
-from dflow.elements import dtype_of, scalar_bits, whole
+from dflow.elements import (
+    as_array,
+    color_number,
+    dtype_of,
+    number_type,
+    scalar_bits,
+    whole,
+)
 from dflow.errors import HostError
 
 Source = Union[str, "os.PathLike[str]"]
@@ -125,8 +132,12 @@ class Program:
         return Program(_native.read_artifact(path))
 
     def save(self, path: Source) -> None:
-        """Write the program as a ``.dfi`` file."""
-        Path(path).write_bytes(self._native.encode())
+        """Write the program as a ``.dfi`` file, whole or not at all.
+
+        Raises:
+            HostError: it cannot be written, or would take the place of a source of the program.
+        """
+        self._native.save(Path(path))
 
     @property
     def target(self) -> str:
@@ -297,8 +308,16 @@ class Machine:
                 f"a rectangle is (first column, first row, columns, rows), found {rect!r}"
             ) from None
         names = ("first column", "first row", "columns", "rows")
-        sides = [whole(side, f"{name} of a rectangle") for side, name in zip(rect, names)]
-        return (sides[0], sides[1], sides[2], sides[3])
+        x, y, width, height = (
+            whole(side, f"{name} of a rectangle") for side, name in zip(rect, names)
+        )
+        columns, rows = self.program.size
+        if width < 1 or height < 1 or x + width > columns or y + height > rows:
+            raise HostError(
+                f"the region at ({x}, {y}) of {width} x {height} PEs is empty or leaves the "
+                f"program's {columns} x {rows} PEs"
+            )
+        return (x, y, width, height)
 
     @property
     def cycles(self) -> int:
@@ -360,7 +379,7 @@ class Machine:
         symbol = self.program.symbol(name, "pointer")
         rect = self._rect(rect)
         count = whole(count, "count")
-        wanted = symbol.dtype if dtype is None else np.dtype(dtype)
+        wanted = symbol.dtype if dtype is None else number_type(dtype)
         if wanted.itemsize != symbol.dtype.itemsize:
             raise HostError(
                 f"`{name}` points to elements of type {symbol.types[0]}: expected a dtype of "
@@ -417,10 +436,11 @@ class Machine:
         ``array`` holds those of each PE of the rectangle, row by row. Does not wait: the mesh
         advances when somebody does.
         """
-        values = np.asarray(array)
         area = (*self._rect(rect), 1, 1)
+        color = color_number(color)
+        values = as_array(array)
         bits = _bits(values.dtype)
-        self._native.stream_in(int(color), area, bits, "each", _bytes(values))
+        self._native.stream_in(color, area, bits, "each", _bytes(values))
 
     def stream_out(
         self,
@@ -431,9 +451,10 @@ class Machine:
     ) -> npt.NDArray[Any]:
         """Wait for ``count`` words per PE of a streaming color; shape (rows, columns, count)."""
         rect = self._rect(rect)
-        wanted = np.dtype(dtype)
+        color = color_number(color)
+        wanted = number_type(dtype)
         count = whole(count, "count")
-        request = self._native.stream_out(int(color), (*rect, 1, 1), _bits(wanted), count)
+        request = self._native.stream_out(color, (*rect, 1, 1), _bits(wanted), count)
         data = self._native.wait_for(request)
         return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
 
@@ -499,7 +520,7 @@ def unknown_variable(where: str, name: str, known: list[str]) -> HostError:
 
 def view(data: bytes, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
     """Give bytes of a variable as an array of a type."""
-    wanted = np.dtype(dtype)
+    wanted = number_type(dtype)
     if len(data) % wanted.itemsize:
         raise HostError(
             f"`{name}` has {len(data)} bytes, which is no whole number of {wanted} elements"
@@ -522,7 +543,7 @@ def argument_words(symbol: Symbol, args: tuple[Any, ...]) -> list[int]:
 
 
 def _as_elements(array: npt.ArrayLike, symbol: Symbol) -> npt.NDArray[Any]:
-    values = np.asarray(array)
+    values = as_array(array)
     wanted = symbol.dtype
     if values.dtype == wanted:
         return values
@@ -542,7 +563,10 @@ def _converted(values: npt.NDArray[Any], symbol: Symbol) -> npt.NDArray[Any]:
         if values.size == 0 or (values.min() >= limits.min and values.max() <= limits.max):
             return values.astype(wanted)
     elif values.dtype.kind in "iuf" and wanted.kind == "f":
-        return values.astype(wanted)
+        with np.errstate(over="ignore"):
+            rounded = values.astype(wanted)
+        if np.array_equal(np.isfinite(rounded), np.isfinite(values)):
+            return rounded
     raise HostError(
         f"`{symbol.name}` points to elements of type {symbol.types[0]}: not all of the given "
         "values are such numbers"

@@ -40,7 +40,7 @@ pub(crate) fn internal(py: Python<'_>) -> PyErr {
     raise(py, "Error", ("internal error: please report this with the program that shows it",))
 }
 
-/// How a run failed; `odd` are lines of what was odd before.
+/// How a run failed; `odd` are lines of what was odd before. Of a limit it is all that is to be told.
 pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure, odd: &str) -> PyErr {
     match failure {
         Failure::Host { error, loc } => host(py, &format!("{}{error}", place(image, *loc))),
@@ -54,7 +54,8 @@ pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure, odd: &st
             let report = format!("{}{odd}", deadlock.text(&image.files));
             raise(py, "Deadlock", (format!("deadlock: {report}"), report))
         }
-        Failure::Limit(limit) => raise(py, "LimitReached", (limit.to_string(),)),
+        Failure::Limit(limit) if odd.is_empty() => raise(py, "LimitReached", (limit.to_string(),)),
+        Failure::Limit(_) => raise(py, "LimitReached", (odd,)),
         Failure::Broken(_) => raise(py, "Error", (failure.to_string(),)),
     }
 }

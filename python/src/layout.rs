@@ -118,9 +118,12 @@ impl Layout {
         tile: Option<&str>,
     ) -> PyResult<usize> {
         self.with(py, |inner| {
-            // What is no size is refused as such.
-            let side = |side: i64| u32::try_from(side).unwrap_or(0);
-            let (width, height) = (side(width), side(height));
+            let side = |side: i64| {
+                u32::try_from(side).map_err(|_| {
+                    format!("a region of {width} x {height} PEs: {name} cannot have so many")
+                })
+            };
+            let (width, height) = (side(width)?, side(height)?);
             let made = match tile {
                 Some(tile) => inner.builder.tile_region(name, source, tile, width, height),
                 None => inner.builder.region(name, source, width, height),

@@ -9,6 +9,7 @@
 mod attend;
 mod errors;
 mod layout;
+mod life;
 mod machine;
 mod program;
 mod state;

@@ -10,21 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dflow_cli::artifact::{self, State};
-use dflow_cli::memory;
+use dflow_cli::{limit, memory};
 use dflow_ir::image::{Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits, Probe};
-use dflow_runtime::host::{
-    Elements, Failure, HostError, Region, Request, Session, Spread, StreamId, Ticket,
-};
-use dflow_runtime::machine::{Machine as Mesh, Running, Stopped};
+use dflow_runtime::host::{Elements, HostError, Region, Request, Session, Spread, StreamId};
+use dflow_runtime::machine::{Machine as Mesh, Running};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::attend::attend;
 use crate::errors;
+use crate::life::{ARGUMENTS, ENVIRONMENT, Fault, Inner, Life};
 use crate::program::Program;
 
 /// First column, first row, columns, rows, steps from column to column and from row to row.
@@ -39,122 +38,6 @@ pub(crate) struct Machine {
     inner: Mutex<Inner>,
 }
 
-struct Inner {
-    life: Life,
-    /// Why the run ended before its time.
-    ended: Option<String>,
-    /// It still worked when it was stopped.
-    busy: bool,
-    /// Of the requests made, by number.
-    tickets: Vec<Ticket>,
-}
-
-enum Life {
-    Running(Box<Session<Mesh<Running>>>),
-    Stopped {
-        mesh: Box<Mesh<Stopped>>,
-        cycles: u64,
-    },
-    /// Between two of the above.
-    Gone,
-}
-
-/// What a call can come to.
-enum Fault {
-    Failure(Failure),
-    Text(String),
-}
-
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Fault {
-        Fault::Failure(failure)
-    }
-}
-
-impl From<HostError> for Fault {
-    fn from(error: HostError) -> Fault {
-        Fault::Failure(error.into())
-    }
-}
-
-impl Inner {
-    fn session(&mut self) -> Result<&mut Session<Mesh<Running>>, Fault> {
-        if let Some(why) = &self.ended {
-            return Err(Fault::Text(format!("the run has ended already: {why}")));
-        }
-        match &mut self.life {
-            Life::Running(session) => Ok(session),
-            Life::Stopped { .. } | Life::Gone => Err(Fault::Text("the machine is stopped".into())),
-        }
-    }
-
-    fn mesh(&mut self) -> Result<&mut Mesh<Stopped>, Fault> {
-        match &mut self.life {
-            Life::Stopped { mesh, .. } => Ok(mesh),
-            Life::Running(_) | Life::Gone => {
-                Err(Fault::Text("memory can be read when the machine is stopped".into()))
-            }
-        }
-    }
-
-    fn cycles(&self) -> u64 {
-        match &self.life {
-            Life::Running(session) => session.cycles(),
-            Life::Stopped { cycles, .. } => *cycles,
-            Life::Gone => 0,
-        }
-    }
-
-    /// Makes a request; gives its number.
-    fn submit(&mut self, request: Request) -> Result<usize, Fault> {
-        let ticket = self.session()?.submit(request)?;
-        self.tickets.push(ticket);
-        Ok(self.tickets.len() - 1)
-    }
-
-    /// What was odd so far: lines.
-    fn odd(&self, files: &[String]) -> String {
-        let Life::Running(session) = &self.life else { return String::new() };
-        let remarks = session.mesh().account().remarks;
-        remarks.iter().map(|remark| format!("\n  warning: {}", remark.line(files))).collect()
-    }
-
-    /// Remembers what ends a run.
-    fn note(&mut self, failure: &Failure) {
-        match failure {
-            Failure::Host { .. } | Failure::HostTrap(_) => {}
-            Failure::Trap(_) | Failure::Deadlock(_) | Failure::Limit(_) | Failure::Broken(_) => {
-                let text = failure.to_string();
-                let first = text.lines().next().unwrap_or_default();
-                self.ended.get_or_insert_with(|| first.to_owned());
-            }
-        }
-    }
-
-    /// Ends the life of the machine. Unless it has failed it comes to rest first, for what the
-    /// program does after its last word to the host.
-    fn stop(&mut self) -> Result<(), Fault> {
-        let rested = match (&self.ended, &mut self.life) {
-            (None, Life::Running(session)) => {
-                let rested = session.flush().and_then(|()| session.rest());
-                rested.and_then(|()| session.come_to_rest())
-            }
-            (Some(_), _) | (None, Life::Stopped { .. } | Life::Gone) => Ok(false),
-        };
-        self.busy |= rested.as_ref().is_ok_and(|&busy| busy);
-        match std::mem::replace(&mut self.life, Life::Gone) {
-            Life::Running(session) => {
-                let cycles = session.cycles();
-                let mesh = Box::new(session.into_mesh().stop());
-                self.life = Life::Stopped { mesh, cycles };
-            }
-            life @ (Life::Stopped { .. } | Life::Gone) => self.life = life,
-        }
-        rested?;
-        Ok(())
-    }
-}
-
 impl Machine {
     /// Does something with the machine: without the interpreter, watching for signals.
     fn with<T: Send>(
@@ -166,16 +49,15 @@ impl Machine {
             let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let done = work(&mut inner);
             // What was odd may be why it failed.
-            let mut odd = String::new();
+            let mut more = String::new();
             if let Err(Fault::Failure(failure)) = &done {
-                inner.note(failure);
-                odd = inner.odd(&self.image.files);
+                more = inner.note(failure, &self.image);
             }
-            (done, odd)
+            (done, more)
         })?;
-        let (done, odd) = done;
+        let (done, more) = done;
         done.map_err(|fault| match fault {
-            Fault::Failure(failure) => errors::failure(py, &self.image, &failure, &odd),
+            Fault::Failure(failure) => errors::failure(py, &self.image, &failure, &more),
             Fault::Text(text) => errors::host(py, &text),
         })
     }
@@ -249,7 +131,9 @@ impl Machine {
         let session = make(mesh.start(), &image, limits);
         let inner = Inner {
             life: Life::Running(Box::new(session)),
+            limits: (if finite { ENVIRONMENT } else { ARGUMENTS }, max_memory.is_some()),
             ended: None,
+            cut: false,
             busy: false,
             tickets: Vec::new(),
         };
@@ -405,12 +289,21 @@ impl Machine {
         ])
     }
 
-    /// Who waits for what now.
+    /// Who waits for what now; where PEs compute, or would, who does what.
     fn waiting(&self, py: Python<'_>) -> PyResult<String> {
-        self.glance(py, |inner| match &inner.life {
-            Life::Running(session) => Ok(session.mesh().waiting().text(&self.image.files)),
-            Life::Stopped { mesh, .. } => Ok(mesh.waiting().text(&self.image.files)),
-            Life::Gone => Ok(String::new()),
+        let files = &self.image.files;
+        self.glance(py, |inner| {
+            let Some(doing) = inner.doing() else { return Ok(String::new()) };
+            if inner.cut || !doing.busy.is_empty() {
+                let what = format!("the mesh still worked at cycle {}", doing.cycle);
+                return Ok(limit::with_doing(&what, &doing, files));
+            }
+            let waiting = match &inner.life {
+                Life::Running(session) => session.mesh().waiting(),
+                Life::Stopped { mesh, .. } => mesh.waiting(),
+                Life::Gone => return Ok(String::new()),
+            };
+            Ok(waiting.text(files))
         })
     }
 
@@ -480,7 +373,6 @@ impl Machine {
     /// Writes the memory of all PEs of a stopped machine to a file, or to its place in the folder
     /// of its program.
     fn write_state(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let path = if path.is_dir() { artifact::state_path(&path) } else { path };
         let image = &self.image;
         let state = self.with(py, |inner| {
             let cycles = inner.cycles();
@@ -490,7 +382,10 @@ impl Machine {
                 mesh.read_memory(at, 0, end).unwrap_or_default()
             }))
         })?;
-        let written = py.detach(|| artifact::write_state(&path, &state));
+        let written = py.detach(|| match path.is_dir() {
+            true => artifact::keep_state(&path, &state),
+            false => artifact::write_state(&path, &state),
+        });
         written.map_err(|error| errors::host(py, &error.to_string()))
     }
 }

@@ -9,7 +9,6 @@ use dflow_compiler::{Options, Origin, ParamsFrom};
 use dflow_ir::image::{ElementType, Export, ExportKind, Image};
 use dflow_ir::target::{Target, TargetId};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::attend::attend;
 use crate::errors;
@@ -23,10 +22,12 @@ pub(crate) struct Program {
     colors: Vec<(String, String)>,
     memcpy: bool,
     warnings: String,
+    /// Files that it was compiled from.
+    files: Vec<PathBuf>,
 }
 
 impl Program {
-    fn plain(image: Image, warnings: String) -> Program {
+    fn plain(image: Image, warnings: String, files: Vec<PathBuf>) -> Program {
         let rect = image.placement.rect;
         Program {
             offsets: (rect.x.into(), rect.y.into()),
@@ -35,6 +36,7 @@ impl Program {
             memcpy: image.memcpy.is_some(),
             image: Arc::new(image),
             warnings,
+            files,
         }
     }
 }
@@ -118,9 +120,10 @@ impl Program {
             .collect()
     }
 
-    /// The bytes of a `.dfi` file.
-    fn encode<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.image.encode()))
+    /// Writes a `.dfi` file, not over what the program was compiled from.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let saved = py.detach(|| dflow_cli::save(&path, &self.image, &self.files));
+        saved.map_err(|message| errors::host(py, &message))
     }
 }
 
@@ -173,7 +176,7 @@ pub(crate) fn compile(
     let built = attend(py, &never, || dflow_cli::compile(path, options))?;
     let built = built.map_err(|reason| errors::compile(py, &reason, ""))?;
     match built.image {
-        Some(image) => Ok(Program::plain(image, built.report)),
+        Some(image) => Ok(Program::plain(image, built.report, built.files)),
         None => {
             let message = format!("{path} does not compile\n{}", built.report.trim_end());
             Err(errors::compile(py, &message, &built.report))
@@ -189,7 +192,7 @@ pub(crate) fn compile(
 pub(crate) fn read_image(py: Python<'_>, origin: &str, bytes: &[u8]) -> PyResult<Program> {
     let image = py.detach(|| Image::decode(bytes));
     let image = image.map_err(|error| errors::host(py, &format!("{origin}: {error}")))?;
-    Ok(Program::plain(image, String::new()))
+    Ok(Program::plain(image, String::new(), Vec::new()))
 }
 
 /// The program of a folder that `cslc` wrote.
@@ -208,5 +211,6 @@ pub(crate) fn read_artifact(py: Python<'_>, folder: PathBuf) -> PyResult<Program
         colors: meta.colors,
         memcpy: fabric.memcpy,
         warnings: String::new(),
+        files: Vec::new(),
     })
 }

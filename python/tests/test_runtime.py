@@ -515,7 +515,8 @@ def test_the_environment_decides(
     runtime = SdkRuntime(many_folder)
     runtime.load()
     runtime.run()
-    with pytest.raises(dflow.LimitReached, match="cycle limit"):
+    reached = r"cycle limit of 5,000 was reached \(DFLOW_MAX_CYCLES\); at the end\n.*: computes"
+    with pytest.raises(dflow.LimitReached, match=reached):
         runtime.launch("spin", nonblock=False)
     for name, value in {"DFLOW_THREADS": "none", "DFLOW_TIMEOUT": "soon"}.items():
         with monkeypatch.context() as patch:

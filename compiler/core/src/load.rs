@@ -218,7 +218,12 @@ fn not_found(
         let places: Vec<String> = places.iter().map(|place| fold(place)).collect();
         diagnostic = diagnostic.help(format!("looked for as {}", places.join(", ")));
     } else {
-        diagnostic = diagnostic.help("a path is relative to the file that names it");
+        // Of a layout that a host program builds, the place is a line of that program, not of the file that counts.
+        let is_elsewhere = cx.sources.path(span.file).starts_with('/') && !path.starts_with('/');
+        diagnostic = diagnostic.help(match is_elsewhere {
+            true => "a path is relative to the current folder",
+            false => "a path is relative to the file that names it",
+        });
     }
     cx.emit(diagnostic)
 }

@@ -21,7 +21,10 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 class Task:
     """A command that may not be done yet; see ``task_wait`` and ``is_task_done``."""
 
-    def __init__(self, what: str, finish: Callable[[], None], in_order: bool) -> None:
+    def __init__(
+        self, owner: Commands, what: str, finish: Callable[[], None], in_order: bool
+    ) -> None:
+        self._owner = owner
         self._what = what
         self._finish = finish
         # Commands of the copy interface are carried out one after the other.
@@ -46,7 +49,7 @@ class Commands:
 
     def task_wait(self, task: Task) -> None:
         """Wait until a command is done; commands before it are done first."""
-        _check_task(task)
+        self._check_task(task)
         if not task.done:
             self._expect_running("task_wait")
             self._finish(task)
@@ -66,7 +69,7 @@ class Commands:
             if take is not None:
                 take(data)
 
-        return self._submit(Task(what, finish, in_order=True), nonblock)
+        return self._submit(Task(self, what, finish, in_order=True), nonblock)
 
     def _submit(self, task: Task, nonblock: bool) -> Task:
         self._pending.append(task)
@@ -91,11 +94,14 @@ class Commands:
                 self._finish(task)
 
     def _end(self, task: Task) -> None:
-        """Wait for a command. A refused one is forgotten; other faults end the run."""
+        """Wait for a command. A refused one is forgotten; other faults end the run.
+
+        Commands that were not done then are asked for in vain: the machine says why.
+        """
         try:
             task._finish()
         except HostError:
-            self._pending.remove(task)
+            self._forget(task)
             raise
         except BaseException:
             self._pending = []
@@ -103,7 +109,16 @@ class Commands:
         finally:
             self._log()
         task.done = True
-        self._pending.remove(task)
+        self._forget(task)
+
+    def _forget(self, task: Task) -> None:
+        self._pending = [other for other in self._pending if other is not task]
+
+    def _check_task(self, task: Any) -> None:
+        if not isinstance(task, Task):
+            raise HostError(f"expected what a command returned, found {type(task).__name__}")
+        if task._owner is not self:
+            raise HostError(f"the {task._what} is a command of another SdkRuntime")
 
     def _begin_log(self, traces: bool) -> None:
         """Make the simulator's log anew, and the folder of its traces: scripts move both away."""
@@ -142,8 +157,3 @@ class Commands:
     def _say(self, level: str, text: str) -> None:
         if LEVELS.index(level) >= self._level:
             print(f"dflow: {text}", file=sys.stderr)
-
-
-def _check_task(task: Any) -> None:
-    if not isinstance(task, Task):
-        raise HostError(f"expected what a command returned, found {type(task).__name__}")

@@ -25,21 +25,21 @@ class Copies(Commands):
         """
         self._expect_running("memcpy_h2d")
         request = Transfer.parse("memcpy_h2d", args, kw)
-        return self._in(request, dest, request.words(src, request.shape), "each")
+        return self._in(request, dest, src, request.shape, "each")
 
     def memcpy_h2d_rowbcast(self, dest: int, src: npt.NDArray[Any], *args: Any, **kw: Any) -> Task:
         """Copy one block per row to all PEs of that row: an array of (h, elements)."""
         self._expect_running("memcpy_h2d_rowbcast")
         request = Transfer.parse("memcpy_h2d_rowbcast", args, kw)
         height, _, count = request.shape
-        return self._in(request, dest, request.words(src, (height, count)), "rows")
+        return self._in(request, dest, src, (height, count), "rows")
 
     def memcpy_h2d_colbcast(self, dest: int, src: npt.NDArray[Any], *args: Any, **kw: Any) -> Task:
         """Copy one block per column to all PEs of that column: an array of (w, elements)."""
         self._expect_running("memcpy_h2d_colbcast")
         request = Transfer.parse("memcpy_h2d_colbcast", args, kw)
         _, width, count = request.shape
-        return self._in(request, dest, request.words(src, (width, count)), "columns")
+        return self._in(request, dest, src, (width, count), "columns")
 
     def memcpy_h2d_stride(self, dest: int, src: npt.NDArray[Any], *args: Any, **kw: Any) -> Task:
         """Copy to every n-th PE of a rectangle.
@@ -49,7 +49,7 @@ class Copies(Commands):
         """
         self._expect_running("memcpy_h2d_stride")
         request = Transfer.parse("memcpy_h2d_stride", args, kw, strided=True)
-        return self._in(request, dest, request.words(src, request.strided_shape), "each")
+        return self._in(request, dest, src, request.strided_shape, "each")
 
     def memcpy_d2h(self, dest: npt.NDArray[Any], src: int, *args: Any, **kw: Any) -> Task:
         """Copy or stream from the PEs of a rectangle into an array, in place.
@@ -59,8 +59,8 @@ class Copies(Commands):
         """
         self._expect_running("memcpy_d2h")
         request = Transfer.parse("memcpy_d2h", args, kw)
-        array = tensor.flat_view(request.check(dest, request.shape, "dest"), "dest of memcpy_d2h")
         region = self._region(request)
+        array = tensor.flat_view(request.check(dest, request.shape, "dest"), "dest of memcpy_d2h")
 
         def take(data: bytes) -> None:
             # Two elements of 16 bits are an item of 32, the first in its low half.
@@ -80,9 +80,10 @@ class Copies(Commands):
         what = f"copy of `{symbol.name}` to the host"
         return self._request(what, number, request.nonblock, take)
 
-    def _in(self, request: Transfer, dest: int, words: npt.NDArray[Any], spread: str) -> Task:
+    def _in(self, request: Transfer, dest: int, src: Any, shape: tensor.Shape, spread: str) -> Task:
         """Give words to PEs. They are copied now: the caller may reuse the array at once."""
         region = self._region(request)
+        words = request.words(src, shape)
         if request.streaming:
             color = color_number(dest, "dest")
             data = tensor.elements(words, 32)

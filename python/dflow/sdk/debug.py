@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from dflow import _native
 from dflow.errors import HostError
+from dflow.layout import integer
 from dflow.machine import unknown_variable, view
 from dflow.sdk.platform import refuse_address
 
@@ -47,6 +48,7 @@ class debug_util:
 
     def get_symbol(self, col: int, row: int, symbol: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Give a variable of the PE at a place, as elements of a type."""
+        col, row = self._place(col, row)
         data = self._state.read(col, row, symbol)
         if data is None:
             known = self._state.names(col, row)
@@ -78,6 +80,7 @@ class debug_util:
         ``key`` is the one that the library was imported with. Values come as NumPy scalars of the
         recorded type, bools, strings, and time stamps as plain numbers.
         """
+        px, py = self._place(px, py)
         names = self._state.names(px, py)
         if names is None:
             raise HostError(self._outside(px, py))
@@ -117,6 +120,13 @@ class debug_util:
             return text.decode("utf-8", "replace")
         dtype = SCALARS[kind]
         return np.frombuffer(words.tobytes()[: dtype.itemsize], dtype)[0]
+
+    def _place(self, col: int, row: int) -> tuple[int, int]:
+        """Give a place that may be one of the fabric."""
+        column, line = integer(col, "a column"), integer(row, "a row")
+        if not (0 <= column < 1 << 32 and 0 <= line < 1 << 32):
+            raise HostError(self._outside(column, line))
+        return column, line
 
     def _outside(self, col: int, row: int) -> str:
         (x, y), (width, height) = self._state.offsets, self._state.size

@@ -79,8 +79,9 @@ class Color:
         return self._given if self._number is None else self._number
 
     def _built(self) -> built.Color:
-        region = None if self._region is None else self._region.id
-        return built.Color(self._name, self._given, region)
+        if self._region is None:
+            return built.Color(self._name, self._given)
+        return built.Color(self._name, self._given, self._region.id, self._region.layout)
 
 
 class RoutingPosition:
@@ -356,9 +357,9 @@ class SdkLayout:
         if not isinstance(color, Color):
             raise HostError(f"a Color is needed, found {type(color).__name__}")
         if not any(color is known for known in self._colors):
-            self._colors.append(color)
             self._layout._here()
             self._layout._color(color._built())
+            self._colors.append(color)
 
 
 def _fabric(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dflow.elements import whole
 from dflow.errors import HostError
 from dflow.sdk import tensor
 from dflow.sdk.arguments import positive, wavelets
@@ -36,8 +36,8 @@ class Ports(Commands):
         data = wavelets(src, n_wavelets, f"send to `{name}`")
 
         self._native.send_words(number, data)
-        task = Task(f"send to `{name}`", lambda: self._native.wait_sent(number), in_order=False)
-        return self._submit(task, nonblock)
+        wait = lambda: self._native.wait_sent(number)  # noqa: E731
+        return self._submit(Task(self, f"send to `{name}`", wait, in_order=False), nonblock)
 
     def receive(
         self,
@@ -77,7 +77,8 @@ class Ports(Commands):
     ) -> Task:
         number = self._native.receive_words(stream, count)
         finish = lambda: deliver(self._native.complete(number))  # noqa: E731
-        return self._submit(Task(f"receive from `{name}`", finish, in_order=False), nonblock)
+        task = Task(self, f"receive from `{name}`", finish, in_order=False)
+        return self._submit(task, nonblock)
 
     def get_port_id(self, name: str) -> int:
         """Give the number of a stream, to be used in place of its name."""
@@ -94,7 +95,7 @@ class Ports(Commands):
             print(f"{name}: {way}, color {color}, at ({x}, {y})")
 
     def _stream(self, port: str | int, to_mesh: bool) -> tuple[int, str]:
-        number = self.get_port_id(port) if isinstance(port, str) else operator.index(port)
+        number = self.get_port_id(port) if isinstance(port, str) else whole(port, "a stream's id")
         streams = self._program.streams
         if not 0 <= number < len(streams):
             raise HostError(f"{number} is no id of a stream: get_port_id(name) gives it")
@@ -106,4 +107,7 @@ class Ports(Commands):
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
+    try:
+        path.write_bytes(data)
+    except OSError as fault:
+        raise HostError(f"{path} cannot be written: {fault.strerror}") from None

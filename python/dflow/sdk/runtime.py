@@ -97,6 +97,7 @@ class SdkRuntime(Copies, Ports):
     def load(self) -> None:
         """Put the program on the mesh."""
         self._expect("load", "new", "load() has been called already")
+        settings.check_stats()
         self._machine = _native.Machine(self._program._native, finite=True, **self._options)
         self._state = "loaded"
 
@@ -150,9 +151,13 @@ class SdkRuntime(Copies, Ports):
 
     def coord_logical_to_physical(self, coord: Any) -> tuple[int, int]:
         """Give the place on the fabric of a PE of the program."""
-        x, y = coord
+        try:
+            x, y = coord
+            place = (int(x), int(y))
+        except (TypeError, ValueError, OverflowError):
+            raise HostError(f"a place is (column, row), found {coord!r}") from None
         column, row = self._program.offsets
-        return (int(x) + column, int(y) + row)
+        return (place[0] + column, place[1] + row)
 
     # -- launches -----------------------------------------------------------------------------
 
@@ -203,7 +208,7 @@ class SdkRuntime(Copies, Ports):
             raise HostError("read_symbol needs a program that ran: call load() and run() first")
         column, row = self._program.offsets
         columns, rows = self._program.size
-        at = (int(x) - column, int(y) - row)
+        at = (whole(x, "x") - column, whole(y, "y") - row)
         if not (0 <= at[0] < columns and 0 <= at[1] < rows):
             raise HostError(
                 f"({x}, {y}) is no PE of the program, which has columns {column} to "
@@ -216,7 +221,7 @@ class SdkRuntime(Copies, Ports):
 
     def dump_core(self, corefile: str | os.PathLike[str]) -> None:
         """Write the memory of all PEs, at the end of the run, for ``debug_util``."""
-        path = Path(corefile).resolve()
+        path = _core_path(corefile)
         if self._state == "stopped":
             self._write_core(path)
         else:
@@ -235,11 +240,17 @@ class SdkRuntime(Copies, Ports):
                 "debugging: set DFLOW_STATE=1 to keep it",
             )
             return
+        if not self._folder.is_dir():
+            self._say(
+                "WARNING",
+                f"the machine's memory is not kept for debugging: {self._folder} is gone",
+            )
+            return
         self._native.write_state(self._folder)
 
     def _write_core(self, path: Path) -> None:
         self._native.write_state(path)
-        self._say("WARNING", f"{path.name} holds the machine's memory in dflow's own format")
+        self._say("WARNING", f"{path} holds the machine's memory in dflow's own format")
 
     def _expect(self, what: str, state: str, otherwise: str) -> None:
         if self._state != state:
@@ -260,4 +271,12 @@ def _threads(given: int | None, platform: Platform | None) -> int | None:
 def _core_paths(platform: Platform | None) -> list[Path]:
     if platform is None or not platform.config.dump_core:
         return []
-    return [Path(platform.config.core_path or "corefile.cs1").resolve()]
+    return [_core_path(platform.config.core_path or "corefile.cs1")]
+
+
+def _core_path(path: str | os.PathLike[str]) -> Path:
+    """Give the place of a core file; the folder must be there."""
+    place = Path(path).resolve()
+    if not place.parent.is_dir():
+        raise HostError(f"{place} cannot be written: its folder does not exist")
+    return place

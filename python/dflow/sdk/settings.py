@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 from dflow.errors import HostError
@@ -36,14 +37,28 @@ def keep_state() -> bool:
     return os.environ.get("DFLOW_STATE", "") not in ("", "0")
 
 
+def check_stats() -> None:
+    """Refuse a file of statistics whose folder is not there, before anything runs.
+
+    Raises:
+        HostError: it could not be written.
+    """
+    path = os.environ.get("DFLOW_STATS_FILE")
+    if path and not Path(path).absolute().parent.is_dir():
+        raise HostError(f"DFLOW_STATS_FILE: {path} cannot be written: its folder does not exist")
+
+
 def append_stats(cycles: int, seconds: float, program: Program) -> None:
     """Append a line of JSON to the file that ``DFLOW_STATS_FILE`` names."""
     path = os.environ.get("DFLOW_STATS_FILE")
     if not path:
         return
     line = {"cycles": cycles, "seconds": round(seconds, 6), "target": program.target}
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+    try:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    except OSError as fault:
+        raise HostError(f"DFLOW_STATS_FILE: {path} cannot be written: {fault.strerror}") from None
 
 
 def _number(name: str) -> int | None:

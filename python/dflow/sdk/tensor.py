@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import math
 import warnings
 from typing import Any
 
@@ -57,7 +58,7 @@ def check_array(array: Any, shape: Shape, what: str) -> npt.NDArray[Any]:
             f"{what} must hold float32, int32 or uint32 items, found {array.dtype}"
             f"{_hint(array.dtype)}"
         )
-    count = int(np.prod(shape, dtype=np.int64))
+    count = math.prod(shape)
     if array.size == count:
         return array
     sizes = " x ".join(str(size) for size in shape)
