@@ -85,8 +85,10 @@ impl Span {
         if cycle >= self.last {
             return self.count;
         }
-        let gaps = |cycles: u64| cycles * self.count.saturating_sub(1) / (self.last - self.first);
-        cycle.checked_sub(self.first).map_or(0, |cycles| gaps(cycles) + 1)
+        // Those whose `time`, which is rounded down, is not later.
+        let gaps = self.count.saturating_sub(1).max(1);
+        let by = |cycles: u64| ((cycles + 1) * gaps).div_ceil(self.last - self.first);
+        cycle.checked_sub(self.first).map_or(0, |cycles| by(cycles).min(self.count))
     }
 }
 
@@ -201,5 +203,24 @@ impl Pipe {
     /// Links that words of it are counted on.
     pub(crate) fn links(&self) -> u32 {
         self.multicast().map_or(self.route.hops, |it| it.links)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Span;
+
+    #[test]
+    fn words_that_are_counted_by_a_cycle_are_those_whose_time_has_come() {
+        for (count, last) in (1..20).flat_map(|count| (0..60).map(move |last| (count, last))) {
+            if (count == 1) != (last == 0) {
+                continue;
+            }
+            let span = Span { base: 7, count, first: 100, last: 100 + last };
+            for cycle in 90..170 {
+                let come = (7..7 + count).filter(|&number| span.time(number) <= cycle).count();
+                assert_eq!(span.count_by(cycle), come as u64, "{span:?} {cycle}");
+            }
+        }
     }
 }
