@@ -93,7 +93,7 @@ pub(crate) fn orders_text(orders: &[OrderPlace]) -> String {
             }
         };
         let when = cycle.map_or(String::new(), |cycle| format!(" in cycle {cycle}"));
-        text.push_str(&format!("\n  {what}, first on PE ({}, {}){when}", pe.x, pe.y));
+        text.push_str(&format!("\n  {what}, as on PE ({}, {}){when}", pe.x, pe.y));
     }
     if orders.len() > MOST_PLACES {
         text.push_str(&format!("\n  and {} more: --stats json", orders.len() - MOST_PLACES));

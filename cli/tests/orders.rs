@@ -81,9 +81,9 @@ layout {
 host {}
 "#;
 
-fn run(args: &[&str]) -> Output {
+fn run(program: &str, args: &[&str]) -> Output {
     let folder = TempDir::new().expect("a folder");
-    std::fs::write(folder.path().join("p.dfl"), PROGRAM).expect("a file");
+    std::fs::write(folder.path().join("p.dfl"), program).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
     command.current_dir(folder.path()).args(["run", "p.dfl"]).args(args);
     let output = command.output().expect("the tool starts");
@@ -91,8 +91,8 @@ fn run(args: &[&str]) -> Output {
     output
 }
 
-fn orders(engine: &str) -> Value {
-    let output = run(&["--json", "--stats", "json", "--profile", "--engine", engine]);
+fn orders(program: &str, engine: &str) -> Value {
+    let output = run(program, &["--json", "--stats", "json", "--profile", "--engine", engine]);
     let mut result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(result["stats"]["orders"], result["profile"]["orders"]);
     result["stats"]["orders"].take()
@@ -101,9 +101,9 @@ fn orders(engine: &str) -> Value {
 #[test]
 fn flow_lists_where_times_decide() {
     for engine in ["step", "exact"] {
-        assert_eq!(orders(engine), json!([]));
+        assert_eq!(orders(PROGRAM, engine), json!([]));
     }
-    let found = orders("flow");
+    let found = orders(PROGRAM, "flow");
     let known = |what: &str, color: Option<u8>, task: Option<&str>, other: Option<&str>, x: u16| {
         found.as_array().into_iter().flatten().any(|place| {
             place["what"] == what
@@ -122,7 +122,7 @@ fn flow_lists_where_times_decide() {
 
 #[test]
 fn a_profile_shows_them() {
-    let output = run(&["--profile", "--engine", "flow"]);
+    let output = run(PROGRAM, &["--profile", "--engine", "flow"]);
     let text = String::from_utf8(output.stderr).expect("text");
     let from = text.find("where times decided").expect("a list");
     let lines: Vec<&str> = text[from..].lines().take(5).collect();
@@ -130,10 +130,21 @@ fn a_profile_shows_them() {
         lines,
         [
             "where times decided what came first (data may differ from those of `exact`)",
-            "  tasks `two` and `one` of `between`, first on PE (1, 0) in cycle 56",
-            "  task `two` of `between` reads the clock or the state of queues, first on PE (1, 0) in cycle 56",
-            "  control wavelets of color 3 that end operations, or find none, first on PE (3, 0) in cycle 1341",
-            "  words of color 2 from several sides or queues, first on PE (3, 0)",
+            "  tasks `two` and `one` of `between`, as on PE (1, 0) in cycle 56",
+            "  task `two` of `between` reads the clock or the state of queues, as on PE (1, 0) in cycle 56",
+            "  control wavelets of color 3 that end operations, or find none, as on PE (3, 0) in cycle 1341",
+            "  words of color 2 from several sides or queues, as on PE (3, 0)",
         ]
     );
+}
+
+#[test]
+fn an_activation_that_may_be_lost_is_a_place() {
+    // Both ends come in the same cycle, and start one task, once.
+    let program = PROGRAM.replace(".activate = two_id", ".activate = one_id");
+    let found = orders(&program, "flow");
+    let one = |place: &Value| {
+        place["what"] == "tasks" && place["task"] == "one" && place["other"] == Value::Null
+    };
+    assert!(found.as_array().into_iter().flatten().any(one), "{found}");
 }

@@ -1,8 +1,8 @@
 //! Where times decide what comes first: what `dflowc run --profile` tells of the `flow` engine
 //! (spec/flow.md, section 5).
 //!
-//! Cycles of `flow` are approximations, so at these places, and nowhere else, its data may differ
-//! from those of `exact`. On a real machine they may as well, from one run to another.
+//! Cycles of `flow` are approximations, so at these places its data may differ from those of `exact`.
+//! On a real machine they may as well, from one run to another.
 
 use dflow_ir::mesh::{Color, Coord};
 
@@ -11,7 +11,7 @@ use dflow_ir::mesh::{Color, Coord};
 pub struct OrderPlace {
     /// What may be first.
     pub what: Order,
-    /// PE that was the first to come there, or one of them.
+    /// A PE that came there.
     pub pe: Coord,
     /// Cycle in which it did, if it is known.
     pub cycle: Option<u64>,

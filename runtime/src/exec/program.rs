@@ -330,7 +330,7 @@ impl LoadedProgram {
         let registers = self.registers.count();
         let xdsrs = if registers == 0 { 0 } else { self.target.xdsrs.into() };
         let registers = registers * size_of::<Dsr>() + xdsrs * size_of::<Option<DsrRef>>();
-        self.used_bytes() + fifos + registers
+        block_bytes(self.used_bytes()) + fifos + registers
     }
 
     /// Whether the program may unmask exceptions: if not, none is looked for.
@@ -541,4 +541,29 @@ fn args_len(program: &Program) -> usize {
     let widest = |func: &Func| func.insts.values().map(host_args).max().unwrap_or(0);
     let words = program.funcs.values().map(|func| widest(func).max(func.params as usize));
     words.max().unwrap_or(0).max(5)
+}
+
+/// What a block of memory takes: allocators have four sizes of blocks between two powers of two, and put as many as fit
+/// into a page.
+fn block_bytes(bytes: usize) -> usize {
+    const SMALL: usize = 8 << 10;
+    let size = bytes.next_multiple_of((bytes.next_power_of_two() / 8).max(1)).max(1);
+    let page: usize = if size <= SMALL { 64 << 10 } else { 512 << 10 };
+    page.checked_div(page / size).unwrap_or(size).max(size)
+}
+
+#[cfg(test)]
+mod block_tests {
+    use super::block_bytes;
+
+    #[test]
+    fn blocks_are_as_large_as_allocators_make_them() {
+        for (bytes, block) in
+            [(0, 1), (2000, 2048), (28_000, 29_127), (36_000, 43_690), (47_200, 52_428)]
+        {
+            assert_eq!(block_bytes(bytes), block);
+        }
+        // Larger than a page.
+        assert_eq!(block_bytes(600 << 10), 640 << 10);
+    }
 }

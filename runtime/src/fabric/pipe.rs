@@ -482,6 +482,15 @@ impl Pipe {
         self.taken = Span { base: end - count, count, first, last: first + count - 1 };
     }
 
+    /// Of the words before `end`, `left` are taken after cycle `then`; the others have been.
+    pub(crate) fn drain_rest(&mut self, end: u64, left: u64, then: u64) {
+        let base = end.saturating_sub(left);
+        if self.taken.end() == end && left != 0 && base > self.taken.base {
+            let first = then + 1;
+            self.taken = Span { base, count: left, first, last: self.taken.last.max(first) };
+        }
+    }
+
     /// The words before `end` are taken until cycle `last`.
     pub(crate) fn redrain(&mut self, end: u64, last: u64) {
         if self.taken.end() == end {

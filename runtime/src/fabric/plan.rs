@@ -115,7 +115,7 @@ impl RouterPlan {
 
     /// Colors, as bits, of which words from several sides may meet.
     pub(crate) fn meetings(&self) -> u32 {
-        let meet = self.colors.iter().filter(|row| row.meets());
+        let meet = self.colors.iter().filter(|row| row.meets() || self.is_swapped(row.color));
         meet.fold(0, |all, row| all | 1 << row.color)
     }
 

@@ -93,6 +93,8 @@ pub(crate) struct Core<C: Code> {
     /// Id of the task that was picked last.
     pub(super) picked: u8,
     pub(crate) activated: u64,
+    /// Of these, those that have been activated more than once.
+    pub(super) twice: u64,
     pub(crate) task_blocked: u64,
     pub(crate) channel_blocked: u64,
     pub(crate) thread_blocked: u64,
@@ -256,6 +258,7 @@ impl<C: Code> Core<C> {
             last_thread: 0,
             picked: 0,
             activated: 0,
+            twice: 0,
             task_blocked: 0,
             channel_blocked: 0,
             thread_blocked: 0,
@@ -311,7 +314,10 @@ impl<C: Code> Core<C> {
             FlagOp::Activate if program.local[usize::from(id)] == NO_TASK => {
                 return Err(TrapKind::UnboundTask { id });
             }
-            FlagOp::Activate => self.activated |= bit,
+            FlagOp::Activate => {
+                self.twice |= self.activated & bit;
+                self.activated |= bit;
+            }
             FlagOp::BlockTask if !is_data => self.task_blocked |= bit,
             FlagOp::UnblockTask if !is_data => self.task_blocked &= !bit,
             FlagOp::BlockTask | FlagOp::BlockChannel => {
@@ -346,7 +352,9 @@ impl<C: Code> Core<C> {
     #[inline]
     pub(super) fn activate(&mut self, program: &PePlan, id: u16) -> bool {
         let bound = program.local.get(usize::from(id)).is_some_and(|&task| task != NO_TASK);
-        self.activated |= u64::from(bound) << (id % 64);
+        let bit = u64::from(bound) << (id % 64);
+        self.twice |= self.activated & bit;
+        self.activated |= bit;
         bound
     }
 

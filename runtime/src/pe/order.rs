@@ -1,8 +1,9 @@
 //! Where times decide which task is first (`flow`: spec/flow.md, section 5).
 //!
 //! Of a PE's program, what each task does is given by the words that it finds, in the order of their colors; which
-//! task comes next is, too, while one thing alone can start it. So it is enough to look whenever a task is picked:
-//! may another be first in a run with other times? Of a task of which that is known, nothing is looked for any more.
+//! task comes next is, too, while one thing alone can start it. So whenever a task is picked it is asked: may another
+//! be first in a run with other times, or may it have been activated once and not twice? Of a task of which that is known,
+//! nothing is looked for any more.
 //!
 //! Invariants: what is kept is by program, as PEs of a program do the same; a task is noted rather once too often.
 
@@ -10,8 +11,8 @@ use dflow_ir::inst::Unblock;
 use dflow_ir::mesh::Color;
 
 use super::code::Code;
-use super::core::{Completion, Core, Outgoing};
-use super::op::Output;
+use super::core::{Completion, Core, Outgoing, bits};
+use super::op::{Op, Output};
 use super::plan::{InputPlan, NO_TASK, PePlan};
 use super::queues::TEARDOWN_TASK;
 use super::visit::Visit;
@@ -21,8 +22,8 @@ use crate::sched::region::Region;
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     programs: Vec<Seen>,
-    /// By color: cycle, and number of a PE in the whole rectangle, of the first control wavelet that ended an operation,
-    /// or that nobody heard. It is the one or the other by whether it comes before the operation has begun.
+    /// By color: cycle, and number of a PE in the whole rectangle, of a control wavelet that ended an operation, or that
+    /// nobody heard. It is the one or the other by whether it comes before the operation has begun.
     commands: [Option<(u64, u32)>; Color::COUNT],
     /// By color: number of a PE whose operations send it from several queues.
     senders: [Option<u32>; Color::COUNT],
@@ -41,6 +42,9 @@ struct Seen {
     /// those whose words have started any.
     waited: u64,
     heard: u64,
+    /// Likewise, of the task of teardowns and flushes.
+    tear_waited: bool,
+    torn: bool,
 }
 
 /// Where and when a task was picked first, and beside what.
@@ -56,7 +60,8 @@ pub(crate) struct Place {
 impl Seen {
     fn new(tasks: usize) -> Seen {
         let (places, clocks) = (vec![None; tasks], vec![None; tasks]);
-        Seen { places, clocks, ended: 1 << TEARDOWN_TASK, waited: 0, heard: 0 }
+        let (tear_waited, torn) = (false, false);
+        Seen { places, clocks, ended: 1 << TEARDOWN_TASK, waited: 0, heard: 0, tear_waited, torn }
     }
 }
 
@@ -117,28 +122,33 @@ impl Orders {
 impl<C: Code> Core<C> {
     /// Input queues of which a word, if it came, could start a task.
     fn open_queues(&self, program: &PePlan) -> u64 {
-        // Control wavelets may pass operations.
+        // Those that operations use as well: these end, and control wavelets may pass them.
         let may = match (program.hears, program.hears_data_only) {
             (false, _) => 0,
-            (true, true) => program.heard & !self.owned_in,
+            (true, true) => program.heard,
             (true, false) => u64::MAX,
         };
         let open = |input: &InputPlan| {
             input.color.is_some() && self.channel_blocked >> input.channel & 1 == 0
         };
-        let inputs = self.bound.inputs(program).iter().enumerate();
-        inputs.fold(0, |all, (queue, input)| all | u64::from(open(input)) << queue) & may
+        let inputs = self.bound.inputs(program);
+        let all = 1u64.checked_shl(inputs.len() as u32).map_or(u64::MAX, |end| end - 1);
+        bits(may & all)
+            .filter(|&queue| open(&inputs[queue]))
+            .fold(0, |open, queue| open | 1 << queue)
     }
 
     /// An operation that has begun, and whose end starts or unblocks a task.
-    fn task_of_an_end(&self, local: &[u16]) -> Option<u16> {
+    fn task_of_an_end(&self, program: &PePlan) -> Option<u16> {
+        let local = &program.local;
         let task = |activate: Option<u8>, unblock: Option<Unblock>| match (activate, unblock) {
             (Some(id), _) | (None, Some(Unblock::Task(id))) => local.get(usize::from(id)).copied(),
             (None, _) => None,
         };
         let tells = |done: &Completion| done.activate.is_some() || done.unblock.is_some();
         let due = self.due.iter().map(|(_, done)| done).find(|done| tells(done));
-        let begun = || self.threads.iter().find(|op| !op.ended && op.tells());
+        let may = |op: &Op<C::Op>| op.tells() || op.has_fifo && program.fifo_events != 0;
+        let begun = || self.threads.iter().find(|op| !op.ended && may(op));
         match due {
             Some(done) => Some(task(done.activate, done.unblock).unwrap_or(NO_TASK)),
             None => begun().map(|op| task(op.activate, op.unblock).unwrap_or(NO_TASK)),
@@ -149,13 +159,15 @@ impl<C: Code> Core<C> {
 impl<C: Code> Region<C> {
     /// What is due in the visit's cycle starts and unblocks tasks.
     pub(super) fn note_ends(&mut self, at: &Visit<'_, C>, core: &Core<C>) {
+        // Ids are judged when they are used.
+        let bit = |id: u8| 1u64.checked_shl(id.into()).unwrap_or(0);
         let due = core.due.iter().take_while(|(due, _)| *due <= at.t);
         let ended = due.fold(0, |ended, (_, done)| {
             let unblocked = match done.unblock {
-                Some(Unblock::Task(id)) => 1 << id,
+                Some(Unblock::Task(id)) => bit(id),
                 Some(Unblock::Channel(_)) | None => 0,
             };
-            ended | unblocked | done.activate.map_or(0, |id| 1 << id)
+            ended | unblocked | done.activate.map_or(0, bit)
         });
         self.orders.of(core.at.program.into(), at.program.tasks.len()).ended |= ended;
     }
@@ -182,7 +194,12 @@ impl<C: Code> Region<C> {
     pub(super) fn note_order(&mut self, at: &Visit<'_, C>, core: &Core<C>, queue: Option<usize>) {
         let program = at.program;
         let alone = core.threads.is_empty() && core.due.is_empty() && core.activated == 0;
-        if alone && !program.hears && !program.tasks[usize::from(core.task)].reads_times {
+        if alone
+            && core.twice == 0
+            && !program.may_tear()
+            && !program.hears
+            && !program.tasks[usize::from(core.task)].reads_times
+        {
             return;
         }
         if !self.orders.knows(core.at.program, core.task) {
@@ -203,14 +220,22 @@ impl<C: Code> Region<C> {
         if program.tasks[task].reads_times {
             seen.clocks[task].get_or_insert((at.t, core.at.number));
         }
-        let other = if let Some(other) = core.task_of_an_end(&program.local) {
+        let teardown = program.local[TEARDOWN_TASK];
+        let is_teardown = by == 0 && usize::from(core.picked) == TEARDOWN_TASK;
+        let ended = seen.ended | program.fifo_events;
+        let other = if let Some(other) = core.task_of_an_end(program) {
             Some(other)
-        } else if ready != 0 && (by != 0 || (ready | own) & seen.ended != 0) {
+        } else if ready != 0 && (by != 0 || (ready | own) & ended != 0) {
             Some(local(ready))
         } else if open & seen.heard != 0 {
             Some(task_of(open & seen.heard))
-        } else if by & seen.waited & !seen.heard != 0 {
+        } else if by & seen.waited & !seen.heard != 0
+            || is_teardown && seen.tear_waited
+            || core.twice & own & ended != 0
+        {
             Some(NO_TASK)
+        } else if seen.torn && !is_teardown {
+            Some(teardown)
         } else {
             None
         };
@@ -218,8 +243,10 @@ impl<C: Code> Region<C> {
         let timing = &at.plan.timing;
         if at.t >= timing.hop + timing.ramp_down {
             seen.waited |= open;
+            seen.tear_waited |= teardown != NO_TASK && !is_teardown;
         }
         seen.heard |= by;
+        seen.torn |= is_teardown;
         if let Some(other) = other {
             seen.places[task] = Some(Place { cycle: at.t, pe: core.at.number, other });
         }

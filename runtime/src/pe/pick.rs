@@ -67,8 +67,8 @@ impl<C: Code> Region<C> {
             self.spoil_tape();
             self.stats.dropped_controls += 1;
             core.acted.acted = true;
+            self.orders.note_command(word.color, t, core.at.number);
             if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
-                self.orders.note_command(word.color, t, core.at.number);
                 let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
                 self.odd(at.plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
             }
@@ -148,6 +148,9 @@ impl<C: Code> Region<C> {
     ) -> u64 {
         if self.flow {
             self.note_order(at, core, queue);
+        }
+        if queue.is_none() {
+            core.twice &= !(1 << core.picked);
         }
         let from = at.t + at.plan.timing.task_start;
         core.main.set(Main::start(from, payload));

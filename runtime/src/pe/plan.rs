@@ -14,6 +14,7 @@ use dflow_ir::written::written_registers;
 use super::super::sched::plan::Latencies;
 use super::core::bits;
 use super::looks::{looks, reads_times};
+use super::queues::TEARDOWN_TASK;
 use crate::fabric::registers::color_word;
 use crate::load::LoadError;
 
@@ -50,6 +51,8 @@ pub(crate) struct PePlan {
     /// Whether words start tasks, and whether none but data tasks.
     pub(crate) hears: bool,
     pub(crate) hears_data_only: bool,
+    /// Local ids that FIFOs activate, as bits.
+    pub(crate) fifo_events: u64,
     /// Task by local id.
     pub(crate) local: [u16; IDS],
     /// Task by control id.
@@ -200,6 +203,7 @@ impl PePlan {
             quiet: 0,
             pulls: 0,
             hears: program.tasks.iter().any(|binding| binding.kind != TaskKind::Local),
+            fifo_events: fifo_events(program),
             hears_data_only: program.tasks.iter().all(|binding| binding.kind != TaskKind::Control),
             config: program.initial_config.iter().map(|set| (set.address, set.value)).collect(),
             configures: registers.as_ref().is_none_or(|written| {
@@ -449,4 +453,17 @@ fn colors_of(addresses: &BTreeSet<u16>, target: TargetId) -> u32 {
         Some(color_word(bank.kind, index)?.0)
     });
     colors.fold(0, |all, color| all | 1 << color | 1 << (color ^ 1))
+}
+
+impl PePlan {
+    /// Whether teardowns and flushes start a task.
+    pub(crate) fn may_tear(&self) -> bool {
+        self.local[TEARDOWN_TASK] != NO_TASK
+    }
+}
+
+/// Local ids that FIFOs activate, as bits.
+fn fifo_events(program: &Program) -> u64 {
+    let ids = program.fifos.values().flat_map(|fifo| [fifo.activate_pop, fifo.activate_push]);
+    ids.flatten().fold(0, |all, id| all | 1u64.checked_shl(id.into()).unwrap_or(0))
 }

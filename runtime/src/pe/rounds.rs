@@ -21,6 +21,7 @@ impl<C: Code> Core<C> {
     pub(crate) fn note(&self, code: &C, noter: &mut Noter<'_>) {
         // What is left out is a hint, the code's own, `exact`'s while it takes turns, or noted below.
         let Core {
+            twice: _,
             until: _,
             alone: _,
             steady,

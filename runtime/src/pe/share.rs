@@ -165,11 +165,14 @@ impl<C: Code> Region<C> {
         core.steps.share_with(used);
     }
 
-    /// The words that a stretch sends are spaced otherwise from cycle `t` on; what it has left goes on
+    /// The words that a stretch takes and sends are spaced otherwise from cycle `t` on; what it has left goes on
     /// from its mark.
     pub(super) fn bend(&mut self, stretch: &Stretch, t: u64) {
+        let left = stretch.left.div_ceil(PARTS);
+        for words in stretch.inputs.iter().flatten() {
+            self.pipes[words.pipe() as usize].drain_rest(words.end, left, stretch.mark);
+        }
         if let Some(words) = &stretch.output {
-            let left = stretch.left.div_ceil(PARTS);
             let pipe = words.pipe();
             if !self.bend_abroad(pipe, (words.end, left), (t, stretch.mark)) {
                 self.each_pipe(pipe, |pipe| pipe.bend(words.end, left, t, stretch.mark));

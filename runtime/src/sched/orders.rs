@@ -67,10 +67,12 @@ fn firsts<K: Ord, V: Ord>(all: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
 }
 
 impl<C: Code> Region<C> {
-    /// Colors, and numbers of PEs in whose routers words of them have come from several sides, as far as these may meet
-    /// there: colors as bits, by router plan.
+    /// Colors, and numbers of PEs in whose routers words of them, or of those that are swapped with them, have come from
+    /// several sides, as far as these may meet there: colors as bits, by router plan.
     fn meetings(&self, plan: &Plan, may_meet: &[u32]) -> Vec<(u8, u32)> {
-        if may_meet.iter().all(|&colors| colors == 0) {
+        let configures = plan.programs.iter().any(|program| program.configures);
+        let is_written = configures || self.rewritten != 0;
+        if !is_written && may_meet.iter().all(|&colors| colors == 0) {
             return Vec::new();
         }
         let at = |pe: u32| {
@@ -80,11 +82,15 @@ impl<C: Code> Region<C> {
         let mut found = Vec::new();
         for (pe, router) in (0..).zip(&self.routers) {
             let (number, colors) = at(pe);
-            let Some(router) = router.as_deref().filter(|_| colors != 0) else { continue };
-            let met = bits(colors.into()).map(|color| color as u8);
-            found.extend(
-                met.filter(|&color| router.sides_of(color) > 1).map(|color| (color, number)),
-            );
+            let Some(router) = router.as_deref().filter(|_| is_written || colors != 0) else {
+                continue;
+            };
+            let table = router.table(plan);
+            let met = bits(table.meetings().into()).map(|color| color as u8).filter(|&color| {
+                let partner = if table.is_swapped(color) { router.sides_of(color ^ 1) } else { 0 };
+                router.sides_of(color) + partner > 1
+            });
+            found.extend(met.map(|color| (color, number)));
         }
         for (color, pe) in self.gathers.passed() {
             let (number, colors) = at(pe);

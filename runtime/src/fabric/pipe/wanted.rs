@@ -54,15 +54,17 @@ impl Pipe {
     /// The source waits for places, and has as many as it waits for: from how many cycles on it may use
     /// one that becomes free.
     pub(crate) fn credit(&mut self) -> Option<u64> {
-        let has = match self.wanted {
-            Wanted::Nothing => false,
-            Wanted::Room(places) => self.room() >= places,
-            Wanted::Last => self.place_from(self.sent.end()).is_some(),
+        // A word that stands before a ramp climbs as soon as there is a place.
+        let (has, later) = match self.wanted {
+            Wanted::Nothing => (false, 0),
+            Wanted::Room(0) => (true, 0),
+            Wanted::Room(places) => (self.room() >= places, self.later()),
+            Wanted::Last => (self.place_from(self.sent.end()).is_some(), self.later()),
         };
         if has {
             self.wanted = Wanted::Nothing;
         }
-        has.then(|| u64::from(self.credit) + self.later())
+        has.then(|| u64::from(self.credit) + later)
     }
 
     /// Of `count` words that are taken, the one with which the source has what it waits for; the last, if it has not.

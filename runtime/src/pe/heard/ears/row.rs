@@ -203,16 +203,11 @@ impl<C: Code> Region<C> {
         row: &Row,
     ) -> Result<bool, Fault> {
         core.task = row.task;
-        for &Heard { ear, t } in &row.starts[..row.count] {
-            self.note_order(&Visit { t, ..*at }, core, Some(ears.all[ear].queue.into()));
-            if ears.count == 1 {
-                break;
-            }
-        }
         let router = self.routers[at.pe as usize].as_deref();
         let done = run_alike(at, core, router, (&row.args[..row.count], row.params), row.slots);
         let same = core.segment.is_plain(row.slots);
         let plain = done - usize::from(!same);
+        self.note_row(at, core, (ears, row), plain);
         self.heard_alike(at, core, ears, (row, &row.starts[..plain]));
         if same {
             core.end_task();
@@ -225,6 +220,25 @@ impl<C: Code> Region<C> {
         let payload = self.take_heard(&Visit { t, ..*at }, core, ear);
         self.begin_heard(at, core, ear, (t, payload));
         self.heard_other(at, core)
+    }
+
+    /// So many tasks of a row have been picked.
+    fn note_row(
+        &mut self,
+        at: &Visit<'_, C>,
+        core: &mut Core<C>,
+        (ears, row): (&Ears, &Row),
+        count: usize,
+    ) {
+        for &Heard { ear, t } in &row.starts[..count] {
+            let queue = usize::from(ears.all[ear].queue);
+            core.task = at.program.inputs[queue].task;
+            self.note_order(&Visit { t, ..*at }, core, Some(queue));
+            if ears.count == 1 {
+                break;
+            }
+        }
+        core.task = row.task;
     }
 
     /// A task that a word started has run its first segment, whose slots it is yet to take; whether others see
