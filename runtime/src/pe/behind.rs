@@ -12,8 +12,8 @@ use crate::fabric::channel::Outlet;
 use crate::sched::region::Region;
 
 impl<C: Code> Region<C> {
-    /// Operations that wait for words which stand before theirs, and for which nobody makes a place, go element by element
-    /// as long as these stand there: there may be places left in the queue.
+    /// Operations that wait for words which stand before theirs, and for which there is no place and nobody is known to
+    /// make one, go element by element as long as these stand there: there may be places left in the queue.
     pub(super) fn flow_behind(&mut self, at: &Visit<'_, C>, core: &mut Core<C>) {
         for queue in bits(core.leaving & core.flowing_out & !core.full) {
             let Outgoing { ring, held, .. } = &core.outputs[queue];

@@ -11,6 +11,7 @@ use super::bind::Bindings;
 use super::code::{Code, Pe};
 use super::main::Main;
 use super::op::Op;
+use super::order::Twice;
 use super::plan::{IDS, InputPlan, NO_TASK, PePlan};
 use super::queues::Flushes;
 use super::queues::TEARDOWN_TASK;
@@ -92,9 +93,9 @@ pub(crate) struct Core<C: Code> {
     pub(crate) last_thread: u8,
     /// Id of the task that was picked last.
     pub(super) picked: u8,
+    /// Activated tasks that have been activated more than once.
+    pub(super) twice: Twice,
     pub(crate) activated: u64,
-    /// Of these, those that have been activated more than once.
-    pub(super) twice: u64,
     pub(crate) task_blocked: u64,
     pub(crate) channel_blocked: u64,
     pub(crate) thread_blocked: u64,
@@ -258,7 +259,7 @@ impl<C: Code> Core<C> {
             last_thread: 0,
             picked: 0,
             activated: 0,
-            twice: 0,
+            twice: Twice::NONE,
             task_blocked: 0,
             channel_blocked: 0,
             thread_blocked: 0,
@@ -314,10 +315,7 @@ impl<C: Code> Core<C> {
             FlagOp::Activate if program.local[usize::from(id)] == NO_TASK => {
                 return Err(TrapKind::UnboundTask { id });
             }
-            FlagOp::Activate => {
-                self.twice |= self.activated & bit;
-                self.activated |= bit;
-            }
+            FlagOp::Activate => self.activate_bit(bit),
             FlagOp::BlockTask if !is_data => self.task_blocked |= bit,
             FlagOp::UnblockTask if !is_data => self.task_blocked &= !bit,
             FlagOp::BlockTask | FlagOp::BlockChannel => {
@@ -348,13 +346,19 @@ impl<C: Code> Core<C> {
         Ok(())
     }
 
+    fn activate_bit(&mut self, bit: u64) {
+        if self.activated & bit != 0 {
+            self.twice = self.twice.and(bit.trailing_zeros() as u8);
+        }
+        self.activated |= bit;
+    }
+
     /// Activates a local task, if one is bound to the id.
     #[inline]
     pub(super) fn activate(&mut self, program: &PePlan, id: u16) -> bool {
         let bound = program.local.get(usize::from(id)).is_some_and(|&task| task != NO_TASK);
         let bit = u64::from(bound) << (id % 64);
-        self.twice |= self.activated & bit;
-        self.activated |= bit;
+        self.activate_bit(bit);
         bound
     }
 

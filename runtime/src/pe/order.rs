@@ -65,9 +65,84 @@ impl Seen {
     }
 }
 
+/// How a task is picked.
+struct Picked {
+    /// Its queue, if a word starts it, and its id, if it is a local task, as bits.
+    by: u64,
+    own: u64,
+    /// It has been activated more than once.
+    is_twice: bool,
+    /// Local tasks that could be picked as well, and queues that could start others if words came.
+    ready: u64,
+    open: u64,
+    /// It is the task of teardowns and flushes; there is one, and it is another.
+    is_teardown: bool,
+    may_tear: bool,
+    /// What the end of an operation that is under way starts.
+    end: Option<u16>,
+}
+
+impl Seen {
+    /// A task that might have been before the one that is picked; [`NO_TASK`] if it is not known which.
+    fn before(&self, picked: &Picked, program: &PePlan, inputs: &[InputPlan]) -> Option<u16> {
+        let &Picked { by, own, ready, open, end, .. } = picked;
+        let ended = self.ended | program.fifo_events;
+        let heard = open & self.heard;
+        if end.is_some() {
+            end
+        } else if ready != 0 && (by != 0 || (ready | own) & ended != 0) {
+            Some(program.local[ready.trailing_zeros() as usize])
+        } else if heard != 0 {
+            Some(inputs[heard.trailing_zeros() as usize].task)
+        } else if picked.may_tear && self.torn {
+            Some(program.local[TEARDOWN_TASK])
+        } else {
+            let waited = by & self.waited & !self.heard != 0;
+            let tears = picked.is_teardown && self.tear_waited;
+            let lost = picked.is_twice && own & ended != 0;
+            (waited || tears || lost).then_some(NO_TASK)
+        }
+    }
+
+    /// Keeps what is to be known when others are picked; `late`: words could have come by now.
+    fn note(&mut self, picked: &Picked, late: bool) {
+        if late {
+            self.waited |= picked.open;
+            self.tear_waited |= picked.may_tear;
+        }
+        self.heard |= picked.by;
+        self.torn |= picked.is_teardown;
+    }
+}
+
 /// What is known of a list's items, with their numbers.
 fn known<T: Copy>(list: &[Option<T>]) -> impl Iterator<Item = (usize, T)> {
     list.iter().enumerate().filter_map(|(at, item)| Some((at, (*item)?)))
+}
+
+/// Tasks that have been activated more than once before they ran: the id of one, or a mark for none or several, in a byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Twice(u8);
+
+impl Twice {
+    pub(super) const NONE: Twice = Twice(u8::MAX);
+    const SEVERAL: Twice = Twice(u8::MAX - 1);
+
+    /// These, and one more.
+    pub(super) fn and(self, id: u8) -> Twice {
+        let one = Twice(id);
+        if self == Twice::NONE || self == one { one } else { Twice::SEVERAL }
+    }
+
+    /// A task of this id may be one of them.
+    fn may_be(self, id: u8) -> bool {
+        self == Twice::SEVERAL || self == Twice(id)
+    }
+
+    /// What is left when one has been picked, and these are activated.
+    pub(super) fn without(self, id: u8, activated: u64) -> Twice {
+        if activated == 0 || self == Twice(id) { Twice::NONE } else { self }
+    }
 }
 
 impl Orders {
@@ -195,7 +270,7 @@ impl<C: Code> Region<C> {
         let program = at.program;
         let alone = core.threads.is_empty() && core.due.is_empty() && core.activated == 0;
         if alone
-            && core.twice == 0
+            && core.twice == Twice::NONE
             && !program.may_tear()
             && !program.hears
             && !program.tasks[usize::from(core.task)].reads_times
@@ -210,45 +285,27 @@ impl<C: Code> Region<C> {
     fn look_at_order(&mut self, at: &Visit<'_, C>, core: &Core<C>, queue: Option<usize>) {
         let (program, task) = (at.program, usize::from(core.task));
         let by = queue.map_or(0, |queue| 1 << queue);
-        let inputs = core.bound.inputs(program);
-        let open = core.open_queues(program) & !by;
-        let ready = core.activated & !core.task_blocked;
+        let own = if queue.is_none() { 1 << core.picked } else { 0 };
+        let teardown = 1 << TEARDOWN_TASK;
+        let picked = Picked {
+            by,
+            own,
+            is_twice: own != 0 && core.twice.may_be(core.picked),
+            ready: core.activated & !core.task_blocked,
+            open: core.open_queues(program) & !by,
+            is_teardown: own == teardown,
+            may_tear: program.may_tear() && own != teardown,
+            end: core.task_of_an_end(program),
+        };
         let seen = self.orders.of(core.at.program.into(), program.tasks.len());
-        let local = |ids: u64| program.local[ids.trailing_zeros() as usize];
-        let task_of = |queues: u64| inputs[queues.trailing_zeros() as usize].task;
-        let own = if by == 0 { 1 << core.picked } else { 0 };
         if program.tasks[task].reads_times {
             seen.clocks[task].get_or_insert((at.t, core.at.number));
         }
-        let teardown = program.local[TEARDOWN_TASK];
-        let is_teardown = by == 0 && usize::from(core.picked) == TEARDOWN_TASK;
-        let ended = seen.ended | program.fifo_events;
-        let other = if let Some(other) = core.task_of_an_end(program) {
-            Some(other)
-        } else if ready != 0 && (by != 0 || (ready | own) & ended != 0) {
-            Some(local(ready))
-        } else if open & seen.heard != 0 {
-            Some(task_of(open & seen.heard))
-        } else if by & seen.waited & !seen.heard != 0
-            || is_teardown && seen.tear_waited
-            || core.twice & own & ended != 0
-        {
-            Some(NO_TASK)
-        } else if seen.torn && !is_teardown {
-            Some(teardown)
-        } else {
-            None
-        };
-        // No word comes so soon.
-        let timing = &at.plan.timing;
-        if at.t >= timing.hop + timing.ramp_down {
-            seen.waited |= open;
-            seen.tear_waited |= teardown != NO_TASK && !is_teardown;
-        }
-        seen.heard |= by;
-        seen.torn |= is_teardown;
-        if let Some(other) = other {
+        if let Some(other) = seen.before(&picked, program, core.bound.inputs(program)) {
             seen.places[task] = Some(Place { cycle: at.t, pe: core.at.number, other });
         }
+        // No word comes sooner.
+        let timing = &at.plan.timing;
+        seen.note(&picked, at.t >= timing.hop + timing.ramp_down);
     }
 }

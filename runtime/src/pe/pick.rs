@@ -150,7 +150,7 @@ impl<C: Code> Region<C> {
             self.note_order(at, core, queue);
         }
         if queue.is_none() {
-            core.twice &= !(1 << core.picked);
+            core.twice = core.twice.without(core.picked, core.activated);
         }
         let from = at.t + at.plan.timing.task_start;
         core.main.set(Main::start(from, payload));
