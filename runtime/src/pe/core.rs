@@ -346,22 +346,6 @@ impl<C: Code> Core<C> {
         Ok(())
     }
 
-    fn activate_bit(&mut self, bit: u64) {
-        if self.activated & bit != 0 {
-            self.twice = self.twice.and(bit.trailing_zeros() as u8);
-        }
-        self.activated |= bit;
-    }
-
-    /// Activates a local task, if one is bound to the id.
-    #[inline]
-    pub(super) fn activate(&mut self, program: &PePlan, id: u16) -> bool {
-        let bound = program.local.get(usize::from(id)).is_some_and(|&task| task != NO_TASK);
-        let bit = u64::from(bound) << (id % 64);
-        self.activate_bit(bit);
-        bound
-    }
-
     /// R8 (a): what is due in cycle `t`. Boxes of operations that are over go to the spare ones.
     pub(super) fn complete(
         &mut self,

@@ -34,6 +34,23 @@ impl<C: Code> Core<C> {
         (local != 0).then(|| (raised != 0, 63 - turned.leading_zeros() as u8))
     }
 
+    /// Activates local tasks.
+    pub(super) fn activate_bit(&mut self, bit: u64) {
+        if self.activated & bit != 0 {
+            self.twice = self.twice.and(bit.trailing_zeros() as u8);
+        }
+        self.activated |= bit;
+    }
+
+    /// Activates a local task, if one is bound to the id.
+    #[inline]
+    pub(super) fn activate(&mut self, program: &PePlan, id: u16) -> bool {
+        let bound = program.local.get(usize::from(id)).is_some_and(|&task| task != NO_TASK);
+        let bit = u64::from(bound) << (id % 64);
+        self.activate_bit(bit);
+        bound
+    }
+
     /// A local task is picked.
     #[inline]
     fn begin_local(&mut self, program: &PePlan, id: u8) {
