@@ -291,6 +291,25 @@ impl<C: Code> Region<C> {
         places.max().unwrap_or(0)
     }
 
+    /// Number of the first word that has no place by cycle `t`.
+    pub(crate) fn placed_by(&self, first: u32, t: u64) -> u64 {
+        self.pipes_from(first).map(|pipe| pipe.placed_by(t)).min().unwrap_or(u64::MAX)
+    }
+
+    /// What part of their cores' slots the operations at its ends could take words with: that of the slowest.
+    pub(crate) fn pace_of(&self, first: u32) -> u64 {
+        self.pipes_from(first).map(Pipe::pace).min().unwrap_or(u64::MAX)
+    }
+
+    /// From which cycle the next word has a place, as far as that is known.
+    pub(crate) fn next_place(&self, first: u32) -> u64 {
+        let takes = |route: Route, from: u64| {
+            let here = route.queue.filter(|_| route.region == self.id);
+            here.map_or(from, |queue| self.takes_from(route.dest, queue, from))
+        };
+        self.pipes_from(first).map(|pipe| pipe.next_place(takes)).max().unwrap_or(0)
+    }
+
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what stands there.
     pub(crate) fn place_in(&self, first: u32, number: u64) -> Option<u64> {
         self.pipes_from(first).try_fold(0, |from, pipe| Some(from.max(pipe.place_from(number)?)))

@@ -136,12 +136,14 @@ pub(crate) struct Pipe {
     /// Words in it, and words of it that stand in the input queue.
     held: u32,
     queued: u32,
-    /// Words that it takes in if nobody takes them out; of these, behind the output queue.
+    /// Words that it takes in if nobody takes them out; of these, in the output queue.
     places: u32,
-    behind_output: u32,
+    output: u16,
     /// What the operation at its end is still bound to take, and from which cycle on it may.
     open: u32,
     open_from: u64,
+    /// What part of its core's slots that operation could use for them: less than all, or the greatest number.
+    pace: u16,
     /// The source waits until so many places are free, or any word has been taken.
     wanted: Wanted,
     /// Links that it may have to share.
@@ -186,6 +188,7 @@ pub(crate) struct Taken {
     next: u64,
     queued: u32,
     open: u32,
+    open_from: u64,
     last: Span,
 }
 
@@ -218,9 +221,10 @@ impl Pipe {
             held: 0,
             queued: 0,
             places: behind_output + output,
-            behind_output,
+            output: output as u16,
             open: 0,
             open_from: 0,
+            pace: u16::MAX,
             wanted: Wanted::default(),
             shared,
             end: end.map(Box::new),
@@ -230,7 +234,7 @@ impl Pipe {
     /// An empty one behind a line of the host, whose words wait before it for what its input queue has no places for.
     pub(crate) fn from_line(timing: &Latencies, route: Route, input: u32) -> Pipe {
         let pipe = Pipe::new(timing, route, (0, input), None, Box::default());
-        Pipe { places: input, behind_output: input, ..pipe }
+        Pipe { places: input, ..pipe }
     }
 
     /// Whether its words are taken in another region.
@@ -257,13 +261,20 @@ impl Pipe {
     /// What its sender has to know.
     pub(super) fn taken(&self) -> Taken {
         let next = self.sent.end() - u64::from(self.held);
-        Taken { next, queued: self.queued, open: self.open, last: self.taken }
+        Taken {
+            next,
+            queued: self.queued,
+            open: self.open,
+            open_from: self.open_from,
+            last: self.taken,
+        }
     }
 
     /// What another region has taken.
     pub(super) fn know(&mut self, taken: Taken) {
         self.held = (self.sent.end() - taken.next) as u32;
-        (self.queued, self.open, self.taken) = (taken.queued, taken.open, taken.last);
+        (self.queued, self.taken) = (taken.queued, taken.last);
+        (self.open, self.open_from) = (taken.open, taken.open_from);
     }
 
     /// Its way.
@@ -414,6 +425,24 @@ impl Pipe {
             // That a single word that has joined others waits for a place is not modelled.
             let joined = self.sent.count == 1 && packet.span.count > 1;
             packet.span.last = if joined { self.sent.first } else { self.sent.last };
+        }
+    }
+
+    /// The stretch that ends before word `number` has not begun, and does not before cycle `begin`.
+    pub(crate) fn begin_later(&mut self, number: u64, begin: u64) {
+        if self.sent.end() != number {
+            return;
+        }
+        self.first.set(NEVER);
+        self.sent.first = self.sent.first.max(begin + self.transit);
+        self.sent.last = self.sent.last.max(self.sent.first);
+        let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) else {
+            return;
+        };
+        if packet.span.base == self.sent.base {
+            packet.span = self.sent;
+        } else if self.sent.count == 1 {
+            packet.span.last = self.sent.first;
         }
     }
 

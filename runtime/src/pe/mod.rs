@@ -21,6 +21,7 @@ pub(crate) mod main;
 mod onward;
 pub(crate) mod op;
 pub(crate) mod order;
+mod pace;
 pub(crate) mod pick;
 pub(crate) mod plan;
 pub(crate) mod queues;

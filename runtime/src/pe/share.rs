@@ -6,13 +6,14 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
+use super::pace::is_later;
 use super::stretch::{PARTS, SOONER, Stretch, WAITS};
 use super::threads::COUNT;
 use crate::sched::region::Region;
 use crate::sched::rounds::Noter;
 
 /// All slots of a core, or all cycles of a link.
-pub(super) const WHOLE: u64 = 1 << 16;
+pub(crate) const WHOLE: u64 = 1 << 16;
 /// Cycles over which slots of operations that go element by element are counted.
 pub(super) const WINDOW: u64 = 64;
 
@@ -121,14 +122,16 @@ impl<C: Code> Region<C> {
         if on.count_ones() == 1 && steppers == 0 {
             return self.share_alone(core, on.trailing_zeros() as usize, t);
         }
-        let (mut asked, mut demands, mut count) = ([0; COUNT + 1], [0; 2 * COUNT + 1], 0);
+        let (mut asked, mut uses) = ([0; COUNT + 1], [0; COUNT + 1]);
+        let (mut demands, mut count) = ([0; 2 * COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             op.stretch.settle(t);
+            let pace = self.pace_of_places(&mut op.stretch, t);
             let demand = op.stretch.demand();
-            asked[id] = demand;
+            (asked[id], uses[id]) = (demand, demand.min(pace));
             if demand != 0 {
-                demands[count] = demand;
+                demands[count] = uses[id];
                 count += 1;
             }
         }
@@ -141,10 +144,11 @@ impl<C: Code> Region<C> {
             let Some(op) = core.streamed(id) else { continue };
             let rate = op.stretch.rate;
             let until = op.stretch.go(asked[id], fair);
-            used += op.stretch.used();
+            used += op.stretch.used().min(uses[id]);
             if op.stretch.rate != rate {
                 self.bend(&op.stretch, t);
             }
+            self.set_pace(&op.stretch, t, fair);
             self.set_end(t, &mut op.stretch, until);
         }
         core.steps.share_with(used);
@@ -161,6 +165,7 @@ impl<C: Code> Region<C> {
         if op.stretch.rate != rate {
             self.bend(&op.stretch, t);
         }
+        self.set_pace(&op.stretch, t, WHOLE);
         self.set_end(t, &mut op.stretch, until);
         core.steps.share_with(used);
     }
@@ -197,7 +202,8 @@ impl<C: Code> Region<C> {
                 self.load(id, until, stretch.rate);
             }
             let sooner = until + SOONER < before;
-            if self.retime_abroad(id, words.end, until, sooner) {
+            let later = is_later(before, until);
+            if self.retime_abroad(id, words.end, until, sooner || later) {
                 return;
             }
             let mut before = 0;
@@ -208,6 +214,9 @@ impl<C: Code> Region<C> {
                     let (dest, queue) = (pipe.route().dest, pipe.route().queue);
                     let from = self.hears_from(dest, queue).max(self.now + 1);
                     self.wakes.core(dest, from.max(t + 1));
+                } else if later {
+                    let dest = pipe.route().dest;
+                    self.look_at_shares(dest, t);
                 }
                 before += 1;
             }
@@ -240,8 +249,13 @@ impl<C: Code> Region<C> {
             let mut delayed = false;
             for id in bits(on) {
                 let Some(op) = core.streamed(id) else { continue };
-                if op.stretch.left != 0 && !first.contains(&op.priority) {
+                if (op.stretch.left != 0 || op.stretch.mark > t) && !first.contains(&op.priority) {
+                    let begins = op.stretch.mark > t;
                     op.stretch.delay(t, cycles, spare);
+                    if let (true, Some(words)) = (begins, &op.stretch.output) {
+                        let (end, begin) = (words.end, op.stretch.mark);
+                        self.each_pipe(words.pipe(), |pipe| pipe.begin_later(end, begin));
+                    }
                     self.bend(&op.stretch, t.saturating_sub(1));
                     delayed = true;
                 }
@@ -250,7 +264,7 @@ impl<C: Code> Region<C> {
                 // Nor are they from now on.
                 return;
             }
-            core.delayed |= used != 0;
+            core.delayed = true;
         }
     }
 }

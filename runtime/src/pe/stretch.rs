@@ -165,6 +165,14 @@ impl Stretch {
     /// It stands still for some of the cycles from `t` on in which the main thread uses all slots:
     /// those that slots which nobody else uses do not make up for.
     pub(super) fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
+        if self.mark > t {
+            // It has not begun.
+            self.mark = self.mark.max(t + cycles);
+            if self.left == 0 {
+                self.floor = self.floor.max(self.mark);
+            }
+            return;
+        }
         // Its own element would have had that slot.
         self.settle(t.saturating_sub(1));
         let made_up = self.until.saturating_sub(t) * spare / WHOLE;
@@ -375,6 +383,7 @@ impl<C: Code> Region<C> {
                 // Had it known that no more places would become free, it would not have waited.
                 begin = since.max(op.from);
             }
+            begin = self.begin_with_place(core, op, at.t, (id, begin))?;
             output = Some(Sink::Pipe(id));
         }
         if begin > at.t + SOON {
@@ -386,6 +395,23 @@ impl<C: Code> Region<C> {
         }
         let floor = if after_main { core.behind_tasks(begin, count as u64) } else { 0 };
         (count != 0).then_some(Reach { begin, floor, leaves: 0, count, inputs, output })
+    }
+
+    /// When a stretch that could begin in some cycle, in `t` at the soonest, has a place for its first word; not yet,
+    /// if others have the slots of the core until then.
+    fn begin_with_place(
+        &self,
+        core: &mut Core<C>,
+        op: &Op<C::Op>,
+        t: u64,
+        (id, begin): (u32, u64),
+    ) -> Option<u64> {
+        let place = self.next_place(id);
+        if place > begin.max(t) && core.threads.any_beside(op) {
+            core.begins = core.begins.min(place);
+            return None;
+        }
+        Some(begin.max(place))
     }
 
     /// Places of a pipe for the words that an operation has left. One that has all its words at hand waits until

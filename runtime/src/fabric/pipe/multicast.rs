@@ -81,7 +81,7 @@ impl Limit {
 
 impl Span {
     /// Words whose time has come by a cycle.
-    fn count_by(&self, cycle: u64) -> u64 {
+    pub(super) fn count_by(&self, cycle: u64) -> u64 {
         if cycle >= self.last {
             return self.count;
         }

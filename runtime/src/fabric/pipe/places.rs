@@ -1,6 +1,7 @@
 //! How many words a pipe takes, and when.
 
-use super::{Pipe, RAMP, Span};
+use super::{Pipe, RAMP, Route, Span};
+use crate::pe::share::WHOLE;
 
 impl Pipe {
     /// Words that it takes now.
@@ -24,7 +25,7 @@ impl Pipe {
     /// From which cycle a single word may go up the ramp, as far as that is known: none if nobody takes yet what stands
     /// before it.
     pub(crate) fn climbs_from(&self) -> Option<u64> {
-        self.freed((self.sent.end() + 1, self.behind_output), 0)
+        self.freed((self.sent.end() + 1, self.places - u32::from(self.output)), 0)
     }
 
     /// It begins where so many words that came otherwise stand in the queue at its end: as if they had gone through it.
@@ -41,10 +42,56 @@ impl Pipe {
         self.held + self.route.queue.map_or(0, |_| self.queued)
     }
 
+    /// Number of the first word that is not gone.
+    fn out(&self) -> u64 {
+        self.sent.end().saturating_sub(self.standing().into())
+    }
+
     /// From which cycle the word before `number` has a place in it: none if nobody takes yet what
     /// stands there.
     pub(crate) fn place_from(&self, number: u64) -> Option<u64> {
         self.freed((number, self.places), self.later())
+    }
+
+    /// From which cycle the next word has a place, if the operation at its end takes those that it is bound to take one
+    /// after the other, from a cycle on.
+    pub(crate) fn next_place(&self, takes: impl FnOnce(Route, u64) -> u64) -> u64 {
+        let number = self.sent.end() + 1;
+        let bound_to_take = || {
+            let before = number.saturating_sub(u64::from(self.places) + 1);
+            let taken = takes(self.route, self.open_from)
+                + before.saturating_sub(self.taken.end().max(self.out()));
+            taken + u64::from(self.credit) + self.later()
+        };
+        self.place_from(number).unwrap_or_else(bound_to_take)
+    }
+
+    /// Number of the first word that has no place by cycle `t`.
+    pub(crate) fn placed_by(&self, t: u64) -> u64 {
+        if self.route.link.is_some() {
+            return u64::MAX;
+        }
+        let out = self.out();
+        let taken = if self.taken.end() < out {
+            // By nobody whose times are known.
+            out
+        } else {
+            let seen = t.checked_sub(u64::from(self.credit) + self.later());
+            self.taken.base + seen.map_or(0, |seen| self.taken.count_by(seen))
+        };
+        taken + u64::from(self.places)
+    }
+
+    /// The operation at its end could take words with such a part of its core's slots; with what part before.
+    pub(crate) fn set_pace(&mut self, pace: u64) -> u64 {
+        let before = self.pace();
+        self.pace = pace.min(u16::MAX.into()) as u16;
+        before
+    }
+
+    /// What part of its core's slots the operation at its end could take words with.
+    pub(crate) fn pace(&self) -> u64 {
+        if self.pace == u16::MAX { WHOLE } else { self.pace.into() }
     }
 
     /// A core sees in the cycle after what leaves its output queue.
@@ -64,6 +111,6 @@ impl Pipe {
         if before < self.taken.end() {
             return Some(self.taken.time(before) + u64::from(self.credit) + later);
         }
-        (before < self.sent.end().saturating_sub(self.standing().into())).then_some(0)
+        (before < self.out()).then_some(0)
     }
 }

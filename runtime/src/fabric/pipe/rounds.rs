@@ -29,14 +29,15 @@ impl Pipe {
             held,
             queued,
             places: _,
-            behind_output: _,
+            output: _,
             open,
             open_from,
+            pace,
             wanted,
             shared: _,
             end,
         } = self;
-        noter.value((route.source, route.color, held, queued, open, wanted));
+        noter.value((route.source, route.color, held, queued, open, pace, wanted));
         if *open != 0 {
             noter.stamp(*open_from);
         }
