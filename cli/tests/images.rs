@@ -205,6 +205,37 @@ fn unknown_names_are_no_silence() {
 }
 
 #[test]
+fn a_setting_that_is_a_bool_takes_two_values() {
+    let place = Place::new();
+    let image = place.image(
+        r#"
+    v4 = host setting "on" i8 bool(v4)
+    host print ["on ", ""] [bool](v4)
+    return
+"#,
+    );
+    for (value, wanted) in [("true", "on true\n"), ("1", "on true\n"), ("0", "on false\n")] {
+        let (code, printed, said) = run(&[&image, "--set", &format!("on={value}")]);
+        assert_eq!((code, printed.as_str()), (0, wanted), "{said}");
+    }
+    let (code, _, said) = run(&[&image, "--set", "on=2"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("setting `on`: `2` is no bool: true, false, 1 and 0 are"), "{said}");
+}
+
+#[test]
+fn an_image_of_before_is_refused() {
+    let place = Place::new();
+    let image = place.image(LOOP);
+    let mut bytes = std::fs::read(&image).expect("it is there");
+    bytes[4] = 3;
+    let (code, _, said) = run(&[&place.file("old.dfi", &bytes)]);
+    assert_eq!(code, 2, "{said}");
+    let wanted = "the image has format version 3, this build reads version 4: build it again";
+    assert!(said.contains(wanted), "{said}");
+}
+
+#[test]
 fn a_failed_run_writes_nothing() {
     let place = Place::new();
     let image = place.image(FAIL);

@@ -14,6 +14,7 @@ from dflow.errors import HostError
 MOST_COLOR = 23
 
 DTYPES: dict[str, np.dtype[Any]] = {
+    "bool": np.dtype(np.bool_),
     "i8": np.dtype(np.int8),
     "u8": np.dtype(np.uint8),
     "i16": np.dtype(np.int16),
@@ -86,8 +87,8 @@ def as_array(array: npt.ArrayLike) -> npt.NDArray[Any]:
 def scalar_bits(value: Any, name: str, what: str) -> int:
     """Give the raw bits of an argument of element type ``name``.
 
-    NumPy scalars must be of exactly that type; plain numbers must fit it. A ``bool`` stands in a
-    byte, as the language's do: programs do not keep which parameters of ``u8`` are bools.
+    NumPy scalars must be of exactly that type; plain numbers must fit it. A ``bool`` is a bool, or
+    a whole number that is 0 or 1, of whatever type.
 
     Raises:
         HostError: the value is of another kind, or out of range; ``what`` names the argument.
@@ -95,8 +96,8 @@ def scalar_bits(value: Any, name: str, what: str) -> int:
     wanted = dtype_of(name)
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, (bool, np.bool_)) and name == "u8":
-        return int(value)
+    if name == "bool":
+        return _truth(value, what)
     if isinstance(value, np.generic) and not _is_plain(value, wanted):
         return _typed_bits(value, wanted, name, what)
     plain = value.item() if isinstance(value, np.generic) else value
@@ -112,6 +113,17 @@ def scalar_bits(value: Any, name: str, what: str) -> int:
             f"{what} is of type {name}: {plain} is outside {limits.min} to {limits.max}"
         )
     return int(plain) & ((1 << 8 * wanted.itemsize) - 1)
+
+
+def _truth(value: Any, what: str) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, (int, np.integer)) and value in (0, 1):
+        return int(value)
+    raise HostError(
+        f"{what} is of type bool: expected True or False (or 1 or 0), found {value!r}; "
+        "`x != 0` makes a bool of a number"
+    )
 
 
 def _is_plain(value: np.generic, wanted: np.dtype[Any]) -> bool:

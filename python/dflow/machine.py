@@ -471,9 +471,16 @@ class Machine:
             account.tell(self._native, 2)
 
     def read_symbol(
-        self, x: int, y: int, name: str, dtype: npt.DTypeLike = np.uint8
+        self, x: int, y: int, name: str, dtype: npt.DTypeLike | None = None
     ) -> npt.NDArray[Any]:
-        """Give the bytes of a variable of a PE of the rectangle, after :meth:`stop`."""
+        """Give a variable of a PE of the rectangle, after :meth:`stop`.
+
+        Without ``dtype`` these are bytes; of a variable that is exported as a ``bool``, bools.
+        """
+        if dtype is None:
+            symbol = self.program.symbols.get(name)
+            is_bool = symbol is not None and (symbol.kind, symbol.types) == ("scalar", ("bool",))
+            dtype = np.bool_ if is_bool else np.uint8
         columns, rows = self.program.size
         x, y = whole(x, "x", 0, columns - 1), whole(y, "y", 0, rows - 1)
         data = self._native.read(x, y, name)
@@ -519,8 +526,10 @@ def unknown_variable(where: str, name: str, known: list[str]) -> HostError:
 
 
 def view(data: bytes, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
-    """Give bytes of a variable as an array of a type."""
+    """Give bytes of a variable as an array of a type; a byte that is not 0 is true."""
     wanted = number_type(dtype)
+    if wanted == np.bool_:
+        return np.frombuffer(data, np.uint8) != 0
     if len(data) % wanted.itemsize:
         raise HostError(
             f"`{name}` has {len(data)} bytes, which is no whole number of {wanted} elements"

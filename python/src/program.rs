@@ -130,21 +130,13 @@ impl Program {
 fn symbol(export: &Export) -> Symbol {
     let Export { name, kind, loc: _ } = export;
     let (kind, types, mutable) = match kind {
-        ExportKind::Pointer { element, mutable } => {
-            ("pointer", vec![type_name(*element)], *mutable)
-        }
-        ExportKind::Scalar { element, mutable } => ("scalar", vec![type_name(*element)], *mutable),
+        ExportKind::Pointer { element, mutable } => ("pointer", vec![element.name()], *mutable),
+        ExportKind::Scalar { element, mutable } => ("scalar", vec![element.name()], *mutable),
         ExportKind::Function { params } => {
-            ("function", params.iter().copied().map(type_name).collect(), false)
+            ("function", params.iter().copied().map(ElementType::name).collect(), false)
         }
     };
     (name.clone(), kind, types, mutable)
-}
-
-/// As written in sources.
-fn type_name(element: ElementType) -> String {
-    let ElementType { ty, signed } = element;
-    if ty.is_float() || signed { ty.name().to_owned() } else { format!("u{}", ty.bits()) }
 }
 
 /// Compiles a source file, or a program of the library.

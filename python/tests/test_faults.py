@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import MANY, PROGRAMS, SIZE, cslc
+from conftest import MANY, PROGRAMS, SIZE, cslc, tool
 from test_layout import SCALE, scale
 
 import dflow
@@ -24,15 +24,16 @@ const memcpy = @import_module("<memcpy/get_params>", .{ .width = 1, .height = 1 
 tile t {
   param memcpy_params: comptime_struct;
   const sys = @import_module("<memcpy/memcpy>", memcpy_params);
-  var seen: u16 = 9;
-  fn say(on: bool) void { seen = if (on) 1 else 0; sys.unblock_cmd_stream(); }
+  var seen: u16 = 9; var is_on: bool = false;
+  fn say(on: bool) void { seen = if (on) 1 else 0; is_on = on; sys.unblock_cmd_stream(); }
   fn stay() void { while (true) { seen += 1; } }
-  comptime { @export_symbol(say); @export_symbol(stay); }
+  comptime { @export_symbol(say); @export_symbol(stay); @export_symbol(is_on); }
 }
 layout {
   @set_rectangle(1, 1);
   @set_tile_code(0, 0, t, .{ .memcpy_params = memcpy.get_params(0) });
   @export_name("say", fn(bool)void);
+  @export_name("is_on", bool, true);
   @export_name("stay", fn()void);
 }
 """
@@ -88,14 +89,38 @@ def test_a_limit_says_what_was_going_on(flag: dflow.Program) -> None:
         machine.launch("stay")
 
 
-def test_bools_go_to_parameters_of_a_byte(flag: dflow.Program) -> None:
+def test_bools_are_true_or_false(flag: dflow.Program) -> None:
+    assert flag.symbols["say"].types == ("bool",)
+    assert flag.symbols["is_on"].dtype == np.bool_
     machine = dflow.Machine(flag)
-    for value in (True, np.False_, 1, np.bool_(True)):
+    for value in (True, np.False_, 1, np.int64(0), np.bool_(True)):
         machine.launch("say", value)
-    with pytest.raises(dflow.HostError, match="argument 1 of `say` is of type u8"):
-        machine.launch("say", 1.0)
+    wanted = r"argument 1 of `say` is of type bool: expected True or False \(or 1 or 0\), found"
+    for wrong in (2, -1, 256, 1.0, np.uint8(3), "true"):
+        with pytest.raises(dflow.HostError, match=wanted):
+            machine.launch("say", wrong)
+    # What a script gives to the machine itself is looked at too.
+    with pytest.raises(dflow.HostError, match="argument 1 of `say` is a bool: 2 is neither 0"):
+        machine._native.launch(flag.symbols["say"].id, [2])
     machine.stop()
     assert machine.read_symbol(0, 0, "seen", np.uint16).tolist() == [1]
+    is_on = machine.read_symbol(0, 0, "is_on")
+    assert is_on.dtype == np.bool_ and is_on.tolist() == [True]
+    assert machine.read_symbol(0, 0, "is_on", np.uint8).tolist() == [1]
+
+
+def test_bools_of_untyped_calls_are_0_or_1(flag: dflow.Program, tmp_path: Path) -> None:
+    done = tool("cslc", str(tmp_path / "flag.dfl"), "-o", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    runtime = started(tmp_path / "out")
+    runtime.call("say", [1])
+    with pytest.raises(dflow.HostError, match="argument 1 of `say` is of type bool: .* found 2"):
+        runtime.call("say", [2])
+    with pytest.raises(dflow.HostError, match="argument 1 of `say` is of type bool: .* found 2"):
+        runtime.launch("say", 2)
+    runtime.stop()
+    seen = debug_util(tmp_path / "out").get_symbol(0, 0, "is_on", bool)
+    assert seen.tolist() == [True]
 
 
 def test_numbers_must_fit(machine: dflow.Machine) -> None:

@@ -11,11 +11,11 @@ use crate::loc::Loc;
 use crate::mesh::{Color, ColorConfig, Coord, Port, Rect, RectMap};
 use crate::program::{GlobalId, Program};
 use crate::target::TargetId;
-use crate::ty::Ty;
+pub use crate::ty::{ElementKind, ElementType};
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -124,15 +124,6 @@ pub enum ExportKind {
     Scalar { element: ElementType, mutable: bool },
     /// A function.
     Function { params: Vec<ElementType> },
-}
-
-/// A scalar type with signedness, for the host's checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ElementType {
-    /// Machine type.
-    pub ty: Ty,
-    /// Signed integer.
-    pub signed: bool,
 }
 
 /// The colors memcpy was given.
@@ -251,7 +242,7 @@ mod tests {
         let all = (VERSION, checksum(&bytes));
         assert_eq!(
             all,
-            (3, 15_284_674_629_167_974_144),
+            (4, 10_795_400_839_122_668_284),
             "the format has changed: it has a new version, and this checksum"
         );
     }

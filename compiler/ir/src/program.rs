@@ -9,7 +9,7 @@ use crate::func::{Func, Signature};
 use crate::inst::{Priority, VectorOptions};
 use crate::loc::Loc;
 use crate::mesh::{Color, ColorConfig, Port};
-use crate::ty::Ty;
+use crate::ty::{ElementType, Ty};
 
 /// A global variable of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -380,7 +380,7 @@ pub enum HostOp {
     /// `output(name, ptr, len)`, elements of `ty`.
     Output { name: String, ty: Ty },
     /// `(value) = setting(name, default)` of the result's type: `--set name=value`.
-    Setting { name: String, ty: Ty, signed: bool },
+    Setting { name: String, ty: ElementType },
     /// `(i8) = has_setting(name)`.
     HasSetting { name: String },
     /// `copy_in(rect, ptr, len)` into the memory behind an exported pointer, elements of `ty`.

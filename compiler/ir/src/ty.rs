@@ -76,6 +76,60 @@ impl Ty {
     }
 }
 
+/// A scalar type as sources have it, for the host's checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ElementType {
+    /// Machine type.
+    pub ty: Ty,
+    /// What its values are.
+    pub kind: ElementKind,
+}
+
+/// What the values of a scalar type are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ElementKind {
+    /// Numbers from 0 on.
+    Unsigned,
+    /// Numbers of both signs, floats among them.
+    Signed,
+    /// `false` and `true`, 0 and 1 in an `i8`.
+    Bool,
+}
+
+impl ElementType {
+    /// Numbers of a machine type.
+    pub fn number(ty: Ty, signed: bool) -> ElementType {
+        ElementType { ty, kind: if signed { ElementKind::Signed } else { ElementKind::Unsigned } }
+    }
+
+    /// The type of truth values.
+    pub fn bool() -> ElementType {
+        ElementType { ty: Ty::I8, kind: ElementKind::Bool }
+    }
+
+    /// Whether raw bits are a value of the type.
+    pub fn has(self, raw: u64) -> bool {
+        match self.kind {
+            ElementKind::Bool => raw <= 1,
+            ElementKind::Unsigned | ElementKind::Signed => self.ty.mask(raw) == raw,
+        }
+    }
+
+    /// Whether there is such a type: truth values stand in a byte.
+    pub fn is_valid(self) -> bool {
+        self.kind != ElementKind::Bool || self.ty == Ty::I8
+    }
+
+    /// The name in sources.
+    pub fn name(self) -> String {
+        match self.kind {
+            ElementKind::Bool => "bool".to_owned(),
+            ElementKind::Unsigned if !self.ty.is_float() => format!("u{}", self.ty.bits()),
+            ElementKind::Unsigned | ElementKind::Signed => self.ty.name().to_owned(),
+        }
+    }
+}
+
 impl std::fmt::Display for Ty {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dflow.elements import dtype_of
+from dflow.elements import dtype_of, scalar_bits
 from dflow.errors import HostError
 from dflow.machine import Symbol
 from dflow.sdk import tensor
@@ -222,5 +222,8 @@ def call_words(symbol: Symbol, args: Any) -> list[int]:
             f"`{symbol.name}` takes {len(symbol.types)} arguments ({', '.join(symbol.types)}), "
             f"found {words.size}"
         )
+    for index, (word, name) in enumerate(zip(words, symbol.types), 1):
+        if name == "bool":
+            scalar_bits(int(word), name, f"argument {index} of `{symbol.name}`")
     sizes = [8 * dtype_of(name).itemsize for name in symbol.types]
     return [int(word) & ((1 << bits) - 1) for word, bits in zip(words, sizes)]

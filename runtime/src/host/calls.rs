@@ -4,7 +4,7 @@
 
 use dflow_ir::mesh::{Color, Rect};
 use dflow_ir::program::HostOp;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementKind, ElementType, Ty};
 use half::f16;
 
 use super::env::Output;
@@ -35,7 +35,7 @@ impl<M: Mesh> Host<'_, M> {
             HostOp::Input { name, ty } => Ok(self.input(name, *ty)?),
             HostOp::HasInput { name } => Ok(vec![self.env.has_input(name).into()]),
             HostOp::Output { name, ty } => Ok(self.output(name, *ty, args)?),
-            HostOp::Setting { name, ty, signed } => Ok(self.setting(name, *ty, *signed, args)?),
+            HostOp::Setting { name, ty } => Ok(self.setting(name, *ty, args)?),
             HostOp::HasSetting { name } => Ok(vec![self.env.setting(name).is_some().into()]),
             HostOp::CopyIn { export, ty } => self.copy_in(*export, *ty, args),
             HostOp::CopyOut { export, ty } => self.copy_out(*export, *ty, args),
@@ -87,16 +87,15 @@ impl<M: Mesh> Host<'_, M> {
     fn setting(
         &mut self,
         name: &str,
-        ty: Ty,
-        signed: bool,
+        ty: ElementType,
         args: Args<'_>,
     ) -> Result<Vec<u64>, HostError> {
         let Some(text) = self.env.setting(name) else { return Ok(vec![args.raw(0)]) };
-        let value = parse(text.trim(), ty, signed);
+        let value = parse(text.trim(), ty);
         let value = value.ok_or_else(|| HostError::Setting {
             name: name.to_owned(),
             text,
-            ty: type_name(ty, signed),
+            ty: type_name(ty),
         })?;
         Ok(vec![value])
     }
@@ -187,11 +186,11 @@ impl<M: Mesh> Host<'_, M> {
     }
 }
 
-fn type_name(ty: Ty, signed: bool) -> String {
-    match (ty, signed) {
-        (Ty::I8, false) => "u8, and neither true nor false".to_owned(),
-        _ if signed || ty.is_float() => ty.to_string(),
-        _ => format!("u{}", ty.bits()),
+/// What a text of a setting is not.
+fn type_name(ty: ElementType) -> String {
+    match ty.kind {
+        ElementKind::Bool => "bool: true, false, 1 and 0 are".to_owned(),
+        ElementKind::Signed | ElementKind::Unsigned => ty.name(),
     }
 }
 
@@ -214,18 +213,22 @@ fn other_elements(found: Ty, wanted: Ty) -> String {
 }
 
 /// The raw value of a text, if it is one of the type.
-fn parse(text: &str, ty: Ty, signed: bool) -> Option<u64> {
+fn parse(text: &str, element: ElementType) -> Option<u64> {
+    let ElementType { ty, kind } = element;
     match ty {
+        Ty::I8 if kind == ElementKind::Bool => match text {
+            "true" | "1" => Some(1),
+            "false" | "0" => Some(0),
+            _ => None,
+        },
         Ty::F64 => text.parse::<f64>().ok().map(f64::to_bits),
         Ty::F32 => text.parse::<f32>().ok().map(|value| value.to_bits().into()),
         Ty::Bf16 => text.parse::<f64>().ok().map(|value| dflow_ir::scalar::float::round(ty, value)),
         Ty::F16 => text.parse::<f64>().ok().map(|value| f16::from_f64(value).to_bits().into()),
-        Ty::I8 if text == "true" => Some(1),
-        Ty::I8 if text == "false" => Some(0),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
             let value = parse_integer(text)?;
             let bits = ty.bits();
-            let (low, high) = if signed {
+            let (low, high) = if kind == ElementKind::Signed {
                 (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
             } else {
                 (0, (1i128 << bits) - 1)
@@ -255,6 +258,8 @@ mod tests {
 
     #[test]
     fn settings_fit_their_type_or_are_refused() {
+        let parse = |text, ty, signed| super::parse(text, ElementType::number(ty, signed));
+        let truth = |text| super::parse(text, ElementType::bool());
         assert_eq!(parse("12", Ty::I16, false), Some(12));
         assert_eq!(parse("-1", Ty::I16, true), Some(0xffff));
         assert_eq!(parse("-1", Ty::I16, false), None);
@@ -262,11 +267,13 @@ mod tests {
         assert_eq!(parse("0xff", Ty::I8, true), None);
         assert_eq!(parse("65_536", Ty::I16, false), None);
         assert_eq!(parse("--1", Ty::I64, true), None);
-        assert_eq!(parse("true", Ty::I8, false), Some(1));
+        assert_eq!(["true", "1", "false", "0"].map(truth), [Some(1), Some(1), Some(0), Some(0)]);
+        assert_eq!(["2", "-1", "yes", ""].map(truth), [None; 4]);
+        assert_eq!(parse("true", Ty::I8, false), None);
         assert_eq!(parse("1e-3", Ty::F64, true), Some(1e-3f64.to_bits()));
         assert_eq!(parse("0.1", Ty::F32, true), Some(0.1f32.to_bits().into()));
         assert_eq!(parse("rel", Ty::F32, true), None);
-        assert_eq!(type_name(Ty::I16, false), "u16");
+        assert_eq!(type_name(ElementType::number(Ty::I16, false)), "u16");
         assert_eq!(element(Ty::I32), "32-bit integers");
     }
 

@@ -120,6 +120,16 @@ pub enum HostError {
         /// Arguments.
         given: usize,
     },
+    /// A launch argument that is no truth value.
+    #[error("argument {number} of `{name}` is a bool: {value} is neither 0 (false) nor 1 (true)")]
+    Bool {
+        /// The export.
+        name: String,
+        /// Which argument, from 1 on.
+        number: usize,
+        /// Its value.
+        value: u64,
+    },
     /// A color that is no stream in this direction.
     #[error("color {} is no stream {} in every row of the region: no link joins it", color.index(), if *.to_mesh { "to the mesh" } else { "to the host" })]
     NoStream {

@@ -17,7 +17,7 @@ impl<M: Mesh> Session<M> {
     /// # Errors
     /// The request does not fit the symbol or the mesh; or the run fails.
     pub fn launch(&mut self, export: u32, args: &[u64]) -> Result<(), Failure> {
-        self.symbols.check_launch(export, args.len())?;
+        self.symbols.check_launch(export, args)?;
         let all = whole(self.symbols.all());
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
         let words: Vec<u32> = args.iter().map(|&arg| arg as u32).collect();

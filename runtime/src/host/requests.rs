@@ -144,7 +144,7 @@ impl<M: Mesh> Session<M> {
             Request::CopyOut { export, region, elements, count } => {
                 self.check_copy_out(*export, *region, *elements, *count).map(|_| ())
             }
-            Request::Launch { export, args } => self.symbols.check_launch(*export, args.len()),
+            Request::Launch { export, args } => self.symbols.check_launch(*export, args),
             Request::StreamIn { color, region, elements, spread, data } => {
                 let bytes = data.len();
                 self.check_stream_in(*color, *region, *elements, *spread, bytes).map(|_| ())

@@ -2,7 +2,7 @@
 
 use dflow_ir::func::{Func, Local};
 use dflow_ir::image::MemoryMap;
-use dflow_ir::image::{Export, ExportKind, Image, RouterConfig};
+use dflow_ir::image::{ElementKind, ElementType, Export, ExportKind, Image, RouterConfig};
 use dflow_ir::inst::InstData;
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, ColorConfig, Coord, Port, PortSet, Rect, RectMap, Route, SwitchEntry};
@@ -218,8 +218,9 @@ impl Symbols {
         Ok(())
     }
 
-    /// Checks that a function can be launched with so many arguments.
-    pub(super) fn check_launch(&self, export: u32, given: usize) -> Result<(), HostError> {
+    /// Checks that a function can be launched with these arguments.
+    pub(super) fn check_launch(&self, export: u32, args: &[u64]) -> Result<(), HostError> {
+        let given = args.len();
         let Export { name, kind, loc: _ } = self.export(export)?;
         let params = match kind {
             ExportKind::Function { params } => params,
@@ -232,6 +233,12 @@ impl Symbols {
         }
         if let Some(wide) = params.iter().find(|param| param.ty.bytes() > 4) {
             return Err(HostError::ElementSize(wide.ty.into()));
+        }
+        let is_bool = |param: &ElementType| param.kind == ElementKind::Bool;
+        let mut all = (1..).zip(params).zip(args);
+        let wrong = all.find(|((_, param), value)| is_bool(param) && !param.has(**value));
+        if let Some(((number, _), &value)) = wrong {
+            return Err(HostError::Bool { name: name.clone(), number, value });
         }
         self.check_bound(export, name, self.all().into())
     }

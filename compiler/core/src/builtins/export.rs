@@ -63,8 +63,11 @@ pub(crate) fn element_type(sema: &Sema<'_, '_>, ty: TypeId) -> Option<ElementTyp
     }
     match sema.types.repr(ty, sema.profile()) {
         Repr::Scalar(machine) => {
+            if *sema.types.get(ty) == Type::Bool {
+                return Some(ElementType::bool());
+            }
             let signed = sema.types.is_signed(ty) || machine.is_float();
-            Some(ElementType { ty: machine, signed })
+            Some(ElementType::number(machine, signed))
         }
         Repr::Void | Repr::Memory { .. } | Repr::Comptime => None,
     }
@@ -78,7 +81,7 @@ fn struct_words(sema: &Sema<'_, '_>, ty: TypeId) -> Option<ElementType> {
         return None;
     };
     let ty = if size % 4 == 0 { Ty::I32 } else { Ty::I16 };
-    Some(ElementType { ty, signed: false })
+    Some(ElementType::number(ty, false))
 }
 
 /// What a type is to the host, if it may be exported.

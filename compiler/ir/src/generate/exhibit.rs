@@ -381,12 +381,14 @@ pub fn host_exhibit(numbers: &[u32]) -> Program {
         vec![HostArg::Signed, HostArg::Unsigned, HostArg::Float, HostArg::Bool, HostArg::Text];
     let shown = vec![i, word, f, t, i, i];
     let asserted = [vec![t], shown.clone()].concat();
+    let number = ElementType::number(ty, choices.yes());
     let math = [HostMath::Log10, HostMath::Log, HostMath::Exp, HostMath::Sin, HostMath::Cos];
     for (op, dsts, args) in [
         (HostOp::Input { name: name.clone(), ty }, vec![i, i], vec![]),
         (HostOp::HasInput { name: name.clone() }, vec![t], vec![]),
         (HostOp::Output { name: name.clone(), ty }, vec![], vec![i, i]),
-        (HostOp::Setting { name: name.clone(), ty, signed: choices.yes() }, vec![word], vec![word]),
+        (HostOp::Setting { name: name.clone(), ty: number }, vec![word], vec![word]),
+        (HostOp::Setting { name: name.clone(), ty: ElementType::bool() }, vec![t], vec![t]),
         (HostOp::HasSetting { name }, vec![t], vec![]),
         (HostOp::CopyIn { export: 0, ty }, vec![], vec![i; 6]),
         (HostOp::CopyOut { export: 0, ty }, vec![i, i], vec![i; 5]),
@@ -417,12 +419,13 @@ pub fn image(numbers: &[u32]) -> Image {
     let programs: PrimaryMap<ProgramId, Program> =
         [exhibit(first), super::program(second)].into_iter().collect();
     let memory = programs.values().map(memory_map).collect();
-    let element = ElementType { ty: Ty::I16, signed: choices.yes() };
+    let element = ElementType::number(Ty::I16, choices.yes());
     let mutable = choices.yes();
-    let half = ElementType { ty: Ty::F16, signed: true };
+    let half = ElementType::number(Ty::F16, true);
     let pointer = ExportKind::Pointer { element, mutable };
     let function = ExportKind::Function { params: vec![element, half] };
     let scalar = ExportKind::Scalar { element, mutable };
+    let truth = ExportKind::Scalar { element: ElementType::bool(), mutable };
     let export = |name: &str, kind| Export { name: name.to_owned(), kind, loc: Loc::default() };
     Image {
         target: choices.one(&[TargetId::Wse2, TargetId::Wse3]),
@@ -430,7 +433,12 @@ pub fn image(numbers: &[u32]) -> Image {
         placement: placement(&programs, &mut choices),
         programs,
         memory,
-        exports: vec![export("a", pointer), export("f", function), export("s", scalar)],
+        exports: vec![
+            export("a", pointer),
+            export("f", function),
+            export("s", scalar),
+            export("t", truth),
+        ],
         host: choices.yes().then(|| host_exhibit(first)),
         tests: vec![("a test".to_owned(), host_exhibit(second))],
         params: vec![("width".to_owned(), "4".to_owned())],

@@ -5,8 +5,8 @@ use cranelift_entity::PrimaryMap;
 use super::lex::{Line, Parsed};
 use super::parse::{self, Lines, color_config, next};
 use crate::image::{
-    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
-    ProgramId, RouterConfig,
+    ElementKind, ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap,
+    Placement, ProgramId, RouterConfig,
 };
 use crate::mesh::{Coord, Rect};
 use crate::target::TargetId;
@@ -111,8 +111,15 @@ fn export(line: &mut Line) -> Parsed<Export> {
     Ok(Export { name, kind, loc: line.loc()? })
 }
 
-fn element(line: &mut Line) -> Parsed<ElementType> {
-    Ok(ElementType { ty: line.ty()?, signed: line.eat("signed") })
+/// A type with what its values are.
+pub(super) fn element(line: &mut Line) -> Parsed<ElementType> {
+    let ty = line.ty()?;
+    let kind = match (line.eat("signed"), line.eat("bool")) {
+        (true, _) => ElementKind::Signed,
+        (false, true) => ElementKind::Bool,
+        (false, false) => ElementKind::Unsigned,
+    };
+    Ok(ElementType { ty, kind })
 }
 
 fn memory_map(line: &mut Line) -> Parsed<MemoryMap> {

@@ -2,6 +2,7 @@
 
 use super::lex::{Line, Parsed, Token, entity};
 use super::names::Word;
+use super::parse_image::element;
 use crate::dsd::op::DsdOp;
 use crate::dsd::{DsrFile, DsrRef, FabricDsd};
 use crate::func::{Block, Func, Local};
@@ -508,9 +509,7 @@ fn host_op(line: &mut Line, word: &str) -> Parsed<HostOp> {
         "input" => HostOp::Input { name: line.text()?, ty: line.ty()? },
         "has_input" => HostOp::HasInput { name: line.text()? },
         "output" => HostOp::Output { name: line.text()?, ty: line.ty()? },
-        "setting" => {
-            HostOp::Setting { name: line.text()?, ty: line.ty()?, signed: line.eat("signed") }
-        }
+        "setting" => HostOp::Setting { name: line.text()?, ty: element(line)? },
         "has_setting" => HostOp::HasSetting { name: line.text()? },
         "copy_in" => HostOp::CopyIn { export: line.int()?, ty: line.ty()? },
         "copy_out" => HostOp::CopyOut { export: line.int()?, ty: line.ty()? },

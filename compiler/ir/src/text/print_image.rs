@@ -5,8 +5,8 @@ use super::names::Word;
 use super::print::{self, PrintOptions, color_config, line};
 use super::print_inst::{flag, list};
 use crate::image::{
-    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
-    ProgramId, RouterConfig,
+    ElementKind, ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap,
+    Placement, ProgramId, RouterConfig,
 };
 use crate::mesh::{Color, Rect, RectMap};
 
@@ -92,9 +92,14 @@ fn export(export: &Export, options: PrintOptions) -> String {
     format!("{} {kind}{}", quote(name), options.loc(*loc))
 }
 
-fn element(element: ElementType) -> String {
-    let ElementType { ty, signed } = element;
-    format!("{ty}{}", flag(signed, "signed"))
+/// A type with what its values are, unless they are unsigned.
+pub(super) fn element(element: ElementType) -> String {
+    let ElementType { ty, kind } = element;
+    match kind {
+        ElementKind::Unsigned => ty.to_string(),
+        ElementKind::Signed => format!("{ty} signed"),
+        ElementKind::Bool => format!("{ty} bool"),
+    }
 }
 
 fn colors(colors: &[Color]) -> String {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use super::lex::quote;
 use super::names::Word;
+use super::print_image::element;
 use crate::dsd::{DsrRef, FabricDsd};
 use crate::func::{Func, Local};
 use crate::inst::{InstData, OnControl, Operand, Terminator, Unblock, VectorInst, VectorOptions};
@@ -259,9 +260,7 @@ fn host(op: &HostOp) -> String {
         HostOp::Input { name, ty } => format!("input {} {ty}", quote(name)),
         HostOp::HasInput { name } => format!("has_input {}", quote(name)),
         HostOp::Output { name, ty } => format!("output {} {ty}", quote(name)),
-        HostOp::Setting { name, ty, signed } => {
-            format!("setting {} {ty}{}", quote(name), flag(*signed, "signed"))
-        }
+        HostOp::Setting { name, ty } => format!("setting {} {}", quote(name), element(*ty)),
         HostOp::HasSetting { name } => format!("has_setting {}", quote(name)),
         HostOp::CopyIn { export, ty } => format!("copy_in {export} {ty}"),
         HostOp::CopyOut { export, ty } => format!("copy_out {export} {ty}"),

@@ -20,7 +20,10 @@ pub(super) fn check(body: &Body<'_>, op: &HostOp, dsts: &[Local], args: &[Local]
         HostOp::Input { name: _, ty: _ } => typed(&[PTR, LEN], &[]),
         HostOp::HasInput { name: _ } | HostOp::HasSetting { name: _ } => typed(&[Ty::I8], &[]),
         HostOp::Output { name: _, ty: _ } => typed(&[], &[PTR, LEN]),
-        HostOp::Setting { name: _, ty, signed: _ } => typed(&[*ty], &[*ty]),
+        HostOp::Setting { name: _, ty } if !ty.is_valid() => {
+            Err(BodyError::Operand("a bool is an i8"))
+        }
+        HostOp::Setting { name: _, ty } => typed(&[ty.ty], &[ty.ty]),
         HostOp::CopyIn { export: _, ty: _ }
         | HostOp::StreamIn { color: _, ty: _ }
         | HostOp::StreamOut { color: _, ty: _ } => typed(&[], &TRANSFER),

@@ -8,8 +8,8 @@ use cranelift_entity::EntityRef;
 
 use crate::func::{Func, Local};
 use crate::image::{
-    ElementType, Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement,
-    ProgramId, RouterConfig,
+    Export, ExportKind, HostStream, Image, MemcpyInfo, MemoryMap, Placement, ProgramId,
+    RouterConfig,
 };
 use crate::inst::InstData;
 use crate::loc::Loc;
@@ -292,7 +292,14 @@ fn ports(set: PortSet) -> Result<(), &'static str> {
 
 fn exports(exports: &[Export]) -> Checked {
     let mut names = BTreeSet::new();
-    exports.iter().try_for_each(|Export { name, kind: _, loc: _ }| {
+    exports.iter().try_for_each(|Export { name, kind, loc: _ }| {
+        let types = match kind {
+            ExportKind::Pointer { element, mutable: _ }
+            | ExportKind::Scalar { element, mutable: _ } => std::slice::from_ref(element),
+            ExportKind::Function { params } => params.as_slice(),
+        };
+        let valid = types.iter().all(|ty| ty.is_valid());
+        ensure(valid, format!("export `{name}`"), "a bool is an i8")?;
         ensure(names.insert(name), format!("export `{name}`"), "the name is taken")
     })
 }
@@ -352,7 +359,7 @@ fn host_op(op: &HostOp, args: &[Local], func: &Func, exports: &[Export]) -> Chec
             let fits = match kind {
                 ExportKind::Function { params } => {
                     let types = args.iter().map(|&arg| func.locals[arg]);
-                    types.eq(params.iter().map(|&ElementType { ty, signed: _ }| ty))
+                    types.eq(params.iter().map(|param| param.ty))
                 }
                 ExportKind::Pointer { .. } | ExportKind::Scalar { .. } => false,
             };

@@ -3,8 +3,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::generate;
+use crate::image::{ElementKind, ElementType, ExportKind};
 use crate::loc::Loc;
 use crate::text::parse_program;
+use crate::ty::Ty;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
@@ -160,6 +162,13 @@ fn placements_fit_together() {
     fails(
         |image| drop(image.exports.remove(0)),
         "program0, export 0: bound to a symbol of another kind",
+    );
+    fails(
+        |image| {
+            let element = ElementType { ty: Ty::I16, kind: ElementKind::Bool };
+            image.exports[3].kind = ExportKind::Scalar { element, mutable: true };
+        },
+        "export `t`: a bool is an i8",
     );
     fails(
         |image| image.placement.rect.x = 60_000,

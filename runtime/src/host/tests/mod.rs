@@ -36,12 +36,12 @@ fn export(name: &str, kind: ExportKind) -> Export {
 }
 
 fn pointer(ty: Ty, mutable: bool) -> ExportKind {
-    ExportKind::Pointer { element: ElementType { ty, signed: false }, mutable }
+    ExportKind::Pointer { element: ElementType::number(ty, false), mutable }
 }
 
 /// An image as far as the host looks: the model's exports; column 0 of row 0 lacks `rest`.
 fn image(width: u16, height: u16) -> Image {
-    let element = |ty| ElementType { ty, signed: false };
+    let element = |ty| ElementType::number(ty, false);
     let exports = vec![
         export("words", pointer(Ty::I16, true)),
         export("longs", pointer(Ty::F32, true)),
@@ -49,10 +49,11 @@ fn image(width: u16, height: u16) -> Image {
         export("fixed", pointer(Ty::I32, false)),
         export("rest", pointer(Ty::I32, true)),
         export("bytes", pointer(Ty::I8, true)),
+        export("say", ExportKind::Function { params: vec![element(Ty::I8), ElementType::bool()] }),
     ];
     let binding = |export| ExportBinding { export, symbol: Symbol::Func(FuncId::from_u32(0)) };
     let mut programs = PrimaryMap::new();
-    for exports in [vec![0, 1, 2, 3, 5], vec![0, 1, 2, 3, 4, 5]] {
+    for exports in [vec![0, 1, 2, 3, 5, 6], vec![0, 1, 2, 3, 4, 5, 6]] {
         let mut program = Program::empty(String::new(), Profile::Pe);
         program.exports = exports.into_iter().map(binding).collect();
         programs.push(program);

@@ -18,6 +18,7 @@ pub(super) const STREAM_OUT: u8 = 4;
 pub(super) const WORDS: u32 = 0;
 pub(super) const LONGS: u32 = 1;
 pub(super) const FUNCTION: u32 = 2;
+pub(super) const SAY: u32 = 6;
 
 #[derive(Clone, Default)]
 pub(super) struct Pe {

@@ -4,10 +4,10 @@ use dflow_ir::mesh::{Port, Rect};
 use dflow_ir::ty::Ty;
 use proptest::prelude::*;
 
-use super::model::{Echo, FUNCTION, LONGS, STREAM_IN, STREAM_OUT, WORDS};
+use super::model::{Echo, FUNCTION, LONGS, SAY, STREAM_IN, STREAM_OUT, WORDS};
 use super::{color, rect, session};
 use crate::config::HOST_LATENCY;
-use crate::host::{Failure, HostError};
+use crate::host::{Failure, HostError, Request};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Failure>) -> HostError {
     match result {
@@ -52,6 +52,18 @@ fn a_launch_reaches_every_pe_and_waits_for_all() {
         assert_eq!(pe.launches, [(FUNCTION, vec![0xffff_fffe, 0x3f80_0000])]);
     }
     assert_eq!(host.cycles(), 10 + 6);
+}
+
+#[test]
+fn a_bool_is_0_or_1() {
+    let mut host = session(1, 1, Echo::Silent);
+    host.launch(SAY, &[255, 1]).unwrap();
+    host.launch(SAY, &[0, 0]).unwrap();
+    let wrong = |value| HostError::Bool { name: "say".into(), number: 2, value };
+    assert_eq!(refused(host.launch(SAY, &[1, 2])), wrong(2));
+    let args = vec![1, 256];
+    assert_eq!(refused(host.submit(Request::Launch { export: SAY, args })), wrong(256));
+    assert_eq!(host.mesh().pes[0][0].launches, [(SAY, vec![255, 1]), (SAY, vec![0, 0])]);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Inputs, outputs and settings by name; clocks and counters; functions of doubles.
 
 use dflow_ir::program::{HostMath, HostOp};
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Span, codes};
 
 use super::{name_arg, new_slice, perform, perform_one, slice_arg};
 use crate::builtins::Call;
+use crate::builtins::export::element_type;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::{Operand, R, Sema};
 
@@ -53,11 +54,11 @@ pub(crate) fn setting(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (name, _) = name_arg(sema, call.args[0])?;
     let wanted = sema.type_expr(call.args[1])?;
     let span = sema.expr_span(call.args[1]);
-    let ty = number_type(sema, wanted, true, span)?;
+    let machine = number_type(sema, wanted, true, span)?;
+    let ty = element_type(sema, wanted).unwrap_or(ElementType::number(machine, false));
     let (default, default_span) = sema.arg_as(call.args[2], wanted)?;
     let default = sema.scalar_of(default, default_span)?;
-    let signed = sema.types.is_signed(wanted);
-    let op = HostOp::Setting { name, ty, signed };
+    let op = HostOp::Setting { name, ty };
     perform_one(sema, op, wanted, vec![default], call.span)
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dflow_ir::image::{ElementType, ExportKind};
+use dflow_ir::image::{ElementKind, ElementType, ExportKind};
 use dflow_ir::mesh::Color;
 use dflow_ir::program::HostOp;
 use dflow_ir::scalar::BinaryOp;
@@ -203,12 +203,14 @@ fn exported_elements(sema: &mut Sema<'_, '_>, arg: ExprId, write: bool) -> R<(u3
 fn type_of(sema: &mut Sema<'_, '_>, element: ElementType) -> TypeId {
     let common = sema.types.common;
     match element.ty {
+        Ty::I8 if element.kind == ElementKind::Bool => common.bool,
         Ty::F16 => common.f16,
         Ty::Bf16 => common.bf16,
         Ty::F32 => common.f32,
         Ty::F64 => common.f64,
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
-            sema.types.int(element.signed, element.ty.bits() as u16)
+            let signed = element.kind == ElementKind::Signed;
+            sema.types.int(signed, element.ty.bits() as u16)
         }
     }
 }
@@ -270,16 +272,10 @@ pub(crate) fn launch(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     Ok(Operand::Void)
 }
 
-/// A launch's argument in its parameter's type. To the host a bool is a byte.
+/// A launch's argument in its parameter's type.
 fn launch_arg(sema: &mut Sema<'_, '_>, arg: ExprId, param: ElementType) -> R<Expr> {
     let ty = type_of(sema, param);
-    let span = sema.expr_span(arg);
-    let operand = sema.expr(arg, Some(ty))?;
-    let given = sema.operand_type(&operand);
-    if given == sema.types.common.bool && param.ty == Ty::I8 {
-        return sema.scalar_of(operand, span);
-    }
-    let operand = sema.coerce(operand, ty, span)?;
+    let (operand, span) = sema.arg_as(arg, ty)?;
     sema.scalar_of(operand, span)
 }
 
