@@ -281,7 +281,7 @@ pub(crate) struct MachineArgs {
     /// Give a constant of the target another value, such as hop=2 or clock_hz=1_100_000_000
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_timing)]
     pub(crate) timing: Vec<Override>,
-    /// End the run after so many seconds
+    /// End the run after so many seconds, those of the compiler included; of tests, each
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) timeout: Option<f64>,
 }

@@ -7,6 +7,9 @@ use clap::Parser as _;
 use crate::args::Cli;
 use crate::{commands, process};
 
+/// The name of the tool.
+pub(crate) const TOOL: &str = "dflowc";
+
 /// Runs `dflowc`. The first of `args` is the name of the tool. Gives the exit code; Ctrl-C and
 /// panics are handled from here on, so it is for a process that does nothing else.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
@@ -17,7 +20,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         return crate::cslc::main(args);
     }
     match Cli::try_parse_from(args) {
-        Ok(cli) => process::run("dflowc", || commands::execute(cli)),
+        Ok(cli) => process::run(TOOL, || commands::execute(cli)),
         Err(error) => process::refuse(&error),
     }
 }

@@ -80,6 +80,11 @@ impl Failure {
         Failure::new(Exit::Usage, message)
     }
 
+    /// A limit ended it.
+    pub(crate) fn limit(message: impl Into<String>) -> Failure {
+        Failure::new(Exit::Limit, message)
+    }
+
     /// The user gave up.
     pub(crate) fn interrupted() -> Failure {
         Failure::new(Exit::Interrupted, "interrupted; nothing was written")

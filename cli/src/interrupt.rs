@@ -15,6 +15,8 @@ const ONE_PRESS: Duration = Duration::from_millis(200);
 /// A flag that Ctrl-C sets, and what to remove when a second one comes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
+    /// Name of the tool.
+    tool: &'static str,
     flag: Arc<AtomicBool>,
     /// Somebody looks at the flag: until then a press ends the process at once.
     heard: Arc<AtomicBool>,
@@ -23,12 +25,12 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Takes over Ctrl-C (and the polite signal to end) for the rest of the process.
+    /// Takes over Ctrl-C (and the polite signal to end) for the rest of the process, which is that of a tool.
     ///
     /// # Errors
     /// The system does not let us.
-    pub(crate) fn install() -> Result<Interrupt, Failure> {
-        let interrupt = Interrupt::default();
+    pub(crate) fn install(tool: &'static str) -> Result<Interrupt, Failure> {
+        let interrupt = Interrupt { tool, ..Interrupt::default() };
         let mine = interrupt.clone();
         ctrlc::set_handler(move || mine.pressed())
             .map_err(|error| Failure::program(format!("Ctrl-C cannot be handled: {error}")))?;
@@ -50,10 +52,11 @@ impl Interrupt {
         for file in files.iter() {
             let _ = std::fs::remove_file(file);
         }
-        term::complain(match heard {
-            true => "dflowc: interrupted twice; ended at once",
-            false => "dflowc: interrupted; nothing was written",
-        });
+        let how = match heard {
+            true => "interrupted twice; ended at once",
+            false => "interrupted; nothing was written",
+        };
+        term::complain(&format!("{}: {how}", self.tool));
         std::process::exit(i32::from(Exit::Interrupted.code()));
     }
 

@@ -23,6 +23,7 @@ pub mod limit;
 mod machine;
 pub mod memory;
 mod near;
+mod patience;
 mod process;
 mod progress;
 mod report;

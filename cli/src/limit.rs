@@ -33,6 +33,11 @@ pub struct Set<'a> {
     pub own_memory: bool,
 }
 
+/// The time limit that ends a compilation: the run has not begun.
+pub(crate) fn late_compiler(by: Settings) -> String {
+    format!("the time limit was reached at cycle 0 ({}), while the program was compiled", by.time)
+}
+
 impl Set<'_> {
     /// Which limit ended a run, and what raises it: one line.
     pub fn reached(&self, image: &Image, limit: Limit, doing: &Doing) -> String {

@@ -204,6 +204,8 @@ impl HostEnv for Env<'_> {
 
 /// What a run has around it.
 pub(crate) struct Around<'a> {
+    /// When the time began that the run may take.
+    pub(crate) begun: Instant,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) line: &'a Line,
     /// What becomes of the machine: giving its memory back takes a while, which is for nothing
@@ -224,11 +226,11 @@ pub(crate) fn run<'a>(
     around: &Around<'_>,
 ) -> Result<(Ended, Env<'a>), Failure> {
     let start = Instant::now();
-    let Around { interrupt, line, rest } = *around;
+    let Around { begun, interrupt, line, rest } = *around;
     let limits = Limits {
         cycle: args.max_cycles.unwrap_or(u64::MAX),
         memory: args.max_memory.unwrap_or_else(memory::default_limit),
-        deadline: args.timeout.map(|seconds| start + Duration::from_secs_f64(seconds)),
+        deadline: args.timeout.map(|seconds| begun + Duration::from_secs_f64(seconds)),
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
         exhausted: Some(Probe(Arc::new(memory::is_exhausted))),

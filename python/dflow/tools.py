@@ -26,10 +26,9 @@ def cslc() -> int:
 
 
 def end_at_interrupt() -> None:
-    """Let Ctrl-C end this process at once, as it ends the native tools.
+    """Let Ctrl-C end this process at once until the tool takes it over.
 
-    Python's own handler would wait until the compiler returns. What the caller ignores
-    stays ignored.
+    Python's own handler would wait until the tool returns.
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -30,6 +30,11 @@ pub(crate) fn host(py: Python<'_>, message: &str) -> PyErr {
     raise(py, "HostError", (message,))
 }
 
+/// A limit ended a run, or what comes before it.
+pub(crate) fn limit(py: Python<'_>, message: &str) -> PyErr {
+    raise(py, "LimitReached", (message,))
+}
+
 /// A program that does not compile; `report` are its diagnostics.
 pub(crate) fn compile(py: Python<'_>, message: &str, report: &str) -> PyErr {
     raise(py, "CompileError", (message, report))
@@ -54,8 +59,8 @@ pub(crate) fn failure(py: Python<'_>, image: &Image, failure: &Failure, odd: &st
             let report = format!("{}{odd}", deadlock.text(&image.files));
             raise(py, "Deadlock", (format!("deadlock: {report}"), report))
         }
-        Failure::Limit(limit) if odd.is_empty() => raise(py, "LimitReached", (limit.to_string(),)),
-        Failure::Limit(_) => raise(py, "LimitReached", (odd,)),
+        Failure::Limit(limit) if odd.is_empty() => self::limit(py, &limit.to_string()),
+        Failure::Limit(_) => limit(py, odd),
         Failure::Broken(_) => raise(py, "Error", (failure.to_string(),)),
     }
 }

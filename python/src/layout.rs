@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dflow_compiler::Options;
 use dflow_compiler::builder::{
@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 
 use crate::attend::attend;
 use crate::errors;
+use crate::program::stop;
 
 /// First column, first row, columns, rows.
 type Area = (i64, i64, i64, i64);
@@ -353,9 +354,10 @@ impl Layout {
             self.with(py, |inner| Ok((inner.builder.clone(), inner.colors.clone())))?;
         let half = Ty::from_name(half).filter(|ty| matches!(ty, Ty::F16 | Ty::Bf16));
         let half = half.ok_or_else(|| errors::host(py, "16-bit floats are f16 or bf16"))?;
-        let options = Options { import_paths, half, ..Options::default() };
-        let never = AtomicBool::new(false);
-        let built = attend(py, &never, || dflow_cli::layout::compile(&builder, options))?;
+        let interrupt = Arc::new(AtomicBool::new(false));
+        let stop = Some(stop(&interrupt));
+        let options = Options { import_paths, half, stop, ..Options::default() };
+        let built = attend(py, &interrupt, || dflow_cli::layout::compile(&builder, options))?;
         let built = built.map_err(|message| errors::host(py, &message))?;
         if built.image.is_none() {
             let message = format!("the layout does not compile\n{}", built.report.trim_end());

@@ -16,7 +16,9 @@ use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits, Probe};
+use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{Elements, HostError, Region, Request, Session, Spread, StreamId};
+use dflow_runtime::load::LoadError;
 use dflow_runtime::machine::{Machine as Mesh, Running};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -125,13 +127,20 @@ impl Machine {
             exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
         };
         let image = Arc::clone(&program.image);
-        let mesh = attend(py, &interrupt, || Mesh::load(&image, &config))?;
-        let mesh = mesh.map_err(|error| errors::host(py, &error.to_string()))?;
+        let settings = if finite { ENVIRONMENT } else { ARGUMENTS };
+        let mesh = attend(py, &interrupt, || Mesh::load_within(&image, &config, &limits))?;
+        let mesh = mesh.map_err(|error| match error {
+            LoadError::Limit(limit) => {
+                let set = limit::Set { limits: &limits, by: settings, own_memory: false };
+                errors::limit(py, &set.reached(&image, limit, &Doing::default()))
+            }
+            error => errors::host(py, &error.to_string()),
+        })?;
         let make = if finite { Session::finite } else { Session::new };
         let session = make(mesh.start(), &image, limits);
         let inner = Inner {
             life: Life::Running(Box::new(session)),
-            limits: (if finite { ENVIRONMENT } else { ARGUMENTS }, max_memory.is_some()),
+            limits: (settings, max_memory.is_some()),
             ended: None,
             cut: false,
             busy: false,

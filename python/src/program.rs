@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dflow_cli::artifact;
-use dflow_compiler::{Options, Origin, ParamsFrom};
+use dflow_compiler::{Options, Origin, ParamsFrom, Stop};
 use dflow_ir::image::{ElementType, Export, ExportKind, Image};
 use dflow_ir::target::{Target, TargetId};
 use pyo3::prelude::*;
@@ -139,6 +139,12 @@ fn symbol(export: &Export) -> Symbol {
     (name.clone(), kind, types, mutable)
 }
 
+/// Ends a compilation as soon as the flag is set.
+pub(crate) fn stop(interrupt: &Arc<AtomicBool>) -> Stop {
+    let interrupt = Arc::clone(interrupt);
+    Stop(Arc::new(move || interrupt.load(Ordering::SeqCst)))
+}
+
 /// Compiles a source file, or a program of the library.
 ///
 /// # Errors
@@ -164,8 +170,9 @@ pub(crate) fn compile(
         let version = text.parse().map_err(|fault: String| errors::host(py, &fault))?;
         options.sdk_version = Some((version, Origin::Flag));
     }
-    let never = AtomicBool::new(false);
-    let built = attend(py, &never, || dflow_cli::compile(path, options))?;
+    let interrupt = Arc::new(AtomicBool::new(false));
+    options.stop = Some(stop(&interrupt));
+    let built = attend(py, &interrupt, || dflow_cli::compile(path, options))?;
     let built = built.map_err(|reason| errors::compile(py, &reason, ""))?;
     match built.image {
         Some(image) => Ok(Program::plain(image, built.report, built.files)),

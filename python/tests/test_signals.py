@@ -121,10 +121,46 @@ def test_an_interrupt_ends_the_compiler(tmp_path: Path) -> None:
         time.sleep(0.2)
         sent = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate()
+        _, said = process.communicate()
         assert time.monotonic() - sent < 5
-    assert process.returncode == -signal.SIGINT
+    assert process.returncode == 130
+    assert said == "cslc: interrupted; nothing was written\n"
     assert not folder.exists()
+
+
+# The same in a script's own compiler.
+SCRIPT = """
+import signal
+import sys
+import dflow
+signal.signal(signal.SIGINT, signal.default_int_handler)
+print("ready", flush=True)
+try:
+    dflow.compile(sys.argv[1], {"n": 1})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
+def test_an_interrupt_ends_a_compilation(tmp_path: Path) -> None:
+    source = tmp_path / "endless.csl"
+    source.write_text(ENDLESS)
+    command = [sys.executable, "-c", SCRIPT, str(source)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        sent = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - sent < 2
+    assert process.returncode == 0
+
+
+def test_the_time_limit_holds_while_a_machine_is_made(many_program: dflow.Program) -> None:
+    with pytest.raises(dflow.LimitReached, match=r"limit was reached at cycle 0 \(seconds\)"):
+        dflow.Machine(many_program, seconds=0)
 
 
 def test_the_time_limit_of_the_environment(

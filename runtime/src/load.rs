@@ -10,7 +10,7 @@ use dflow_ir::program::HostLink;
 use dflow_ir::target::{OverrideError, Target};
 use dflow_ir::validate;
 
-use crate::config::{CodeKind, Config};
+use crate::config::{CodeKind, Config, Limit, Limits};
 use crate::exec::interp::Interpreter;
 use crate::exec::{CodeEngine, LoadedProgram};
 use crate::fabric::plan::RouterPlan;
@@ -51,6 +51,9 @@ pub enum LoadError {
     /// The image contradicts itself or its target.
     #[error("the image is not valid: {0}")]
     Invalid(String),
+    /// The time was up, or somebody outside wanted no machine any more.
+    #[error("{0}")]
+    Limit(Limit),
 }
 
 /// Most programs of an image: a PE names its own in 16 bits, of which one value means "none".
@@ -67,8 +70,20 @@ pub(crate) fn check(image: &Image, config: &Config) -> Result<(), LoadError> {
     validate::check_image(image).map_err(|error| LoadError::Invalid(error.to_string()))
 }
 
+/// Whether a machine is still wanted.
+///
+/// # Errors
+/// It is not.
+pub(crate) fn go_on(limits: &Limits) -> Result<(), LoadError> {
+    limits.outside().map_or(Ok(()), |limit| Err(LoadError::Limit(limit)))
+}
+
 /// An image that has been checked made ready: what runs, and the code of its programs.
-pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), LoadError> {
+pub(crate) fn load(
+    image: &Image,
+    config: &Config,
+    limits: &Limits,
+) -> Result<(Plan, Programs), LoadError> {
     if image.programs.len() > MAX_PROGRAMS {
         return Err(LoadError::TooManyPrograms(image.programs.len()));
     }
@@ -110,6 +125,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
     let ramp = plan.routers.iter().fold(0, |all, router| all | router.ramp());
     let mut shared = Shared::default();
     for (id, program) in &image.programs {
+        go_on(limits)?;
         plan.programs.push(PePlan::new(program, target, &timing, ramp)?);
         let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
         let loaded = loaded.tracked(config.track);
@@ -117,6 +133,7 @@ pub(crate) fn load(image: &Image, config: &Config) -> Result<(Plan, Programs), L
         programs.loaded.push((Arc::new(loaded), engine));
     }
     plan.note_written();
+    go_on(limits)?;
     borders::divide(&mut plan, config);
     Ok((plan, programs))
 }

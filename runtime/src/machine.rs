@@ -79,19 +79,34 @@ impl Machine<Loaded> {
     /// # Errors
     /// The image is not valid, or uses a feature that is not supported yet.
     pub fn load(image: &Image, config: &Config) -> Result<Machine<Loaded>, LoadError> {
+        Machine::load_within(image, config, &Limits::default())
+    }
+
+    /// Likewise, unless a limit of time or somebody outside ends it: of `limits` that counts and nothing else.
+    ///
+    /// # Errors
+    /// The same, or one of these limits.
+    pub fn load_within(
+        image: &Image,
+        config: &Config,
+        limits: &Limits,
+    ) -> Result<Machine<Loaded>, LoadError> {
         load::check(image, config)?;
-        Machine::load_checked(image, config)
+        Machine::load_checked(image, config, limits)
     }
 
     /// Loads an image that has been checked.
     pub(crate) fn load_checked(
         image: &Image,
         config: &Config,
+        limits: &Limits,
     ) -> Result<Machine<Loaded>, LoadError> {
+        load::go_on(limits)?;
         let rect = image.placement.rect;
         let config = config.settled(u64::from(rect.width) * u64::from(rect.height));
-        let (plan, programs) = load::load(image, &config)?;
-        let engine = Box::new(Engine::new(plan, programs, &config));
+        let (plan, programs) = load::load(image, &config, limits)?;
+        let engine = Engine::new(plan, programs, &config, limits).map_err(LoadError::Limit)?;
+        let engine = Box::new(engine);
         Ok(Machine { engine, state: PhantomData })
     }
 

@@ -24,11 +24,12 @@ pub(super) fn make_folder(path: &Path) -> Result<(), ArtifactError> {
     })
 }
 
-/// Writes all files beside their places, then moves them there in order.
-pub(super) fn write_all(parts: &[(PathBuf, Vec<u8>)]) -> Result<(), ArtifactError> {
-    // Nobody waits here for long: Ctrl-C ends the process, or is the caller's.
-    let never = Interrupt::default();
-    let written = parts.iter().map(|(path, bytes)| Pending::write(path, &[bytes], &never));
+/// Writes all files beside their places, then moves them there in order; unless Ctrl-C is pressed before.
+pub(super) fn write_all(
+    parts: &[(PathBuf, Vec<u8>)],
+    interrupt: &Interrupt,
+) -> Result<(), ArtifactError> {
+    let written = parts.iter().map(|(path, bytes)| Pending::write(path, &[bytes], interrupt));
     let ready = written.collect::<Result<Vec<_>, _>>();
     let moved = ready.and_then(|ready| ready.into_iter().try_for_each(Pending::finish));
     moved.map_err(|unwritten| match unwritten {

@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 
 use dflow_ir::image::{Image, ImageError};
 
+use crate::interrupt::Interrupt;
+
 pub use fabric::Fabric;
 pub use meta::{Dialect, Meta};
 pub use state::{ProgramSymbols, State, StateError, Symbol, only};
@@ -132,22 +134,38 @@ pub fn is_artifact(folder: &Path) -> bool {
 /// The system does not let us; then no file is changed, or, should the disk fail within the last
 /// renames, `out.json` is still the old one.
 pub fn write(folder: &Path, artifact: &Artifact) -> Result<(), ArtifactError> {
+    write_unless(folder, artifact, &Interrupt::default())
+}
+
+/// Likewise, unless the user gives up before all files are complete.
+///
+/// # Errors
+/// The same, or the user gave up.
+pub(crate) fn write_unless(
+    folder: &Path,
+    artifact: &Artifact,
+    interrupt: &Interrupt,
+) -> Result<(), ArtifactError> {
     files::make_folder(&folder.join("bin"))?;
     let parts = [
         (image_path(folder), artifact.image.encode()),
         (folder.join(FABRIC), artifact.fabric.to_text().into_bytes()),
         (folder.join(META), artifact.meta.to_text().into_bytes()),
     ];
-    files::write_all(&parts)?;
+    files::write_all(&parts, interrupt)?;
     files::remove(&state_path(folder))
 }
 
 /// Writes the text of `out.json` to another place, whole or not at all.
 ///
 /// # Errors
-/// The system does not let us.
-pub fn write_meta(path: &Path, meta: &Meta) -> Result<(), ArtifactError> {
-    files::write_all(&[(path.to_path_buf(), meta.to_text().into_bytes())])
+/// The system does not let us, or the user gave up.
+pub(crate) fn write_meta(
+    path: &Path,
+    meta: &Meta,
+    interrupt: &Interrupt,
+) -> Result<(), ArtifactError> {
+    files::write_all(&[(path.to_path_buf(), meta.to_text().into_bytes())], interrupt)
 }
 
 /// Writes a text file of a folder, whole or not at all.
@@ -155,7 +173,7 @@ pub fn write_meta(path: &Path, meta: &Meta) -> Result<(), ArtifactError> {
 /// # Errors
 /// The system does not let us.
 pub fn write_text(path: &Path, text: &str) -> Result<(), ArtifactError> {
-    files::write_all(&[(path.to_path_buf(), text.as_bytes().to_vec())])
+    files::write_all(&[(path.to_path_buf(), text.as_bytes().to_vec())], &Interrupt::default())
 }
 
 /// Reads a folder.
@@ -198,7 +216,7 @@ pub fn write_state(path: &Path, state: &State) -> Result<(), ArtifactError> {
             reason: "its folder does not exist".to_owned(),
         });
     }
-    files::write_all(&[(path.to_path_buf(), state.encode())])
+    files::write_all(&[(path.to_path_buf(), state.encode())], &Interrupt::default())
 }
 
 /// The same, at its place in the folder of the program.

@@ -7,9 +7,11 @@ use serde_json::json;
 use super::{compile, options, refused, say_json};
 use crate::args::BuildArgs;
 use crate::data::{check_not_read, check_place, write_file};
+use crate::dflowc::TOOL;
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::patience::Patience;
 use crate::source::Root;
 
 /// Builds an image, whole or not at all.
@@ -24,12 +26,13 @@ pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
     let mut options = options(&args.compile.given);
     options.tests = true;
     let json = args.compile.json;
-    let compiled = compile(root, options, json);
+    let interrupt = Interrupt::install(TOOL)?;
+    let compiled = compile(root, options, json, &Patience::new(&interrupt))?;
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
     super::names::check_settings(image, &args.compile.given.settings)?;
     check_not_read(output, diagnostics::files(&compiled.sources))?;
     let bytes = image.encode();
-    write_file(output, &bytes, &Interrupt::install()?)?;
+    write_file(output, &bytes, &interrupt)?;
     if json {
         say_json(&json!({
             "status": Exit::Success.word(),

@@ -5,8 +5,11 @@ use serde_json::json;
 
 use super::{compile, options, say_json, whose_fault};
 use crate::args::CheckArgs;
+use crate::dflowc::TOOL;
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::patience::Patience;
 use crate::source::Root;
 
 /// Checks a program, its tests included.
@@ -17,7 +20,8 @@ pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
     let root = Root::source(&args.file)?;
     let mut options = options(&args.compile.given);
     options.tests = true;
-    let compiled = compile(root, options, args.compile.json);
+    let patience = Patience::new(&Interrupt::install(TOOL)?);
+    let compiled = compile(root, options, args.compile.json, &patience)?;
     let bad = compiled.image.is_none() || count(&compiled.diagnostics, Severity::Error) > 0;
     if let Some(image) = &compiled.image {
         super::names::check_settings(image, &args.compile.given.settings)?;

@@ -5,8 +5,11 @@ use dflow_syntax::Severity;
 
 use super::{check_settings, options, whose_fault};
 use crate::args::{DumpArgs, StageArg};
+use crate::dflowc::TOOL;
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::patience::Patience;
 use crate::source::Root;
 use crate::term;
 
@@ -30,8 +33,9 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
     let root = Root::source(file)?;
     let mut options = options(&args.given);
     options.tests = true;
-    check_names(root, &options)?;
-    let (text, compiled) = dflow_compiler::dump(&root, root.path(), options, stage.into());
+    let patience = Patience::new(&Interrupt::install(TOOL)?);
+    check_names(root, &options, &patience)?;
+    let (text, compiled) = patience.dump(root, options, stage.into())?;
     term::say(&text)?;
     diagnostics::show(&compiled.sources, &compiled.diagnostics);
     let bad = count(&compiled.diagnostics, Severity::Error) > 0;
@@ -40,12 +44,12 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
 
 /// What is set must be there, as for other commands. Which names a program has is known when all of it is compiled,
 /// whatever stage is asked for; of one that does not compile that is told.
-fn check_names(root: Root<'_>, options: &Options) -> Result<(), Failure> {
+fn check_names(root: Root<'_>, options: &Options, patience: &Patience) -> Result<(), Failure> {
     let settings = &options.params;
     if settings.is_empty() {
         return Ok(());
     }
-    let compiled = dflow_compiler::compile(&root, root.path(), options.clone());
+    let compiled = patience.compile(root, options.clone())?;
     compiled.image.map_or(Ok(()), |image| check_settings(&image, settings))
 }
 

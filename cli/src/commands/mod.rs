@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::args::{Cli, Command, GivenArgs};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
+use crate::patience::Patience;
 use crate::source::Root;
 use crate::term;
 
@@ -64,12 +65,20 @@ fn options(args: &GivenArgs) -> Options {
 }
 
 /// Compiles and shows what there is to say (unless JSON is asked for, which comes at the end).
-fn compile(root: Root<'_>, options: Options, json: bool) -> Compiled {
-    let compiled = dflow_compiler::compile(&root, root.path(), options);
+///
+/// # Errors
+/// Patience is at its end.
+fn compile(
+    root: Root<'_>,
+    options: Options,
+    json: bool,
+    patience: &Patience,
+) -> Result<Compiled, Failure> {
+    let compiled = patience.compile(root, options)?;
     if !json {
         diagnostics::show(&compiled.sources, &compiled.diagnostics);
     }
-    compiled
+    Ok(compiled)
 }
 
 /// One line of JSON on standard output.

@@ -11,11 +11,13 @@ use super::{compile, options, refused, say_json};
 use crate::account::Told;
 use crate::args::{RunArgs, StatsPlace};
 use crate::data::{Input, Outputs, check_not_read, check_place, same_place};
+use crate::dflowc::TOOL;
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::machine::{self, Around, Ended, Env};
 use crate::memory;
+use crate::patience::Patience;
 use crate::progress::Line;
 use crate::source::{Root, Runnable};
 use crate::stats::{self, Cause};
@@ -29,7 +31,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     let root = Root::find(&args.file)?;
     machine::check(&args.machine)?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(TOOL)?;
     let json = args.compile.json;
     let (image, diagnostics) = match root.open()? {
         Runnable::Image(image) => {
@@ -42,7 +44,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
             (*image, json!([]))
         }
         Runnable::Source(root) => {
-            let compiled = compile(root, options(&args.compile.given), json);
+            let patience = Patience::new(&interrupt).until(begun, args.machine.timeout);
+            let compiled = compile(root, options(&args.compile.given), json, &patience)?;
+            // Inputs may be pipes that nobody writes to.
+            interrupt.rest();
             let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
             check_outputs(args, diagnostics::files(&compiled.sources))?;
             match compiled.image {
@@ -67,7 +72,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let env = Env::new(inputs, outputs, args.compile.given.settings.clone(), &line, json);
     let is_for_more = args.stats.is_some() || args.profile || args.machine.account;
     let env = env.for_readers(&interrupt, is_for_more);
-    let around = Around { interrupt: &interrupt, line: &line, rest: std::mem::forget };
+    let around = Around { begun, interrupt: &interrupt, line: &line, rest: std::mem::forget };
     let (ended, env) = machine::run(&image, host, &args.machine, &config, env, &around)?;
     line.clear();
     let profile = profiler.as_ref().map(Profiler::finish);

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::ValidateArgs;
 use crate::data::Input;
+use crate::dflowc::TOOL;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::term;
@@ -30,7 +31,7 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<Exit, Failure> {
         made.map_err(|error| Failure::usage(error.to_string()))?;
     }
     let config = Config { threads: args.threads.map_or(0, usize::from), ..Config::default() };
-    let bench = Bench::new(args.quick, args.timing.clone(), config, Interrupt::install()?);
+    let bench = Bench::new(args.quick, args.timing.clone(), config, Interrupt::install(TOOL)?);
     let mut all = Vec::new();
     let mut page = String::new();
     for table in tables {

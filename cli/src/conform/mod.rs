@@ -23,6 +23,7 @@ use dflow_ir::target::TargetId;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::data::check_place;
+use crate::dflowc::TOOL;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::term;
@@ -76,7 +77,7 @@ pub(crate) fn execute(request: &Request) -> Result<Exit, Failure> {
     }
     let json = request.json.as_ref().filter(|path| path.as_os_str() != "-");
     json.map_or(Ok(()), |path| check_place(path))?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(TOOL)?;
     interrupt.listen();
     let scratch = tempfile::Builder::new().prefix("dflow-conform-").tempdir();
     let scratch = scratch

@@ -16,20 +16,25 @@ use dflow_compiler::{Compiled, Mark, Options, Origin, ParamsFrom, SdkVersion};
 use dflow_ir::image::Image;
 use dflow_syntax::Severity;
 
-use crate::artifact::{self, Artifact, Dialect, Meta};
+use crate::artifact::{self, Artifact, ArtifactError, Dialect, Meta};
 use crate::data::check_not_read;
 use crate::diagnostics::{self, count};
 use crate::exit::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::patience::Patience;
 use crate::source::Root;
 use crate::{process, term};
 use given::Given;
 use parse::Request;
 
+/// The name of the tool.
+const TOOL: &str = "cslc";
+
 /// Runs `cslc`. The first of `args` is the name of the tool. Gives the exit code; Ctrl-C and
 /// panics are handled from here on, so it is for a process that does nothing else.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().skip(1).collect();
-    process::run("cslc", move || execute(&args))
+    process::run(TOOL, move || execute(&args))
 }
 
 /// The names of all options, in the order of the help.
@@ -59,7 +64,8 @@ fn compile(given: &Given) -> Result<Exit, Failure> {
         "" => return Err(Failure::usage("no layout file is given; `cslc -h` shows how")),
         file => Root::file(file)?,
     };
-    let compiled = dflow_compiler::compile(&root, root.path(), compile_options(given)?);
+    let interrupt = Interrupt::install(TOOL)?;
+    let compiled = Patience::new(&interrupt).compile(root, compile_options(given)?)?;
     diagnostics::show(&compiled.sources, &compiled.diagnostics);
     let Some(image) = &compiled.image else { return Ok(Exit::Program) };
     let warnings = count(&compiled.diagnostics, Severity::Warning);
@@ -77,9 +83,9 @@ fn compile(given: &Given) -> Result<Exit, Failure> {
         check_not_read(path, diagnostics::files(&compiled.sources))?;
     }
     let folder = Path::new(&given.output);
-    artifact::write(folder, &artifact).map_err(|error| Failure::usage(error.to_string()))?;
+    artifact::write_unless(folder, &artifact, &interrupt).map_err(unwritten)?;
     if let Some(path) = &json {
-        write_json(path, &artifact)?;
+        write_json(path, &artifact, &interrupt)?;
     }
     if given.verbose {
         tell(given, &artifact, &compiled.dialect.summary(), start)?;
@@ -183,7 +189,7 @@ fn json_path(given: &Given) -> Option<PathBuf> {
 }
 
 /// The JSON that `--output-json` asks for: what was given, and what the params of the layout are.
-fn write_json(path: &Path, artifact: &Artifact) -> Result<(), Failure> {
+fn write_json(path: &Path, artifact: &Artifact, interrupt: &Interrupt) -> Result<(), Failure> {
     let mut meta = artifact.meta.clone();
     for (name, value) in &artifact.image.params {
         let known = meta.params.iter().chain(&meta.colors).any(|(other, _)| other == name);
@@ -191,7 +197,15 @@ fn write_json(path: &Path, artifact: &Artifact) -> Result<(), Failure> {
             meta.params.push((name.clone(), value.clone()));
         }
     }
-    artifact::write_meta(path, &meta).map_err(|error| Failure::usage(error.to_string()))
+    artifact::write_meta(path, &meta, interrupt).map_err(unwritten)
+}
+
+/// Why a file of the folder is not written.
+fn unwritten(error: ArtifactError) -> Failure {
+    match error {
+        ArtifactError::Interrupted => Failure::interrupted(),
+        error => Failure::usage(error.to_string()),
+    }
 }
 
 /// What `--verbose` says, one fact a line.

@@ -185,7 +185,8 @@ pub(super) fn help() -> String {
     }
     text.push_str(
         "\nEnvironment: CSL_IMPORT_PATH (folders, separated by colons), DFLOW_SDK_VERSION (as\n\
-         --sdk-version). Exit codes: 0 well, 1 the program is wrong, 2 wrong use.\n",
+         --sdk-version). Exit codes: 0 well, 1 the program is wrong, 2 wrong use,\n\
+         130 interrupted.\n",
     );
     text
 }

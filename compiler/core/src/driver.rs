@@ -25,6 +25,8 @@ pub struct Compiled {
     pub diagnostics: Vec<Diagnostic>,
     /// Which release of the SDK the program was read as, and why.
     pub dialect: Dialect,
+    /// [`Options::stop`] ended it: there is no image, and what is said is not all.
+    pub given_up: bool,
 }
 
 /// What to print of a compilation.
@@ -73,10 +75,13 @@ pub(crate) fn compile_with<T: Send>(
 }
 
 fn try_compile(cx: &mut Session<'_>, elaborated: &Elaborated) -> Result<Image, Reported> {
-    let lowered = lower_all(cx, elaborated); // cannot fail
+    let lowered = lower_all(cx, elaborated)?; // cannot fail, but be given up
     let placed = place::place(cx, &elaborated.plan, &elaborated.programs, &lowered.programs)?;
     let image = link::link(cx, &elaborated.plan, placed, lowered.host, lowered.tests);
-    validated(cx, image)
+    cx.go_on()?;
+    let image = validated(cx, image)?;
+    cx.go_on()?;
+    Ok(image)
 }
 
 /// Everything lowered.
@@ -86,15 +91,19 @@ struct Lowered {
     tests: Vec<(String, Program)>,
 }
 
-fn lower_all(cx: &Session<'_>, elaborated: &Elaborated) -> Lowered {
+fn lower_all(cx: &mut Session<'_>, elaborated: &Elaborated) -> Result<Lowered, Reported> {
+    let mut programs = PrimaryMap::with_capacity(elaborated.programs.len());
+    for program in &elaborated.programs {
+        cx.go_on()?;
+        programs.push(lower::program(program, &LocTable::new(&cx.sources)));
+    }
     let locs = LocTable::new(&cx.sources);
-    let programs = elaborated.programs.iter().map(|program| lower::program(program, &locs));
     let tests = elaborated.tests.iter();
-    Lowered {
-        programs: programs.collect(),
+    Ok(Lowered {
+        programs,
         host: elaborated.host.as_ref().map(|host| lower::program(host, &locs)),
         tests: tests.map(|(name, test)| (name.clone(), lower::program(test, &locs))).collect(),
-    }
+    })
 }
 
 /// A fault found here is the compiler's own.
@@ -149,7 +158,7 @@ fn try_dump(
         let texts = programs.iter().chain(host).chain(tests).map(dumps::typed);
         return Ok(texts.collect::<Vec<_>>().join("\n"));
     }
-    let lowered = lower_all(cx, elaborated);
+    let lowered = lower_all(cx, elaborated)?;
     if stage == Stage::Ir {
         let tests = lowered.tests.iter().map(|(_, test)| test);
         let all = lowered.programs.values().chain(&lowered.host).chain(tests);
@@ -212,9 +221,9 @@ fn on_large_stack<T: Send>(
             old_spellings: std::collections::BTreeSet::new(),
         };
         let result = work(&mut cx);
-        let (sources, dialect) = (cx.sources, cx.dialect);
+        let (sources, dialect, given_up) = (cx.sources, cx.dialect, cx.sink.has_given_up());
         let diagnostics = cx.sink.into_diagnostics();
-        (Some(result), Compiled { image: None, sources, diagnostics, dialect })
+        (Some(result), Compiled { image: None, sources, diagnostics, dialect, given_up })
     };
     let failed = |why: &str| {
         let message = format!("the compiler failed: {why}");
@@ -222,7 +231,7 @@ fn on_large_stack<T: Send>(
             .help("please report this with the program that shows it");
         let diagnostics = vec![diagnostic];
         let (sources, dialect) = (SourceMap::new(), Dialect::default());
-        (None, Compiled { image: None, sources, diagnostics, dialect })
+        (None, Compiled { image: None, sources, diagnostics, dialect, given_up: false })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);

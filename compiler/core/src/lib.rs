@@ -28,5 +28,5 @@ pub use dialect::{Dialect, Mark, Origin, QueueBinding, SdkVersion};
 pub use driver::{Compiled, Stage, builtin_table, compile, dump, routes};
 #[doc(hidden)]
 pub use place::Wafer;
-pub use session::{Options, ParamsFrom};
+pub use session::{Options, ParamsFrom, Stop};
 pub use world::{MemoryWorld, World, fold};

@@ -119,6 +119,7 @@ impl Files {
         path: &str,
         named: Option<(Span, &[String])>,
     ) -> Result<SourceIdx, Reported> {
+        cx.go_on()?;
         let (shown, id) = match library(path) {
             Some(Some((shown, text))) => {
                 let id = cx.sources.add(shown, text);

@@ -1,6 +1,7 @@
 //! What all phases share: sources, the sink, interned names, options. No logic.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dflow_ir::target::TargetId;
 use dflow_ir::ty::Ty;
@@ -89,6 +90,18 @@ pub struct Options {
     pub sdk_version: Option<(SdkVersion, Origin)>,
     /// Marks that are in no source file.
     pub marks: Vec<Mark>,
+    /// What ends the compilation before its end.
+    pub stop: Option<Stop>,
+}
+
+/// A question that is asked again and again while a program is compiled: whether nobody wants it any more.
+#[derive(Clone)]
+pub struct Stop(pub Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl std::fmt::Debug for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stop")
+    }
 }
 
 impl Default for Options {
@@ -108,6 +121,7 @@ impl Default for Options {
             tests: false,
             sdk_version: None,
             marks: Vec::new(),
+            stop: None,
         }
     }
 }
@@ -127,6 +141,18 @@ impl Session<'_> {
     pub(crate) fn file_name(&self, file: FileId) -> String {
         let path = || self.sources.path(file).to_owned();
         self.libraries.get(&file).map_or_else(path, |library| format!("`{library}`"))
+    }
+
+    /// Whether the caller still wants a program; the answer stays no.
+    ///
+    /// # Errors
+    /// The compilation is given up.
+    pub(crate) fn go_on(&mut self) -> Result<(), Reported> {
+        let is_over = |stop: &Stop| (stop.0)();
+        match self.sink.has_given_up() || self.options.stop.as_ref().is_some_and(is_over) {
+            true => Err(self.sink.give_up()),
+            false => Ok(()),
+        }
     }
 
     /// Tells the user.

@@ -44,7 +44,7 @@ layout {
 fn image(side: u16) -> Image {
     let world = MemoryWorld::new().with("a.dfl", PROGRAM);
     let params = vec![("side".to_owned(), side.to_string())];
-    let Compiled { image, sources, diagnostics, dialect: _ } =
+    let Compiled { image, sources, diagnostics, dialect: _, given_up: _ } =
         compile(&world, "a.dfl", Options { params, ..Options::default() });
     let text: Vec<String> = diagnostics
         .iter()

@@ -11,7 +11,7 @@ use super::program::{HostOutcome, run_program};
 use super::wire::{COMMANDS, TO_HOST, reserved};
 use super::{Failure, HostEnv, Session};
 use crate::account::{Account, Remark};
-use crate::config::{Config, Limit, Limits};
+use crate::config::{Config, Limits};
 use crate::doing::Doing;
 use crate::exec::{CodeEngine, LoadedProgram};
 use crate::jit::Shared;
@@ -120,10 +120,19 @@ pub fn run_measured(
     let target = Target::custom(image.target, &config.timing).map_err(LoadError::from)?;
     let host = LoadedProgram::host(program.clone(), target);
     let host = host.with_memory_limit(limits.memory);
-    let (machine, engine) = load_both(image, &host, config)?;
+    let both = load_both(image, &host, config, limits);
+    let late = |limit| {
+        let after = Aftermath { account: None, doing: Some(Doing::default()) };
+        RunError::Run(Box::new(Failure::Limit(limit)), Box::new(after))
+    };
+    let (machine, engine) = match both {
+        Err(LoadError::Limit(limit)) => return Err(late(limit)),
+        both => both?,
+    };
     let machine = machine.start();
-    if let Some(limit @ (Limit::Interrupted | Limit::Time)) = limits.outside() {
-        return Err(RunError::Run(Box::new(Failure::Limit(limit)), Box::default()));
+    if let Some(limit) = limits.outside() {
+        rest(machine);
+        return Err(late(limit));
     }
     let mut session = Session::new(machine, image, limits.clone());
     figures.load = begun.elapsed();
@@ -153,11 +162,12 @@ fn load_both(
     image: &Image,
     host: &LoadedProgram,
     config: &Config,
+    limits: &Limits,
 ) -> Result<(Machine<Loaded>, Arc<dyn CodeEngine>), LoadError> {
     let compile = || load::compile(host, config, &mut Shared::default());
     std::thread::scope(|scope| {
         let engine = std::thread::Builder::new().spawn_scoped(scope, compile);
-        let machine = Machine::load_checked(image, config);
+        let machine = Machine::load_checked(image, config, limits);
         let engine = match engine {
             Ok(made) => made.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)),
             // The computer has no thread left.

@@ -37,6 +37,9 @@ use crate::stats::Stats;
 use crate::trap::Trap;
 use crate::ways::Ways;
 
+/// PEs made ready between two looks at the clock.
+const PES_PER_LOOK: usize = 1 << 10;
+
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
     pub(crate) plan: Plan,
@@ -60,7 +63,15 @@ pub(crate) struct Engine<C: Code> {
 impl<C: Code> Engine<C> {
     /// A machine at cycle 0. The plan's region side is that of the configuration, or the whole
     /// rectangle for the step engine.
-    pub(crate) fn new(plan: Plan, code: C, config: &Config) -> Engine<C> {
+    ///
+    /// # Errors
+    /// The time was up, or somebody outside wanted no machine any more.
+    pub(crate) fn new(
+        plan: Plan,
+        code: C,
+        config: &Config,
+        limits: &Limits,
+    ) -> Result<Engine<C>, Limit> {
         let wakes = match config.engine {
             EngineKind::Step => |_| Wakes::always(),
             EngineKind::Exact | EngineKind::Flow => Wakes::wheel,
@@ -82,6 +93,11 @@ impl<C: Code> Engine<C> {
             }
         }
         for (number, &program) in plan.program_of.iter().enumerate() {
+            if number.is_multiple_of(PES_PER_LOOK)
+                && let Some(limit) = limits.outside()
+            {
+                return Err(limit);
+            }
             let program = plan.programs.get(usize::from(program));
             if program.is_some_and(|it| it.starts || !it.config.is_empty()) {
                 let at = plan.coord(number);
@@ -102,7 +118,7 @@ impl<C: Code> Engine<C> {
         }
         let links = plan.links.iter().map(|_| Mutex::default()).collect();
         let (kind, threads) = (config.engine, config.threads);
-        Engine {
+        Ok(Engine {
             plan,
             code,
             regions,
@@ -115,7 +131,7 @@ impl<C: Code> Engine<C> {
             broken: None,
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
-        }
+        })
     }
 
     /// Appends words to a source queue; false if the link does not lead into the mesh. A color

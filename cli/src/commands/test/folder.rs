@@ -11,6 +11,7 @@ use super::{compiled, verdicts};
 use crate::args::TestArgs;
 use crate::commands::say_json;
 use crate::data::Input;
+use crate::dflowc::TOOL;
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -40,7 +41,7 @@ pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     if files.is_empty() {
         return Err(Failure::usage(format!("no file below {} has a test block", args.file)));
     }
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(TOOL)?;
     let mut total = Score::default();
     let mut told = Vec::new();
     for file in &files {
@@ -66,20 +67,27 @@ pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     Ok(total.exit())
 }
 
-/// A file that does not compile counts as a test that failed.
+/// A file that does not compile, or not in time, counts as a test that failed.
 fn test(file: &str, args: &TestArgs, interrupt: &Interrupt) -> Result<Tested, Failure> {
-    let compiled = compiled(Root::file(file)?, args);
+    let compiled = match compiled(Root::file(file)?, args, interrupt) {
+        Ok(compiled) => compiled,
+        Err(Failure { exit: exit @ (Exit::Interrupted | Exit::Limit), message, .. }) => {
+            let interrupted = exit == Exit::Interrupted;
+            if !interrupted && !args.compile.json {
+                term::complain(&format!("{TOOL}: {message}"));
+            }
+            let json = json!({ "file": file, "status": exit.word(), "message": message });
+            let failed = usize::from(!interrupted);
+            return Ok(Tested { score: Score { failed, interrupted, ..Score::default() }, json });
+        }
+        Err(failure) => return Err(failure),
+    };
     let Some(image) = &compiled.image else {
         let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
         let json = json!({ "file": file, "status": Exit::Program.word(), "diagnostics": shown });
         return Ok(Tested { score: Score { failed: 1, ..Score::default() }, json });
     };
-    interrupt.listen();
     let verdicts = verdicts(image, args, interrupt)?;
-    // The next file may be one that takes long to compile. In JSON the verdicts so far are told first.
-    if !args.compile.json {
-        interrupt.rest();
-    }
     let mut json = verdict::json(&verdicts);
     json["file"] = file.into();
     Ok(Tested { score: Score::of(&verdicts), json })

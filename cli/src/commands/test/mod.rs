@@ -3,6 +3,8 @@
 mod folder;
 mod verdict;
 
+use std::time::Instant;
+
 use dflow_compiler::Compiled;
 use dflow_ir::image::Image;
 
@@ -11,9 +13,11 @@ use super::{compile, options, refused, say_json};
 use crate::args::TestArgs;
 use crate::artifact;
 use crate::data::Outputs;
+use crate::dflowc::TOOL;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::machine::{self, Around, Env};
+use crate::patience::Patience;
 use crate::progress::Line;
 use crate::source::Root;
 use crate::term;
@@ -30,12 +34,11 @@ pub(crate) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
         return folder::execute(args);
     }
     let root = Root::source(&args.file)?;
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(TOOL)?;
     let json = args.compile.json;
-    let compiled = compiled(root, args);
+    let compiled = compiled(root, args, &interrupt)?;
     let Some(image) = &compiled.image else { return refused(&compiled, json) };
     check_settings(image, &args.compile.given.settings)?;
-    interrupt.listen();
     let verdicts = verdicts(image, args, &interrupt)?;
     let score = Score::of(&verdicts);
     check_ended(score, args)?;
@@ -62,10 +65,12 @@ fn check_ended(score: Score, args: &TestArgs) -> Result<(), Failure> {
     }
 }
 
-fn compiled(root: Root<'_>, args: &TestArgs) -> Compiled {
+/// Compiles one file, for as long as a test of it may take.
+fn compiled(root: Root<'_>, args: &TestArgs, interrupt: &Interrupt) -> Result<Compiled, Failure> {
     let mut options = options(&args.compile.given);
     options.tests = true;
-    compile(root, options, args.compile.json)
+    let patience = Patience::new(interrupt).until(Instant::now(), args.machine.timeout);
+    compile(root, options, args.compile.json, &patience)
 }
 
 /// Runs the wanted tests of an image, until the user gives up; says each verdict at once (unless JSON is asked for).
@@ -87,7 +92,7 @@ fn verdicts(
             &line,
             true,
         );
-        let around = Around { interrupt, line: &line, rest: drop };
+        let around = Around { begun: Instant::now(), interrupt, line: &line, rest: drop };
         let (ended, env) = machine::run(image, program, &args.machine, &config, env, &around)?;
         let interrupted = ended.exit == Exit::Interrupted;
         let verdict = Verdict {

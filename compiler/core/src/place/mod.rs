@@ -81,6 +81,7 @@ pub(crate) fn place(
     programs: &PrimaryMap<ProgramId, Program>,
 ) -> Result<Placed, Reported> {
     let target = Target::get(cx.options.target);
+    cx.go_on()?;
     regions::check(cx, plan, target)?;
     let uses = regions::uses(plan, typed.len());
     let folded = fold::fold(programs, &uses);
@@ -89,8 +90,10 @@ pub(crate) fn place(
     resources::check(cx, &tiles, target);
     exports::check(cx, plan, &tiles);
     odd::check(cx, &tiles, target);
+    cx.go_on()?;
     let memory = memory::maps(cx, &tiles, target);
-    let routes = routes::merge(cx, plan, &tiles, &folded, target);
+    cx.go_on()?;
+    let routes = routes::merge(cx, plan, &tiles, &folded, target)?;
     resources::check_colors(cx, &tiles, routes.to_cores());
     cx.sink.ok()?;
     let locs = LocTable::new(&cx.sources);

@@ -4,7 +4,7 @@ use cranelift_entity::PrimaryMap;
 use dflow_ir::image::{ProgramId, RouterConfig};
 use dflow_ir::mesh::{Color, ColorConfig, Port, RectMap};
 use dflow_ir::target::Target;
-use dflow_syntax::{Diagnostic, Span, codes};
+use dflow_syntax::{Diagnostic, Reported, Span, codes};
 use indexmap::{IndexMap, IndexSet};
 
 use super::filters::Filters;
@@ -50,15 +50,21 @@ impl Routes<'_> {
     }
 }
 
+/// PEs between two questions whether to go on.
+const PES_PER_LOOK: u32 = 1 << 12;
+
 /// Merges the requests per PE. Reports colors that are configured twice, configurations that
 /// the target cannot hold, and notes routes that lead out of the rectangle.
+///
+/// # Errors
+/// The compilation is given up.
 pub(super) fn merge<'a>(
     cx: &mut Session<'_>,
     plan: &'a Plan,
     tiles: &PrimaryMap<ProgramId, Tile<'a>>,
     folded: &Folded,
     target: &Target,
-) -> Routes<'a> {
+) -> Result<Routes<'a>, Reported> {
     let (requests, own) = requests(plan, tiles);
     let gathered = gathered(tiles);
     for &Request { color, config, span } in &requests {
@@ -74,6 +80,9 @@ pub(super) fn merge<'a>(
     let mut of_pe = Vec::with_capacity(plan.rect.area());
     let mut list: Vec<u32> = Vec::new();
     for pe in 0..plan.rect.area() as u32 {
+        if pe.is_multiple_of(PES_PER_LOOK) {
+            cx.go_on()?;
+        }
         list.clear();
         list.extend_from_slice(by_pe.requests(pe));
         if let Some(program) = regions::folded_of(plan, folded, pe) {
@@ -89,13 +98,14 @@ pub(super) fn merge<'a>(
         filters.look(plan, tiles, folded, target, &requests, &list, here);
         of_pe.push(index as u32);
     }
+    cx.go_on()?;
     conflicts.report(cx, &requests);
     filters.report(cx, target);
     leave::note(cx, plan, tiles, folded, &requests, |pe| &routers[of_pe[pe as usize] as usize]);
     let map = RectMap::from_grid(plan.rect.width, plan.rect.height, |at| {
         Some(of_pe[plan.index(at) as usize])
     });
-    Routes { requests, routers, map }
+    Ok(Routes { requests, routers, map })
 }
 
 /// Colors that end at the host: routers merge them on their way (spec/mesh.md, "Routes").

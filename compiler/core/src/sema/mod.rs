@@ -73,6 +73,8 @@ pub(crate) struct Sema<'a, 'w> {
     /// Comptime steps taken, and how many there may be.
     pub(crate) steps: u64,
     pub(crate) step_limit: u64,
+    /// The step at which the caller is asked next whether to go on.
+    next_look: u64,
     /// Params of the layout that the caller gave as text.
     pub(crate) given: Vec<crate::params::Given>,
     /// What `@as` makes of the branches of the expression about to be read.
@@ -88,6 +90,9 @@ pub(crate) struct Sema<'a, 'w> {
     /// Configurations of colors that were read before.
     pub(crate) configs: known::Known<dflow_ir::mesh::ColorConfig>,
 }
+
+/// Steps between two questions whether to go on: a fraction of a millisecond.
+const STEPS_PER_LOOK: u64 = 1 << 10;
 
 /// Steps that a report shows.
 pub(crate) const MAX_FRAMES: usize = 8;
@@ -245,6 +250,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             trace: Vec::new(),
             steps: 0,
             step_limit,
+            next_look: 0,
             given: Vec::new(),
             wanted: None,
             behind_pointer: 0,
@@ -378,13 +384,17 @@ impl<'a, 'w> Sema<'a, 'w> {
     /// Counts work that grows with a value's size: what a step copies is not free.
     pub(crate) fn charge(&mut self, steps: u64, span: Span) -> R<()> {
         self.steps += steps;
+        if self.steps >= self.next_look {
+            self.cx.go_on()?;
+            self.next_look = self.steps + STEPS_PER_LOOK;
+        }
         if self.steps <= self.step_limit {
             return Ok(());
         }
         let limit = self.step_limit;
         // What is looked at afterwards gets little more, so that errors do not take their time
         // one after the other.
-        self.steps = 0;
+        (self.steps, self.next_look) = (0, 0);
         self.step_limit = 10_000;
         let message = format!("compile-time evaluation took more than {limit} steps");
         Err(self.report(

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::{Code, Diagnostic, Severity};
 use crate::Span;
 
-/// Proof that the user has been told. Only [`Sink::emit`] makes it, so whoever holds one need not, and
-/// must not, report again.
+/// Proof that the user has been told, or wants to hear no more. Only [`Sink::emit`] and [`Sink::give_up`] make it, so
+/// whoever holds one need not, and must not, report again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
 
@@ -20,6 +20,7 @@ pub struct Sink {
     known: HashMap<(Code, Option<Span>, String), usize>,
     errors: usize,
     notes: usize,
+    given_up: bool,
 }
 
 impl Sink {
@@ -32,6 +33,9 @@ impl Sink {
     /// Keeps a diagnostic. One that says the same at the same place as an earlier one only adds its PEs
     /// to the earlier one's count.
     pub fn emit(&mut self, diagnostic: Diagnostic) -> Reported {
+        if self.given_up {
+            return Reported(());
+        }
         let key = (diagnostic.code, diagnostic.span(), diagnostic.message.clone());
         if let Some(&at) = self.known.get(&key) {
             self.diagnostics[at].absorb(&diagnostic);
@@ -73,6 +77,18 @@ impl Sink {
         }
     }
 
+    /// The work is not wanted any more: nothing that is said from now on is kept.
+    pub fn give_up(&mut self) -> Reported {
+        self.given_up = true;
+        Reported(())
+    }
+
+    /// Whether the work was given up.
+    #[must_use]
+    pub fn has_given_up(&self) -> bool {
+        self.given_up
+    }
+
     /// What was emitted, in order.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
@@ -88,9 +104,9 @@ impl Sink {
     /// The proof, if an error has been emitted.
     ///
     /// # Errors
-    /// [`Reported`], if there is at least one error.
+    /// [`Reported`], if there is at least one error, or the work was given up.
     pub fn ok(&self) -> Result<(), Reported> {
-        if self.errors == 0 { Ok(()) } else { Err(Reported(())) }
+        if self.errors == 0 && !self.given_up { Ok(()) } else { Err(Reported(())) }
     }
 
     /// Hands over what was gathered.
@@ -122,6 +138,17 @@ mod tests {
             panic!("an instance frame was put in");
         };
         assert_eq!((first_pe, count), (Some((0, 1)), 12));
+    }
+
+    #[test]
+    fn who_gives_up_hears_no_more() {
+        let place = Span::new(FileId(0), 3, 4);
+        let mut sink = Sink::new();
+        assert!(sink.ok().is_ok() && !sink.has_given_up());
+        sink.give_up();
+        sink.emit(Diagnostic::new(codes::NOT_COMPTIME, "no", place));
+        assert!(sink.ok().is_err() && sink.has_given_up());
+        assert!(sink.diagnostics().is_empty());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use dflow_ir::target::TargetId;
 
 use super::chain;
 use crate::config::{CodeKind, Config, EngineKind, Limit, Limits, Probe};
+use crate::load::LoadError;
 use crate::machine::Machine;
 use crate::outcome::{RunEnd, Wait};
 
@@ -143,6 +144,16 @@ fn an_interrupt_ends_a_run() {
             run.join().unwrap()
         });
         assert_eq!(end, RunEnd::Limit(Limit::Interrupted));
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_making_of_a_machine() {
+    let image = chain::image(TargetId::Wse2, 6, 3, 200, 60000);
+    let limits = Limits { interrupt: Some(Arc::new(AtomicBool::new(true))), ..Limits::default() };
+    for config in configs() {
+        let made = Machine::load_within(&image, &config, &limits).map(drop);
+        assert_eq!(made, Err(LoadError::Limit(Limit::Interrupted)));
     }
 }
 

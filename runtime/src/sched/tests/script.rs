@@ -15,7 +15,7 @@ use dflow_ir::program::{FuncId, InitialFlag, Profile, Program, TaskBinding, Task
 use dflow_ir::target::{Target, TargetId};
 use dflow_ir::ty::Ty;
 
-use crate::config::{Config, EngineKind};
+use crate::config::{Config, EngineKind, Limits};
 use crate::exec::odd::Odd;
 use crate::exec::{
     ActKind, Block, CodeTrapKind, ConfigRead, Entry, Passing, Registers, Segment, SharedStart,
@@ -200,11 +200,12 @@ impl Spec {
         };
         plan.note_written();
         borders::divide(&mut plan, &config);
-        Engine::new(
-            plan,
-            Script { acts: self.acts.clone(), apart: self.apart, started: Mutex::default() },
-            &config,
-        )
+        let started = Mutex::default();
+        let code = Script { acts: self.acts.clone(), apart: self.apart, started };
+        match Engine::new(plan, code, &config, &Limits::default()) {
+            Ok(engine) => engine,
+            Err(limit) => unreachable!("there is no limit: {limit}"),
+        }
     }
 }
 
