@@ -19,8 +19,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         args.remove(0);
         return crate::cslc::main(args);
     }
-    match Cli::try_parse_from(args) {
+    match Cli::try_parse_from(&args) {
         Ok(cli) => process::run(TOOL, || commands::execute(cli)),
-        Err(error) => process::refuse(&error),
+        Err(error) => commands::refuse(&error, &args),
     }
 }

@@ -11,8 +11,10 @@ pub(crate) enum Exit {
     Program,
     /// The command was used wrongly: bad arguments, missing files.
     Usage,
-    /// The emulated program trapped or cannot go on.
+    /// The emulated program trapped.
     Trap,
+    /// Nothing can move in the emulated program, and the host waits.
+    Deadlock,
     /// A limit ended the run.
     Limit,
     /// A fault of ours.
@@ -28,7 +30,7 @@ impl Exit {
             Exit::Success => 0,
             Exit::Program | Exit::Internal => 1,
             Exit::Usage => 2,
-            Exit::Trap => 3,
+            Exit::Trap | Exit::Deadlock => 3,
             Exit::Limit => 4,
             Exit::Interrupted => 130,
         }
@@ -41,6 +43,7 @@ impl Exit {
             Exit::Program => "failed",
             Exit::Usage => "usage",
             Exit::Trap => "trap",
+            Exit::Deadlock => "deadlock",
             Exit::Limit => "limit",
             Exit::Internal => "internal-error",
             Exit::Interrupted => "interrupted",

@@ -295,7 +295,7 @@ fn failed(image: &Image, failure: &host::Failure) -> Ended {
             (Exit::Trap, format!("trap: {}{trap}", place(image, trap.place())))
         }
         host::Failure::Deadlock(deadlock) => {
-            (Exit::Trap, format!("deadlock: {}", deadlock.text(&image.files)))
+            (Exit::Deadlock, format!("deadlock: {}", deadlock.text(&image.files)))
         }
         host::Failure::Broken(_) => (Exit::Internal, failure.to_string()),
         host::Failure::Limit(Limit::Interrupted) => (Exit::Interrupted, "interrupted".into()),

@@ -199,6 +199,53 @@ fn failed_tests_have_cycles() {
     assert_eq!((test(2)["status"].as_str(), &test(2)["cycles"]), (Some("limit"), &5000.into()));
 }
 
+/// A trap and a deadlock have one exit code, and are told apart.
+#[test]
+fn the_status_says_how_a_run_ended() {
+    let ends = |body: &str| {
+        let text = TESTS.replace("fn go() void { sys.unblock_cmd_stream(); }", body);
+        let text = text.replace("host {}", "host { @launch(\"go\"); }");
+        let program = Program::new(&text);
+        let result = |command: &str| {
+            let (code, out, said) = program.says(command, &["--json", "--max-cycles", "9000"]);
+            let result: Value = serde_json::from_str(&out).expect("a line of JSON");
+            (code, result, said)
+        };
+        let ((code, run, said), (_, tests, _)) = (result("run"), result("test"));
+        assert_eq!(tests["tests"][0]["status"], run["status"], "{tests}");
+        (code, run["status"].clone(), said)
+    };
+    for (body, status) in [("fn go() void {}", "deadlock"), ("fn go() void { n = 1 / n; }", "trap")]
+    {
+        let (code, told, said) = ends(body);
+        assert_eq!((code, told.as_str()), (3, Some(status)), "{said}");
+    }
+}
+
+#[test]
+fn a_command_line_that_is_not_taken_is_a_result_too() {
+    let program = Program::new(GIVES);
+    for (command, args, message) in [
+        ("run", &["--json", "--no-such"][..], "unexpected argument '--no-such' found"),
+        ("check", &["--set", "n", "--json"], "invalid value 'n' for '--set <NAME=VALUE>'"),
+        ("build", &["--json", "--target", "wse9"], "invalid value 'wse9' for '--target"),
+        ("test", &["--json", "a", "b"], "unexpected argument 'b' found"),
+    ] {
+        let (code, out, said) = program.says(command, args);
+        let result: Value = serde_json::from_str(&out).expect("a line of JSON");
+        assert_eq!((code, result["status"].as_str()), (2, Some("usage")), "{command}: {said}");
+        let told = result["message"].as_str().unwrap_or_default();
+        assert!(told.starts_with(message) && !told.contains("Usage"), "{command}: {told}");
+        assert!(said.starts_with(&format!("error: {message}")), "{command}: {said}");
+    }
+    let (code, out, _) = program.says("run", &["--no-such"]);
+    assert_eq!((code, out.as_str()), (2, ""), "nobody asked for JSON");
+    let (code, out, _) = program.says("run", &["--json", "--help"]);
+    assert!(code == 0 && out.contains("Usage: dflowc run"), "{out}");
+    let (_, out, _) = program.says("conform", &["--json", "results.json", "--no-such"]);
+    assert_eq!(out, "", "there it is a file");
+}
+
 #[cfg(unix)]
 #[test]
 fn who_gives_up_has_the_verdicts_so_far() {

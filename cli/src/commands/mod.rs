@@ -11,6 +11,8 @@ mod run;
 mod test;
 mod validate;
 
+use std::ffi::OsString;
+
 use dflow_compiler::{Compiled, Options};
 use dflow_syntax::{Severity, codes};
 use serde_json::{Value, json};
@@ -19,6 +21,7 @@ use crate::args::{Cli, Command, GivenArgs};
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::patience::Patience;
+use crate::process;
 use crate::source::Root;
 use crate::term;
 
@@ -33,6 +36,33 @@ pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
         tell(failure, say_json);
     }
     ended
+}
+
+/// Says why a command line is not taken, as JSON too if it asks for that; gives the exit code.
+pub(crate) fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
+    // Help and the version are no faults.
+    if error.use_stderr() && asks_for_json(args) {
+        tell(&Failure::usage(fault(error)), say_json);
+    }
+    process::refuse(error)
+}
+
+/// Whether results are to be JSON on standard output, as far as the words of a command line that is not taken tell.
+fn asks_for_json(args: &[OsString]) -> bool {
+    let mut words = args.iter().skip(1).take_while(|word| *word != "--");
+    // They have no such option, or it names a file that gets the results.
+    let others = ["dump", "explain", "conform"];
+    let is_other = args.get(1).is_some_and(|word| others.iter().any(|other| word == other));
+    !is_other && words.any(|word| word == "--json")
+}
+
+/// What is wrong with a command line: the text for people without what they may read next.
+fn fault(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let end = ["\n\nUsage:", "\n\nFor more information"].map(|next| text.find(next));
+    let end = end.into_iter().flatten().min().unwrap_or(text.len());
+    let text = text[..end].trim_end();
+    text.strip_prefix("error: ").unwrap_or(text).to_owned()
 }
 
 /// Says as JSON why a command cannot go on, unless that is told already or standard output takes nothing.

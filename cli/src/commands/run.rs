@@ -193,7 +193,12 @@ fn finish(ended: &Ended, env: &Env<'_>) -> Result<Exit, Failure> {
         Exit::Interrupted if env.is_for_nobody() => Ok(Exit::Success),
         Exit::Interrupted if env.is_json() => Ok(Exit::Interrupted),
         Exit::Interrupted => Err(Failure::interrupted()),
-        Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit | Exit::Internal => {
+        Exit::Program
+        | Exit::Usage
+        | Exit::Trap
+        | Exit::Deadlock
+        | Exit::Limit
+        | Exit::Internal => {
             if !env.is_json() {
                 term::complain(&format!("dflowc: {}", ended.message));
             }

@@ -56,9 +56,12 @@ impl Score {
             match verdict.exit {
                 Exit::Success => score.passed += 1,
                 Exit::Interrupted => score.interrupted = true,
-                Exit::Program | Exit::Usage | Exit::Trap | Exit::Limit | Exit::Internal => {
-                    score.failed += 1;
-                }
+                Exit::Program
+                | Exit::Usage
+                | Exit::Trap
+                | Exit::Deadlock
+                | Exit::Limit
+                | Exit::Internal => score.failed += 1,
             }
         }
         score
