@@ -1,6 +1,6 @@
 //! Compiling for another program: the same as the commands do, with the text they would print.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use dflow_compiler::Options;
 use dflow_ir::image::Image;
@@ -8,6 +8,7 @@ use dflow_syntax::diagnostic::render::{self, Color};
 
 use crate::data::{check_not_read, check_place, write_file};
 use crate::diagnostics;
+use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::source::Root;
 
@@ -40,14 +41,35 @@ pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     Ok(Built { image: compiled.image, report, files })
 }
 
-/// Writes an image whole or not at all, and not over what the program was `read` from.
+/// Writes an image whole or not at all, and not over what the program was `read` from, nor over what looks like a source
+/// that the image names.
 ///
 /// # Errors
 /// It cannot be written; a sentence that says why.
 pub fn save(path: &Path, image: &Image, read: &[PathBuf]) -> Result<(), String> {
     let read = read.iter().filter_map(|file| file.to_str());
     let saved = check_not_read(path, read)
+        .and_then(|()| check_no_source(path, image))
         .and_then(|()| check_place(path))
         .and_then(|()| write_file(path, &image.encode(), &Interrupt::default()));
     saved.map_err(|failure| failure.message)
+}
+
+/// Refuses a file that is there and called as a source of the image is: in which folder that was compiled an image does
+/// not say.
+fn check_no_source(path: &Path, image: &Image) -> Result<(), Failure> {
+    let Ok(real) = std::fs::canonicalize(path) else { return Ok(()) };
+    let named = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let is_called = |file: &&String| {
+        let parts = Path::new(file).components();
+        let tail: PathBuf = parts.filter(|part| matches!(part, Component::Normal(_))).collect();
+        tail.file_name().is_some() && (real.ends_with(&tail) || named.ends_with(&tail))
+    };
+    match image.files.iter().find(is_called) {
+        None => Ok(()),
+        Some(file) => Err(Failure::usage(format!(
+            "cannot write {}: a source of the program is called {file}; give the image a name of its own, with .dfi",
+            path.display()
+        ))),
+    }
 }

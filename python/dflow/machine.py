@@ -135,7 +135,8 @@ class Program:
         """Write the program as a ``.dfi`` file, whole or not at all.
 
         Raises:
-            HostError: it cannot be written, or would take the place of a source of the program.
+            HostError: it cannot be written, or would take the place of a source of the program, or
+                of what is called so if the program was loaded.
         """
         self._native.save(Path(path))
 

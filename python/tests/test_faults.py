@@ -70,6 +70,32 @@ def test_no_source_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     program.save(tmp_path / "program.dfi")
 
 
+def test_a_loaded_program_is_not_saved_over_its_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in (PROGRAMS / "many").iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    params = "--params=" + ",".join(f"{name}:{value}" for name, value in MANY.items())
+    done = tool("cslc", "layout.csl", params, "--memcpy", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    dflow.compile("layout.csl", MANY).save("program.dfi")
+    (tmp_path / "link.dfi").symlink_to("pe.csl")
+    monkeypatch.chdir("/")
+    for loaded in ("out", "program.dfi"):
+        program = dflow.Program.load(tmp_path / loaded)
+        for name in ("layout.csl", "pe.csl", "link.dfi"):
+            source = tmp_path / name
+            text = source.read_bytes()
+            with pytest.raises(dflow.HostError, match="a source of the program is called"):
+                program.save(source)
+            assert source.read_bytes() == text
+        # Over itself it may be saved, and where no file is to lose.
+        program.save(tmp_path / "program.dfi")
+        program.save(tmp_path / "out" / "pe.csl")
+        (tmp_path / "out" / "pe.csl").unlink()
+
+
 def test_a_limit_says_what_was_going_on(flag: dflow.Program) -> None:
     machine = dflow.Machine(flag, max_cycles=7777)
     computes = r"flag\.dfl:\d+: computes"
