@@ -6,11 +6,13 @@
 //! the router behind, and no word stands there. It is there when it would be, in the order in which words pass.
 //! The root's buffer takes as many as it has places for; the others wait in the leap, as many as the
 //! routers in between have places for ([`visit`]).
-//! Where a router is shut, and control wavelets, words go from router to router.
+//! Where a router is shut, and control wavelets, words go from router to router, into places that those which wait
+//! leave.
 //!
 //! Invariants: a router behind which a word of the leap stands is a stop, and so is one that is shut; words
-//! come into the root's buffer from its leap alone, in their order; when nothing moves any more the words
-//! of a leap are put into the routers where they are, but not behind others that came after them.
+//! come into the root's buffer from its leap alone, in their order; those that wait and those in a router have no more
+//! of its places than there are; when nothing moves any more the words of a leap are put into the routers where they
+//! are, before others that came after them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -119,9 +121,10 @@ impl Leap {
         *word = *word & !(1 << (node % 64)) | u64::from(stops) << (node % 64);
     }
 
-    /// Words that have come by cycle `t` and stand.
-    fn standing(&self, t: u64) -> u32 {
-        self.queue.partition_point(|word| word.stamp <= t) as u32
+    /// How many places of a node words have that wait for the root's buffer: they stand as far ahead as there
+    /// are places.
+    fn standing(&self, node: u32, places: u32) -> u32 {
+        (self.queue.len() as u32).saturating_sub(places * (node - 1)).min(places)
     }
 }
 

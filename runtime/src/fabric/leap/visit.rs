@@ -15,25 +15,27 @@ impl<C: Code> Region<C> {
         plan: &Plan,
         (pe, place): (u32, Place),
         control: bool,
-        t: u64,
     ) -> Option<u64> {
         let leap = &mut self.leaps.all[place.leap as usize];
         let places = plan.timing.link_places;
-        let root = self.routers[leap.root as usize].as_deref();
-        let first = root.map_or(0, |root| root.words_in(leap.lane)) as u32;
-        let has_room = if control && place.node > 1 {
-            // It does not pass words that stand.
-            leap.standing(t) <= places * (place.node - 1)
-        } else if leap.is_open(place.node) {
+        let leaps = leap.is_open(place.node) && (!control || place.node == 1);
+        let has_room = if leaps {
+            let root = self.routers[leap.root as usize].as_deref();
+            let first = root.map_or(0, |root| root.words_in(leap.lane)) as u32;
             first + (leap.queue.len() as u32) < places * place.node
         } else {
-            return None;
+            // Words that wait for the root's buffer have places of the next router too.
+            let next = place.node - 1;
+            let waiting = leap.standing(next, places);
+            let router = self.routers[leap.pe(next) as usize].as_deref();
+            let here = router.map_or(0, |router| router.words_of(leap.color, leap.port)) as u32;
+            waiting == 0 || waiting + here < places
         };
         if !has_room {
             leap.waiting.push(pe);
             return Some(NEVER);
         }
-        (!control || place.node == 1).then_some(0)
+        leaps.then_some(0)
     }
 
     /// A word that leaves a node in cycle `t` goes to the root; false if it goes to the next router,
@@ -117,33 +119,35 @@ impl<C: Code> Region<C> {
         leap.set_stop(place.node, router.stops(plan, leap.color, leap.port));
     }
 
-    /// Puts the words of all leaps into routers, as none of them moves any more; not behind others that
+    /// Puts the words of all leaps into routers, as none of them moves any more: before others that
     /// stand there, which came after them.
     pub(crate) fn settle_leaps(&mut self, plan: &Plan) {
         let places = plan.timing.link_places;
         for id in 0..self.leaps.all.len() {
-            let (mut node, mut filled) = (1, 0);
-            while let Some(&word) = self.leaps.all[id].queue.front() {
-                let Leap { color, port, nodes, .. } = self.leaps.all[id];
+            let Leap { color, port, nodes, .. } = self.leaps.all[id];
+            for node in 1..=nodes {
                 let pe = self.leaps.all[id].pe(node);
-                let router = self.router(plan, pe);
-                let free = router.free_from(color, port);
-                if filled != node && router.holds(color, port) {
+                let count = self.leaps.all[id].standing(1, places) as usize;
+                if count == 0 {
                     break;
                 }
-                filled = node;
-                if free == NEVER {
-                    if node == nodes {
-                        break;
-                    }
-                    node += 1;
-                    continue;
+                let router = self.router(plan, pe);
+                let behind = router.words_of(color, port);
+                let count = count.min((places as usize).saturating_sub(behind));
+                let behind = router.take_all(color, port);
+                let is_last = !behind.is_empty();
+                let queue = &mut self.leaps.all[id].queue;
+                let words: Vec<Slot> = queue.drain(..count).chain(behind).collect();
+                let (router, mut last) = (self.router(plan, pe), 0);
+                for word in words {
+                    last = word.stamp.max(router.free_from(color, port) + 1).max(last);
+                    router.push(plan, color, port, places, Slot { stamp: last, ..word });
                 }
-                let stamp = word.stamp.max(free + 1);
-                self.router(plan, pe).push(plan, color, port, places, Slot { stamp, ..word });
-                self.stats.hops -= u64::from(node);
-                self.leaps.all[id].queue.pop_front();
+                self.stats.hops -= count as u64 * u64::from(node);
                 self.leaps.all[id].set_stop(node, true);
+                if is_last {
+                    break;
+                }
             }
         }
     }

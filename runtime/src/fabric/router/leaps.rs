@@ -37,6 +37,12 @@ impl Router {
         self.lanes[usize::from(lane)].ring.len()
     }
 
+    /// Number of words of a color that stand at a port.
+    pub(in crate::fabric) fn words_of(&self, color: u8, port: u8) -> usize {
+        let lane = self.lane_of[usize::from(color)][usize::from(port)];
+        self.lanes.get(usize::from(lane)).map_or(0, |lane| lane.ring.len())
+    }
+
     /// From which cycle a word may be pushed to a buffer.
     pub(in crate::fabric) fn free_in(&self, lane: u8) -> u64 {
         self.lanes[usize::from(lane)].ring.free_from()

@@ -69,7 +69,7 @@ impl<C: Code> Region<C> {
     fn free_to_leap(&mut self, here: &Here<'_, C>, router: &Router, lane: u8) -> Option<u64> {
         let Lane { place, ring, .. } = &router.lanes[usize::from(lane)];
         let control = ring.head().is_some_and(|head| head.control);
-        self.free_in_leap(here.plan, (here.pe, *place), control, here.t)
+        self.free_in_leap(here.plan, (here.pe, *place), control)
     }
 
     /// From which cycle there is a place behind a link that has not been looked up.

@@ -95,10 +95,47 @@ fn to_host_again(target: TargetId, delay: impl Fn(u32) -> u32, words: u32) -> Sp
     spec
 }
 
+/// The last PE of a row sends so many words, commands for nobody and words, of which the first one takes some.
+fn commanded(
+    target: TargetId,
+    (before, commands, after): (u32, usize, u32),
+    taken: u32,
+    turned: bool,
+) -> Spec {
+    let mut spec = row(target, |_| 0, 0, taken, turned);
+    let behind = if turned { Port::West } else { Port::East };
+    let from_core = [Some(SwitchEntry::Rx(set(&[Port::Ramp]))), None, None];
+    for pe in 0..usize::from(WIDTH) {
+        let far = if turned { WIDTH as usize - 1 - pe } else { pe };
+        let config = &mut spec.routers[pe].colors[0].1;
+        if let Some(switch) = &mut config.switch {
+            config.route.rx = set(&[behind]);
+            switch.positions = from_core;
+        }
+        if far == 0 {
+            continue;
+        }
+        let sends = |words| Act::Vector(Box::new(vector(output(2, 3), Stream::Scalar(0), words)));
+        let acts = &mut spec.acts[pe][0];
+        acts.pop();
+        if far + 1 == usize::from(WIDTH) {
+            acts.push(sends(before));
+            (0..commands).for_each(|_| acts.extend(commands_routers(Command::Nop)));
+            acts.push(sends(after));
+        }
+    }
+    spec
+}
+
 /// A control wavelet that moves switches on.
 fn turn_back() -> Vec<Act> {
-    let advances = |hash: &u32| control(hash + 1) >> 22 & 7 == 4 | Command::Advance as u32;
-    let hash = (0..).find(advances).unwrap();
+    commands_routers(Command::Advance)
+}
+
+/// A control wavelet for routers.
+fn commands_routers(command: Command) -> Vec<Act> {
+    let commands = |hash: &u32| control(hash + 1) >> 22 & 7 == 4 | command as u32;
+    let hash = (0..).find(commands).unwrap();
     let mut turns = vector(output(2, 3), Stream::Scalar(0), 1);
     if let Stream::Output { control, .. } = &mut turns.dest {
         *control = true;
@@ -217,6 +254,25 @@ fn words_that_the_root_does_not_take_stand_where_they_do_in_exact() {
                 let exact = outcome(&spec, EngineKind::Exact, 0);
                 let flow = outcome(&spec, EngineKind::Flow, region);
                 let place = format!("{target:?} {turned} {words} {taken} {region}");
+                assert_eq!(exact.2, flow.2, "{place}");
+                assert_eq!(exact.1.left, flow.1.left, "{place}");
+                assert_eq!(exact.1.sent, flow.1.sent, "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_follows_words_that_wait_finds_the_places_that_they_leave() {
+    for target in [TargetId::Wse2, TargetId::Wse3] {
+        for (taken, turned, region) in
+            [(0, false, 0), (0, true, 0), (10, false, 0), (10, true, 0), (0, false, 16)]
+        {
+            for sends in [(4, 1, 300), (130, 3, 20), (136, 1, 5), (138, 4, 5), (300, 1, 5)] {
+                let spec = commanded(target, sends, taken, turned);
+                let exact = outcome(&spec, EngineKind::Exact, 0);
+                let flow = outcome(&spec, EngineKind::Flow, region);
+                let place = format!("{target:?} {sends:?} {taken} {turned} {region}");
                 assert_eq!(exact.2, flow.2, "{place}");
                 assert_eq!(exact.1.left, flow.1.left, "{place}");
                 assert_eq!(exact.1.sent, flow.1.sent, "{place}");
