@@ -156,6 +156,19 @@ fn dumps_are_no_json() {
 }
 
 #[test]
+fn code_that_costs_nothing_meets_the_limits() {
+    let program = Program::new(&TESTS.replace("host {}", "host { @launch(\"stay\"); }"));
+    let constants = ["scalar", "loop_edge", "branch_not_taken", "branch_taken"];
+    let constants = constants.map(|name| format!("--timing={name}=0"));
+    for (code, engine) in [("interpreter", "step"), ("jit", "exact"), ("jit", "flow")] {
+        let mut args = vec!["--max-cycles", "3000", "--code", code, "--engine", engine];
+        args.extend(constants.iter().map(String::as_str));
+        let (code, _, said) = program.says("run", &args);
+        assert_eq!((code, said.contains("limit of 3,000")), (4, true), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn wrong_constants_and_params_are_wrong_use() {
     let program = Program::new(GIVES);
     for args in [&["--timing", "hop=0"][..], &["--timing", "hop=2", "--timing", "hop=3"]] {

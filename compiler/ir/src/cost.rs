@@ -15,6 +15,9 @@ use crate::program::{FuncId, Program};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
 use crate::target::{Target, Timing};
 
+#[cfg(test)]
+mod tests;
+
 /// Issue slots, and how many of them rest on constants that nobody has published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
@@ -90,6 +93,9 @@ impl FuncCost {
                 true => Slots::default(),
                 false => both(&|timing| end(block, &data.terminator, timing)),
             };
+            if is_free_loop(block, &data.terminator, costs.end[block], costs.taken) {
+                costs.end[block].all = 1;
+            }
         }
         costs
     }
@@ -167,6 +173,13 @@ fn cost(data: &InstData, func: &Func, timing: &Timing) -> u32 {
         | InstData::SetConfig { .. }
         | InstData::Host { .. } => timing.scalar,
     }
+}
+
+/// Whether a terminator closes a loop and would take no slot: a back edge takes one, so that every loop ends its
+/// segments.
+fn is_free_loop(block: Block, end: &Terminator, slots: Slots, taken: Slots) -> bool {
+    let more = if matches!(end, Terminator::Branch { .. }) { taken.all } else { 0 };
+    slots.all + more == 0 && end.successors().iter().any(|to| to.as_u32() <= block.as_u32())
 }
 
 /// A loop whose test stands at its head has a branch there and a jump back: together they are
