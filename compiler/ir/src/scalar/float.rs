@@ -200,6 +200,18 @@ pub(super) fn fma(ty: Ty, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
+/// The single `wide + b * k` with one rounding, `b` and `k` of a type of 16 bits.
+#[inline]
+pub fn add_product(ty: Ty, wide: u32, b: u64, k: u64) -> u32 {
+    let product = to_f64(ty, b) * to_f64(ty, k);
+    let single = product as f32;
+    // Products of halves always are singles, of `bf16` those within their range.
+    if ty == Ty::F16 || f64::from(single) == product {
+        return f32_bits(f32::from_bits(wide) + single);
+    }
+    round(Ty::F32, odd_sum(product, to_f64(Ty::F32, u64::from(wide)))) as u32
+}
+
 /// The sum of two doubles rounded to odd: exact, or else the neighbour with an odd last bit.
 /// Rounding that once more to a type of at least two bits less rounds the exact sum.
 fn odd_sum(a: f64, b: f64) -> f64 {

@@ -119,10 +119,10 @@ fn add_mixed(half: Ty, [wide, narrow, _]: [u32; 3]) -> u32 {
     float::f32_bits(f32::from_bits(wide) + narrow)
 }
 
-/// Single plus the product of two halves, which is exact in a single.
+/// Single plus the product of two halves, with one rounding.
+#[inline(always)]
 fn mul_add_mixed(half: Ty, [wide, b, k]: [u32; 3]) -> u32 {
-    let product = [b, k].map(|raw| float::to_f64(half, u64::from(raw)) as f32);
-    float::f32_bits(f32::from_bits(wide) + product[0] * product[1])
+    float::add_product(half, wide, u64::from(b), u64::from(k))
 }
 
 /// To the nearest integer, ties to even, saturating; NaN gives 0.

@@ -11,7 +11,7 @@ use super::*;
 use crate::target::TargetId;
 
 fn run(name: &str, sources: [u32; 3]) -> u32 {
-    DsdOp::by_name(name).expect("an operation").row().apply(sources, &mut 0)
+    DsdOp::from_text(name).expect("an operation").row().apply(sources, &mut 0)
 }
 
 fn single(value: f32) -> u32 {
@@ -171,6 +171,26 @@ fn meanings() {
     assert_eq!(run("fnegs", [0x7f80_0001, 0, 0]), 0xff80_0001);
 }
 
+/// In `bf16` the product of the mixed operation may be larger or smaller than any single.
+#[test]
+fn the_mixed_product_of_bf16_is_exact() {
+    let of = |value: f32| value.to_bits() >> 16;
+    let run = |wide, b, k| run("fmachs.bf16", [wide, of(b), of(k)]);
+    let huge = 2f32.powi(64);
+    let infinity = f32::INFINITY;
+    assert_eq!(run(single(1.0), 2.0, 3.0), single(7.0));
+    assert_eq!(run(single(f32::MAX), -huge, huge), single(-(2f32.powi(104))));
+    assert_eq!(run(single(0.0), 2f32.powi(-90), -(2f32.powi(-90))), single(-0.0));
+    assert_eq!(run(single(-infinity), huge, huge), single(-infinity));
+    assert_eq!(run(single(infinity), -infinity, 1.0), 0x7fc0_0000);
+    assert_eq!(run(single(1.0), 0.0, infinity), 0x7fc0_0000);
+    // Twice the least single; half of it is a tie; what cancels.
+    assert_eq!(run(1, 2f32.powi(-75), 2f32.powi(-74)), 2);
+    assert_eq!(run(1, 2f32.powi(-75), 2f32.powi(-75)), 2);
+    assert_eq!(run(1, 2f32.powi(-75), 2f32.powi(-76)), 1);
+    assert_eq!(run(1, 2f32.powi(-75), -(2f32.powi(-74))), 0);
+}
+
 #[test]
 fn carries_go_from_element_to_element() {
     let row = DsdOp::by_name("addc16").expect("an operation").row();
@@ -195,6 +215,17 @@ fn only_the_mixed_sum_exchanges_operands() {
 }
 
 proptest! {
+    #[test]
+    fn mixed_products_are_rounded_once(wide: u32, b: u16, k: u16) {
+        let bits = |value: f32| if value.is_nan() { 0x7fc0_0000 } else { value.to_bits() };
+        let single = |half: u16| f32::from_bits(u32::from(half) << 16);
+        let want = single(b).mul_add(single(k), f32::from_bits(wide));
+        prop_assert_eq!(run("fmachs.bf16", [wide, b.into(), k.into()]), bits(want));
+        let single = |half: u16| half::f16::from_bits(half).to_f32();
+        let want = single(b).mul_add(single(k), f32::from_bits(wide));
+        prop_assert_eq!(run("fmachs", [wide, b.into(), k.into()]), bits(want));
+    }
+
     #[test]
     fn kernels_are_total(sources: [u32; 3], carry: u32) {
         for row in TABLE {
