@@ -11,6 +11,7 @@
 //! from 0 (those of a multicast from more on, `multicast`); a pipe holds no more words than the output queue, the way and
 //! the input queue have places for, and those that the operation at its end is bound to take.
 
+mod bends;
 mod multicast;
 mod pass;
 mod places;
@@ -414,60 +415,6 @@ impl Pipe {
         self.bends.push(bend);
     }
 
-    /// The stretch that ended before word `number` ends in cycle `end`.
-    pub(crate) fn retime(&mut self, number: u64, end: u64) {
-        if self.sent.end() != number {
-            return;
-        }
-        self.first.set(NEVER);
-        self.sent.last = (end + self.transit).max(self.sent.first);
-        if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
-            // That a single word that has joined others waits for a place is not modelled.
-            let joined = self.sent.count == 1 && packet.span.count > 1;
-            packet.span.last = if joined { self.sent.first } else { self.sent.last };
-        }
-    }
-
-    /// The stretch that ends before word `number` has not begun, and does not before cycle `begin`.
-    pub(crate) fn begin_later(&mut self, number: u64, begin: u64) {
-        if self.sent.end() != number {
-            return;
-        }
-        self.first.set(NEVER);
-        self.sent.first = self.sent.first.max(begin + self.transit);
-        self.sent.last = self.sent.last.max(self.sent.first);
-        let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) else {
-            return;
-        };
-        if packet.span.base == self.sent.base {
-            packet.span = self.sent;
-        } else if self.sent.count == 1 {
-            packet.span.last = self.sent.first;
-        }
-    }
-
-    /// Of the words before `number`, which an operation sends, all but `left` have left it by cycle
-    /// `t`, and it does not go on as before: it stands still up to cycle `then`.
-    pub(crate) fn bend(&mut self, number: u64, left: u64, t: u64, then: u64) {
-        self.first.set(NEVER);
-        let last = number.saturating_sub(left + 1);
-        if self.sent.end() != number || last < self.sent.base || left == 0 {
-            return;
-        }
-        // What was believed of words that have not left.
-        while self.bends.last().is_some_and(|bend| bend.number > last) {
-            self.bends.pop();
-        }
-        let known = self.bends.last().map_or(self.sent.base, |bend| bend.number);
-        let stood = known == last || last == self.sent.base;
-        if !stood {
-            self.bends.push(Bend { number: last, time: t + self.transit });
-        }
-        if left > 1 && (stood || then > t) {
-            self.bends.push(Bend { number: last + 1, time: then + 1 + self.transit });
-        }
-    }
-
     /// Words of the first packet, at most so many.
     pub(crate) fn front(&self, most: usize) -> &[u32] {
         let Some(packet) = self.packets.front() else { return &[] };
@@ -514,7 +461,7 @@ impl Pipe {
     /// Of the words before `end`, `left` are taken after cycle `then`; the others have been.
     pub(crate) fn drain_rest(&mut self, end: u64, left: u64, then: u64) {
         let base = end.saturating_sub(left);
-        if self.taken.end() == end && left != 0 && base > self.taken.base {
+        if self.taken.end() == end && left != 0 && base >= self.taken.base {
             let first = then + 1;
             self.taken = Span { base, count: left, first, last: self.taken.last.max(first) };
         }
@@ -557,6 +504,9 @@ impl Pipe {
     /// An operation is bound to take so many words, from cycle `t` on.
     pub(crate) fn open(&mut self, words: u32, t: u64) {
         (self.open, self.open_from) = (words, t);
+        if words == 0 {
+            self.pace = u16::MAX;
+        }
     }
 
     /// Of `count` words that leave from cycle `t` on, how many pass its links before anybody takes words:

@@ -495,7 +495,7 @@ impl<C: Code> Region<C> {
         }
         if begun != 0 {
             self.stats.slots += begun;
-            core.unshared = true;
+            self.unshare(core, at.t);
         }
         if first != 0 {
             self.go_before_main(core, first, at.t);

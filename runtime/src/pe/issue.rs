@@ -209,7 +209,7 @@ impl<C: Code> Region<C> {
             if !matches!(flowed, Ok(false)) {
                 let is_first = core.is_before_main(op.priority);
                 core.threads.put(op);
-                core.unshared = true;
+                self.unshare(core, at.t);
                 self.go_before_main(core, u64::from(is_first) << id, at.t);
                 return flowed.map(|_| ());
             }
@@ -269,14 +269,14 @@ impl<C: Code> Region<C> {
             op.takes_any_room();
             if self.stretch(at, core, &mut op)? {
                 core.main = Main::Vector(op);
-                core.unshared = true;
+                self.unshare(core, at.t);
                 return Ok(());
             }
             self.draw(at, core, &op);
         }
         if self.flow && self.go_onward(at, core, &mut op)? {
             core.main = Main::Vector(op);
-            core.unshared = true;
+            self.unshare(core, at.t);
             return Ok(());
         }
         if self.flow {

@@ -6,8 +6,8 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
-use super::pace::is_later;
 use super::stretch::{PARTS, SOONER, Stretch, WAITS};
+use super::takers::is_later;
 use super::threads::COUNT;
 use crate::sched::region::Region;
 use crate::sched::rounds::Noter;
@@ -114,6 +114,12 @@ impl Steps {
 }
 
 impl<C: Code> Region<C> {
+    /// In cycle `t` of a visit to a core a stretch begins or ends: the slots are to be shared anew.
+    pub(super) fn unshare(&mut self, core: &mut Core<C>, t: u64) {
+        core.unshared = true;
+        self.unshared_from = t;
+    }
+
     /// Shares the slots of a core anew among those in a stretch, from cycle `t` on.
     pub(super) fn share(&mut self, core: &mut Core<C>, t: u64) {
         let on = core.stretches();
@@ -237,7 +243,8 @@ impl<C: Code> Region<C> {
             return;
         }
         if core.unshared {
-            self.share(core, t);
+            // Before code of the main thread has slots.
+            self.share(core, self.unshared_from.saturating_sub(1).min(t));
         }
         let first = core.before_main();
         for t in (0..count).map(|time| t + time * period) {
@@ -250,12 +257,7 @@ impl<C: Code> Region<C> {
             for id in bits(on) {
                 let Some(op) = core.streamed(id) else { continue };
                 if (op.stretch.left != 0 || op.stretch.mark > t) && !first.contains(&op.priority) {
-                    let begins = op.stretch.mark > t;
                     op.stretch.delay(t, cycles, spare);
-                    if let (true, Some(words)) = (begins, &op.stretch.output) {
-                        let (end, begin) = (words.end, op.stretch.mark);
-                        self.each_pipe(words.pipe(), |pipe| pipe.begin_later(end, begin));
-                    }
                     self.bend(&op.stretch, t.saturating_sub(1));
                     delayed = true;
                 }

@@ -7,8 +7,8 @@
 //! the shares of the others change, and so do the times of the words that they send.
 //!
 //! Invariants: an operation in a stretch takes no slot until it is over; a stretch that ends later
-//! than its taker believed is found out when the taker's stretch would end, one that ends sooner
-//! wakes the taker.
+//! than its taker believed is found out when the taker's stretch would end (or when the taker shares
+//! its slots anew, `takers.rs`), one that ends sooner wakes the taker.
 
 mod ends;
 mod held_up;
@@ -165,12 +165,9 @@ impl Stretch {
     /// It stands still for some of the cycles from `t` on in which the main thread uses all slots:
     /// those that slots which nobody else uses do not make up for.
     pub(super) fn delay(&mut self, t: u64, cycles: u64, spare: u64) {
-        if self.mark > t {
+        if self.mark >= t {
             // It has not begun.
-            self.mark = self.mark.max(t + cycles);
-            if self.left == 0 {
-                self.floor = self.floor.max(self.mark);
-            }
+            self.mark = self.mark.max((t + cycles).saturating_sub(1));
             return;
         }
         // Its own element would have had that slot.
@@ -297,8 +294,9 @@ impl<C: Code> Region<C> {
         op.stretch = Stretch {
             is_on: true,
             tail: if op.asynchronous { plan.timing.completion } else { 0 },
-            mark: t + still,
-            left: (count as u64 - 1) * PARTS,
+            // Its first element takes a slot as the others do; one that stands still has issued it.
+            mark: if still == 0 { t.saturating_sub(1) } else { t + still },
+            left: (count as u64 - u64::from(still != 0)) * PARTS,
             rate: WHOLE,
             floor,
             goes_on: !at.code.is_done(&op.code),
@@ -408,6 +406,8 @@ impl<C: Code> Region<C> {
     ) -> Option<u64> {
         let place = self.next_place(id);
         if place > begin.max(t) && core.threads.any_beside(op) {
+            #[cfg(test)]
+            crate::sched::reached::note(crate::sched::reached::Reached::Placeless);
             core.begins = core.begins.min(place);
             return None;
         }
@@ -492,7 +492,9 @@ impl<C: Code> Region<C> {
         for id in bits(over & ((1 << COUNT) - 1)) {
             core.threads.rests(id as u8);
         }
-        core.unshared |= over != on;
+        if over != on {
+            self.unshare(core, at.t);
+        }
         core.steps.share_with(0);
         for id in bits(over) {
             self.end_streamed(at, core, id)?;

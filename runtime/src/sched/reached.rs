@@ -112,6 +112,8 @@ pub(crate) enum Reached {
     /// An operation waited for more places than there were, and in vain.
     Patient,
     InVain,
+    /// One waited beside others until its words have places.
+    Placeless,
     /// Words for several cores went by pipes; some were put where they stand.
     Multicast,
     MulticastSettled,
@@ -120,7 +122,7 @@ pub(crate) enum Reached {
 }
 
 /// All of them.
-pub(crate) const ALL: [Reached; 66] = [
+pub(crate) const ALL: [Reached; 67] = [
     Reached::Ahead,
     Reached::Unknown,
     Reached::Told,
@@ -184,6 +186,7 @@ pub(crate) const ALL: [Reached; 66] = [
     Reached::Settled,
     Reached::Patient,
     Reached::InVain,
+    Reached::Placeless,
     Reached::Multicast,
     Reached::MulticastSettled,
     Reached::Spilled,

@@ -146,6 +146,8 @@ pub(crate) struct Region<C: Code> {
     pub(crate) news: Vec<News>,
     /// When the first of these is known.
     pub(crate) next_news: u64,
+    /// When the shares of a visit's core were last found to have changed.
+    pub(crate) unshared_from: u64,
     /// When forks that keep words are looked at, and of which multicast, as far as that holds still; and when the next ones
     /// are.
     pub(crate) forks_due: BinaryHeap<Reverse<(u64, u32)>>,
@@ -323,6 +325,7 @@ impl<C: Code> Region<C> {
             taken_abroad: Vec::new(),
             news: Vec::new(),
             next_news: NEVER,
+            unshared_from: 0,
             forks_due: BinaryHeap::new(),
             next_forks: NEVER,
             timing: plan.timing,

@@ -147,3 +147,34 @@ fn words_that_follow_are_not_waited_for() {
     pass_one(&mut pipe, 60, 60);
     assert!(pipe.credit().is_some());
 }
+
+#[test]
+fn the_next_place_is_known_from_what_is_taken_or_bound_to_be() {
+    let (mut pipe, _) = pipe(None);
+    let places = pipe.places();
+    let later = u64::from(pipe.credit) + 1;
+    let takes_from_30 = |_: Route, t: u64| t.max(30);
+    pipe.push((0, u64::from(places) - 1), vec![7; places as usize]);
+    assert_eq!((pipe.room(), pipe.placed_by(1000)), (0, places.into()));
+    // An operation is bound to take them, but has not begun.
+    pipe.open(9, 20);
+    assert_eq!((pipe.room(), pipe.next_place(takes_from_30)), (9, 30 + later));
+    pipe.push((60, 60), vec![7]);
+    assert_eq!(pipe.next_place(takes_from_30), 31 + later);
+    // It has taken three, in cycles 40, 41 and 42.
+    let (end, ..) = pipe.take(3);
+    pipe.drain((end, 3), 40);
+    assert_eq!(pipe.next_place(takes_from_30), 41 + later);
+    let placed = [39, 40, 41, 42, 1000].map(|taken| pipe.placed_by(taken + later));
+    assert_eq!(placed, [0, 1, 2, 3, 3].map(|taken| taken + u64::from(places)));
+}
+
+#[test]
+fn a_stretch_that_has_not_begun_begins_later() {
+    let (mut pipe, way) = pipe(None);
+    pipe.push((10, 13), vec![7; 4]);
+    pipe.bend(4, 4, 9, 29);
+    assert_eq!(times(&pipe), [30 + way; 4]);
+    pipe.retime(4, 36);
+    assert_eq!(times(&pipe), [30, 32, 34, 36].map(|t| t + way));
+}

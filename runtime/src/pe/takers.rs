@@ -4,11 +4,12 @@
 //! before: those that it cannot use are for others, and what it has left is what has had no place, not what it would
 //! have done with its share. So a pipe knows what part of its core's slots the operation at its end could take words
 //! with, and long stretches beside others look again when that changes, or when words that they take come
-//! later.
+//! later. A core with one stretch does not look, and so what slows its taker down slows those before it when it
+//! shares slots next; other regions are not told of paces.
 
 use super::code::Code;
 use super::share::WHOLE;
-use super::stretch::{PARTS, Stretch, WAITS};
+use super::stretch::{PARTS, Stretch, WAITS, Words};
 use crate::fabric::router::RAMP;
 use crate::sched::region::Region;
 
@@ -44,9 +45,10 @@ impl<C: Code> Region<C> {
     /// From cycle `t` on a stretch could take words with so many of the slots; if others wait for that, they look
     /// at their shares.
     pub(super) fn set_pace(&mut self, stretch: &Stretch, t: u64, share: u64) {
-        let sends = |words| self.pace_of(words);
-        let beyond = stretch.output.as_ref().map_or(WHOLE, |words| sends(words.pipe()));
-        let pace = share.min(beyond);
+        let sends = stretch.output.as_ref().map(Words::pipe);
+        // One that passes words on, and waits for places itself, takes as fast as its own taker does.
+        let waits = sends.filter(|&pipe| self.pipes[pipe as usize].without_place() != 0);
+        let pace = share.min(waits.map_or(WHOLE, |pipe| self.pace_of(pipe)));
         for words in stretch.inputs.iter().flatten() {
             let pipe = &mut self.pipes[words.pipe() as usize];
             let before = pipe.set_pace(pace);
