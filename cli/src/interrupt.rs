@@ -38,26 +38,27 @@ impl Interrupt {
     }
 
     fn pressed(&self) {
-        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
-        let since = *first.get_or_insert_with(Instant::now);
-        let heard = self.heard.load(Ordering::SeqCst);
-        if heard {
-            // Only then: who begins to look while the process ends would say so too.
-            self.flag.store(true, Ordering::SeqCst);
-            if since.elapsed() < ONE_PRESS {
-                return;
-            }
-        }
+        let Some(how) = self.ends(Instant::now()) else { return };
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for file in files.iter() {
             let _ = std::fs::remove_file(file);
         }
-        let how = match heard {
-            true => "interrupted twice; ended at once",
-            false => "interrupted; nothing was written",
-        };
         term::complain(&format!("{}: {how}", self.tool));
         std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
+
+    /// What a press at this time says, should it end the process.
+    fn ends(&self, now: Instant) -> Option<&'static str> {
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *first.get_or_insert(now);
+        // A press that was heard has its other half, even where nobody looks any more.
+        if !self.heard.load(Ordering::SeqCst) && !self.is_set() {
+            return Some("interrupted; nothing was written");
+        }
+        // Only now: who begins to look while the process ends would say so too.
+        self.set();
+        let is_other_half = now.duration_since(since) < ONE_PRESS;
+        (!is_other_half).then_some("interrupted twice; ended at once")
     }
 
     /// The flag, for those who look at it while they work.
@@ -113,5 +114,27 @@ impl Interrupt {
     /// How many files a second press would remove.
     pub(crate) fn temporary_files(&self) -> usize {
         self.files.lock().map_or(0, |files| files.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_press_that_was_heard_has_its_other_half_where_nobody_looks() {
+        let (interrupt, now) = (Interrupt::never(), Instant::now());
+        interrupt.listen();
+        assert_eq!(interrupt.ends(now), None);
+        interrupt.rest();
+        assert_eq!(interrupt.ends(now + ONE_PRESS / 2), None);
+        assert_eq!(interrupt.ends(now + ONE_PRESS), Some("interrupted twice; ended at once"));
+    }
+
+    #[test]
+    fn where_nobody_looks_one_press_is_enough() {
+        let interrupt = Interrupt::never();
+        assert_eq!(interrupt.ends(Instant::now()), Some("interrupted; nothing was written"));
+        assert!(!interrupt.is_set());
     }
 }
