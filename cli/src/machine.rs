@@ -213,7 +213,7 @@ pub(crate) struct Around<'a> {
     pub(crate) rest: fn(Machine<Running>),
 }
 
-/// Runs a host program of an image on a fresh machine.
+/// Runs a host program of an image on a fresh machine; Ctrl-C is heard from now on.
 ///
 /// # Errors
 /// A constant of the target cannot have the value that it is given.
@@ -227,6 +227,7 @@ pub(crate) fn run<'a>(
 ) -> Result<(Ended, Env<'a>), Failure> {
     let start = Instant::now();
     let Around { begun, interrupt, line, rest } = *around;
+    interrupt.listen();
     let limits = Limits {
         cycle: args.max_cycles.unwrap_or(u64::MAX),
         memory: args.max_memory.unwrap_or_else(memory::default_limit),

@@ -32,7 +32,7 @@ impl Patience {
         Patience { deadline, ..self }
     }
 
-    /// Compiles a program; Ctrl-C is heard from now on.
+    /// Compiles a program; Ctrl-C is heard meanwhile.
     ///
     /// # Errors
     /// Patience is at its end.
@@ -68,6 +68,8 @@ impl Patience {
         self.interrupt.listen();
         let world = Reading { world, interrupt: &self.interrupt };
         let (made, compiled) = work(&world, Options { stop: Some(stop), ..options });
+        // What comes next may be a pipe that nobody reads: who looks at the flag listens again.
+        self.interrupt.rest();
         if self.interrupt.is_set() {
             return Err(Failure::interrupted());
         }

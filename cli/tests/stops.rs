@@ -4,6 +4,8 @@
 
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+#[cfg(target_os = "linux")]
+use std::{io::Read as _, process::Child};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -150,6 +152,50 @@ fn ctrl_c_ends_the_reading_of_a_pipe_at_once() {
         assert!(said.ends_with(": interrupted; nothing was written\n"), "{args:?}: {said}");
         assert_eq!(place.names(), ["p.dfl", "pipe.csl"], "{args:?}");
     }
+}
+
+/// Nobody reads what it says, so it does not end by itself, and nobody is there to ask.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_the_writing_to_a_full_pipe_at_once() {
+    let lines = (0..5000).map(|n| format!("const c{n}: u32 = {n};\n"));
+    let place = Place::new(&lines.collect::<String>());
+    let wrong = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0, t); }\ntile t {\n";
+    let lines = (0..2000).map(|n| format!("comptime {{ @comptime_assert(false, \"{n}\"); }}\n"));
+    let wrong = format!("{wrong}{}}}\n", lines.collect::<String>());
+    std::fs::write(place.0.path().join("wrong.dfl"), wrong).expect("a file");
+    for args in [
+        &["dump", "p.dfl", "--stage", "tokens"][..],
+        &["dump", "p.dfl", "--stage", "ast"],
+        &["check", "--json", "wrong.dfl"],
+    ] {
+        let mut tool = place.tool(args);
+        let mut child = tool.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("a child");
+        // With its first byte the rest is on its way, which is more than a pipe holds.
+        let mut text = child.stdout.take().expect("a pipe");
+        text.read_exact(&mut [0]).expect("a byte");
+        let code = interrupted_once(&mut child);
+        assert_eq!(code, Some(130), "{args:?}");
+        let mut rest = Vec::new();
+        text.read_to_end(&mut rest).expect("what the pipe holds");
+        assert!(rest.len() >= 1 << 15, "{args:?}: {}", rest.len());
+    }
+}
+
+/// The exit code of a child that gets Ctrl-C once, if it ends soon.
+#[cfg(target_os = "linux")]
+fn interrupted_once(child: &mut Child) -> Option<i32> {
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill exists").success());
+    let deadline = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("it still runs");
+    child.wait().expect("it ends").code()
 }
 
 /// A command that gets Ctrl-C once it handles it and has worked for a moment.

@@ -32,6 +32,7 @@ pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
     super::names::check_settings(image, &args.compile.given.settings)?;
     check_not_read(output, diagnostics::files(&compiled.sources))?;
     let bytes = image.encode();
+    interrupt.listen();
     write_file(output, &bytes, &interrupt)?;
     if json {
         say_json(&json!({

@@ -46,8 +46,6 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
         Runnable::Source(root) => {
             let patience = Patience::new(&interrupt).until(begun, args.machine.timeout);
             let compiled = compile(root, options(&args.compile.given), json, &patience)?;
-            // Inputs may be pipes that nobody writes to.
-            interrupt.rest();
             let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
             check_outputs(args, diagnostics::files(&compiled.sources))?;
             match compiled.image {
@@ -63,7 +61,6 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
     let limit = args.machine.max_memory.unwrap_or_else(memory::default_limit);
     let inputs = args.inputs.iter().map(|input| Input::read(input, limit));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-    interrupt.listen();
     let line = Line::new(json, args.machine.max_cycles, image.placement.rect.area() as u64);
     let profiler = args.profile.then(Profiler::start);
     let profile = profiler.as_ref().map(Profiler::phases);

@@ -83,6 +83,7 @@ fn compile(given: &Given) -> Result<Exit, Failure> {
         check_not_read(path, diagnostics::files(&compiled.sources))?;
     }
     let folder = Path::new(&given.output);
+    interrupt.listen();
     artifact::write_unless(folder, &artifact, &interrupt).map_err(unwritten)?;
     if let Some(path) = &json {
         write_json(path, &artifact, &interrupt)?;

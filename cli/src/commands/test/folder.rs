@@ -82,6 +82,8 @@ fn test(file: &str, args: &TestArgs, interrupt: &Interrupt) -> Result<Tested, Fa
         }
         Err(failure) => return Err(failure),
     };
+    // The verdicts so far are told if this file is given up, too.
+    interrupt.listen();
     let Some(image) = &compiled.image else {
         let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
         let json = json!({ "file": file, "status": Exit::Program.word(), "diagnostics": shown });
