@@ -114,10 +114,12 @@ fn export(line: &mut Line) -> Parsed<Export> {
 /// A type with what its values are.
 pub(super) fn element(line: &mut Line) -> Parsed<ElementType> {
     let ty = line.ty()?;
-    let kind = match (line.eat("signed"), line.eat("bool")) {
-        (true, _) => ElementKind::Signed,
-        (false, true) => ElementKind::Bool,
-        (false, false) => ElementKind::Unsigned,
+    let kind = if line.eat("signed") {
+        ElementKind::Signed
+    } else if line.eat("bool") {
+        ElementKind::Bool
+    } else {
+        ElementKind::Unsigned
     };
     Ok(ElementType { ty, kind })
 }

@@ -162,6 +162,24 @@ fn the_reference_has_every_word() {
     check::<crate::mesh::PopMode>();
 }
 
+#[test]
+fn a_type_is_of_one_kind() {
+    let image = |element: &str| {
+        let text = include_str!("../../../../spec/ir.md");
+        let image = text.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
+        let image = image.last().unwrap_or_default();
+        let line = "export \"a\" pointer i16 signed mutable";
+        assert!(image.contains(line), "{image}");
+        parse_image(&image.replace(line, &line.replace("i16 signed", element)))
+    };
+    for element in ["i8", "i8 signed", "i8 bool"] {
+        assert!(image(element).is_ok(), "{element}");
+    }
+    for element in ["i8 signed bool", "i8 bool signed"] {
+        assert!(image(element).is_err(), "{element}");
+    }
+}
+
 /// Every example block of the reference that is a whole program or image can be read.
 #[test]
 fn the_examples_of_the_reference_can_be_read() {
