@@ -107,14 +107,6 @@ impl ElementType {
         ElementType { ty: Ty::I8, kind: ElementKind::Bool }
     }
 
-    /// Whether raw bits are a value of the type.
-    pub fn has(self, raw: u64) -> bool {
-        match self.kind {
-            ElementKind::Bool => raw <= 1,
-            ElementKind::Unsigned | ElementKind::Signed => self.ty.mask(raw) == raw,
-        }
-    }
-
     /// Whether there is such a type: truth values stand in a byte.
     pub fn is_valid(self) -> bool {
         self.kind != ElementKind::Bool || self.ty == Ty::I8

@@ -234,10 +234,11 @@ impl Symbols {
         if let Some(wide) = params.iter().find(|param| param.ty.bytes() > 4) {
             return Err(HostError::ElementSize(wide.ty.into()));
         }
-        let is_bool = |param: &ElementType| param.kind == ElementKind::Bool;
         let mut all = (1..).zip(params).zip(args);
-        let wrong = all.find(|((_, param), value)| is_bool(param) && !param.has(**value));
-        if let Some(((number, _), &value)) = wrong {
+        let is_wrong = |param: &ElementType, value| param.kind == ElementKind::Bool && value > 1;
+        if let Some(((number, _), &value)) =
+            all.find(|((_, param), value)| is_wrong(param, **value))
+        {
             return Err(HostError::Bool { name: name.clone(), number, value });
         }
         self.check_bound(export, name, self.all().into())
