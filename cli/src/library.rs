@@ -41,15 +41,15 @@ pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     Ok(Built { image: compiled.image, report, files })
 }
 
-/// Writes an image whole or not at all, and not over what the program was `read` from, nor over what looks like a source
-/// that the image names.
+/// Writes an image whole or not at all, and not over what the program was `read` from. Of one that was loaded, for which
+/// that is not known, not over what looks like a source that the image names.
 ///
 /// # Errors
 /// It cannot be written; a sentence that says why.
 pub fn save(path: &Path, image: &Image, read: &[PathBuf]) -> Result<(), String> {
-    let read = read.iter().filter_map(|file| file.to_str());
-    let saved = check_not_read(path, read)
-        .and_then(|()| check_no_source(path, image))
+    let known = read.iter().filter_map(|file| file.to_str());
+    let saved = check_not_read(path, known)
+        .and_then(|()| if read.is_empty() { check_no_source(path, image) } else { Ok(()) })
         .and_then(|()| check_place(path))
         .and_then(|()| write_file(path, &image.encode(), &Interrupt::default()));
     saved.map_err(|failure| failure.message)
@@ -71,5 +71,28 @@ fn check_no_source(path: &Path, image: &Image) -> Result<(), Failure> {
             "cannot write {}: a source of the program is called {file}; give the image a name of its own, with .dfi",
             path.display()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_like_that_of_a_source_is_taken_where_the_sources_are_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, other) = (folder.path().join("p.dfl"), folder.path().join("other"));
+        let text = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); } host {}";
+        std::fs::write(&source, text).expect("a file");
+        std::fs::create_dir(&other).expect("a folder");
+        let built = compile(source.to_str().expect("a path"), Options::default());
+        let Built { image, report, files } = built.expect("it is there");
+        let image = Image { files: vec!["p.dfl".into()], ..image.expect(&report) };
+        let other = other.join("p.dfl");
+        std::fs::write(&other, "old").expect("a file");
+        assert!(save(&other, &image, &[]).is_err());
+        assert!(save(&source, &image, &files).is_err());
+        assert_eq!(save(&other, &image, &files), Ok(()));
+        assert_ne!(std::fs::read(&other).expect("a file"), b"old");
     }
 }
