@@ -1,4 +1,4 @@
-//! The list of phases, and the texts between them.
+//! The list of phases, and the texts between them. Lowering cannot fail, but it can be given up (time limit, Ctrl-C).
 
 use cranelift_entity::PrimaryMap;
 use dflow_ir::image::{Image, ProgramId};
