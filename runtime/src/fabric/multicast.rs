@@ -291,9 +291,9 @@ impl<C: Code> Region<C> {
         places.max().unwrap_or(0)
     }
 
-    /// Number of the first word that has no place by cycle `t`.
-    pub(crate) fn placed_by(&self, first: u32, t: u64) -> u64 {
-        self.pipes_from(first).map(|pipe| pipe.placed_by(t)).min().unwrap_or(u64::MAX)
+    /// Number of the first word that has no place by cycle `t`, as far as is known.
+    pub(crate) fn placed_by(&self, first: u32, t: u64) -> Option<u64> {
+        self.pipes_from(first).filter_map(|pipe| pipe.placed_by(t)).min()
     }
 
     /// What part of their cores' slots the operations at its ends could take words with: that of the slowest.

@@ -128,12 +128,15 @@ impl<C: Code> Region<C> {
         if on.count_ones() == 1 && steppers == 0 {
             return self.share_alone(core, on.trailing_zeros() as usize, t);
         }
+        let first = core.before_main();
         let (mut asked, mut uses) = ([0; COUNT + 1], [0; COUNT + 1]);
         let (mut demands, mut count) = ([0; 2 * COUNT + 1], 0);
         for id in bits(on) {
             let Some(op) = core.streamed(id) else { continue };
             op.stretch.settle(t);
-            let pace = self.pace_of_places(&mut op.stretch, t);
+            // Those of high priority have their slots whatever others do.
+            let is_first = first.contains(&op.priority);
+            let pace = if is_first { WHOLE } else { self.pace_of_places(&mut op.stretch, t) };
             let demand = op.stretch.demand();
             (asked[id], uses[id]) = (demand, demand.min(pace));
             if demand != 0 {

@@ -33,7 +33,8 @@ impl<C: Code> Region<C> {
         let Some(words) = stretch.output.as_ref().filter(|_| stretch.until != WAITS) else {
             return WHOLE;
         };
-        let unplaced = words.end.saturating_sub(self.placed_by(words.pipe(), t));
+        let placed = self.placed_by(words.pipe(), t).unwrap_or(words.end);
+        let unplaced = words.end.saturating_sub(placed);
         if unplaced == 0 {
             return WHOLE;
         }

@@ -66,20 +66,12 @@ impl Pipe {
         self.place_from(number).unwrap_or_else(bound_to_take)
     }
 
-    /// Number of the first word that has no place by cycle `t`.
-    pub(crate) fn placed_by(&self, t: u64) -> u64 {
-        if self.route.link.is_some() {
-            return u64::MAX;
-        }
-        let out = self.out();
-        let taken = if self.taken.end() < out {
-            // By nobody whose times are known.
-            out
-        } else {
-            let seen = t.checked_sub(u64::from(self.credit) + self.later());
-            self.taken.base + seen.map_or(0, |seen| self.taken.count_by(seen))
-        };
-        taken + u64::from(self.places)
+    /// Number of the first word that has no place by cycle `t`, if it is known what has been taken by then.
+    pub(crate) fn placed_by(&self, t: u64) -> Option<u64> {
+        let seen = t.saturating_sub(u64::from(self.credit) + self.later());
+        let known = self.route.link.is_none() && self.taken.last >= seen;
+        let taken = || self.taken.base + self.taken.count_by(seen);
+        (known && self.taken.end() >= self.out()).then(|| taken() + u64::from(self.places))
     }
 
     /// The operation at its end could take words with such a part of its core's slots; with what part before.

@@ -155,7 +155,7 @@ fn the_next_place_is_known_from_what_is_taken_or_bound_to_be() {
     let later = u64::from(pipe.credit) + 1;
     let takes_from_30 = |_: Route, t: u64| t.max(30);
     pipe.push((0, u64::from(places) - 1), vec![7; places as usize]);
-    assert_eq!((pipe.room(), pipe.placed_by(1000)), (0, places.into()));
+    assert_eq!((pipe.room(), pipe.placed_by(1000)), (0, None));
     // An operation is bound to take them, but has not begun.
     pipe.open(9, 20);
     assert_eq!((pipe.room(), pipe.next_place(takes_from_30)), (9, 30 + later));
@@ -165,8 +165,10 @@ fn the_next_place_is_known_from_what_is_taken_or_bound_to_be() {
     let (end, ..) = pipe.take(3);
     pipe.drain((end, 3), 40);
     assert_eq!(pipe.next_place(takes_from_30), 41 + later);
-    let placed = [39, 40, 41, 42, 1000].map(|taken| pipe.placed_by(taken + later));
-    assert_eq!(placed, [0, 1, 2, 3, 3].map(|taken| taken + u64::from(places)));
+    let placed = [39, 40, 41, 42].map(|taken| pipe.placed_by(taken + later));
+    assert_eq!(placed, [0, 1, 2, 3].map(|taken| Some(taken + u64::from(places))));
+    // Whether it goes on is not known.
+    assert_eq!(pipe.placed_by(43 + later), None);
 }
 
 #[test]
