@@ -41,8 +41,8 @@ pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     Ok(Built { image: compiled.image, report, files })
 }
 
-/// Writes an image whole or not at all, and not over what the program was `read` from. Of one that was loaded, for which
-/// that is not known, not over what looks like a source that the image names.
+/// Writes an image whole or not at all, and not over what the program was `read` from. Of one that was loaded, for
+/// which that is not known, not over what looks like a source that the image names.
 ///
 /// # Errors
 /// It cannot be written; a sentence that says why.

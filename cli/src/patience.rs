@@ -1,7 +1,7 @@
 //! How long a command waits for the compiler: until Ctrl-C, or until its time is up.
 //!
-//! The compiler asks again and again whether it is to go on. What it cannot ask in is the reading of a file, which may be
-//! a pipe that nobody writes to: meanwhile Ctrl-C ends the process at once.
+//! The compiler asks again and again whether it is to go on. What it cannot ask in is the reading of a file, which may
+//! be a pipe that nobody writes to: meanwhile Ctrl-C ends the process at once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -44,8 +44,8 @@ enum What {
     Opened { route: Route, queues: u32 },
     /// Words leave in a span of cycles.
     Sent { span: (u64, u64), words: Vec<u32> },
-    /// As [`Pipe::retime`]; the taker is to look at it if they come sooner.
-    Retimed { number: u64, end: u64, sooner: bool },
+    /// As [`Pipe::retime`]; the taker is to look at it if they come sooner, or much later.
+    Retimed { number: u64, end: u64, looks: bool },
     /// As [`Pipe::bend`].
     Bent { number: u64, left: u64, t: u64, then: u64 },
     /// So much has been taken; `free` is the cycle from which the first place came free.
@@ -123,13 +123,13 @@ impl<C: Code> Region<C> {
         end
     }
 
-    /// The stretch that ended before word `number` ends in cycle `end`, which is sooner than its
-    /// taker was told or not; false if both ends of the pipe are here.
+    /// The stretch that ended before word `number` ends in cycle `end`, at which its taker is to look
+    /// or not; false if both ends of the pipe are here.
     #[inline]
-    pub(crate) fn retime_abroad(&mut self, id: u32, number: u64, end: u64, sooner: bool) -> bool {
+    pub(crate) fn retime_abroad(&mut self, id: u32, number: u64, end: u64, looks: bool) -> bool {
         let is_abroad = self.pipes[id as usize].leads_abroad();
         if is_abroad {
-            self.tell(id, What::Retimed { number, end, sooner });
+            self.tell(id, What::Retimed { number, end, looks });
         }
         is_abroad
     }
@@ -245,10 +245,10 @@ impl<C: Code> Region<C> {
             (What::Sent { span, words }, Some(id)) => {
                 self.send_words(plan, id, span, words);
             }
-            (What::Retimed { number, end, sooner }, Some(id)) => {
+            (What::Retimed { number, end, looks }, Some(id)) => {
                 let pipe = &mut self.pipes[id as usize];
                 pipe.retime(number, end);
-                if sooner {
+                if looks {
                     self.wakes.core(pipe.route().dest, self.now);
                 }
             }

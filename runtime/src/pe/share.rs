@@ -259,7 +259,7 @@ impl<C: Code> Region<C> {
             let mut delayed = false;
             for id in bits(on) {
                 let Some(op) = core.streamed(id) else { continue };
-                if (op.stretch.left != 0 || op.stretch.mark > t) && !first.contains(&op.priority) {
+                if op.stretch.left != 0 && !first.contains(&op.priority) {
                     op.stretch.delay(t, cycles, spare);
                     self.bend(&op.stretch, t.saturating_sub(1));
                     delayed = true;

@@ -1,11 +1,11 @@
 //! How fast stretches can send words for which there are no places: as fast as others are taken.
 //!
-//! When such a stretch ends is found out by its end (`stretch/ends.rs`). Where it shares the slots of its core it matters
-//! before: those that it cannot use are for others, and what it has left is what has had no place, not what it would
-//! have done with its share. So a pipe knows what part of its core's slots the operation at its end could take words
-//! with, and long stretches beside others look again when that changes, or when words that they take come
-//! later. A core with one stretch does not look, and so what slows its taker down slows those before it when it
-//! shares slots next; other regions are not told of paces.
+//! When such a stretch ends is found out by its end (`stretch/ends.rs`). Where it shares the slots of its core it
+//! matters before: those that it cannot use are for others, and what it has left is what has had no place, not what it
+//! would have done with its share. So a pipe knows what part of its core's slots the operation at its end could take
+//! words with, and long stretches beside others look again when that changes, or when words that they take come later. A
+//! core with one stretch does not look, and so what slows its taker down slows those before it when it shares slots
+//! next; other regions are not told of paces.
 
 use super::code::Code;
 use super::share::WHOLE;

@@ -243,6 +243,15 @@ fn words_of_the_next_round_do_not_leap_past_what_turns_the_switches_back() {
     }
 }
 
+/// In both engines the same words have come, are left and have been sent.
+fn stand_alike(spec: &Spec, region: u16, place: &str) {
+    let exact = outcome(spec, EngineKind::Exact, 0);
+    let flow = outcome(spec, EngineKind::Flow, region);
+    assert_eq!(exact.2, flow.2, "{place}");
+    assert_eq!(exact.1.left, flow.1.left, "{place}");
+    assert_eq!(exact.1.sent, flow.1.sent, "{place}");
+}
+
 #[test]
 fn words_that_the_root_does_not_take_stand_where_they_do_in_exact() {
     for target in [TargetId::Wse2, TargetId::Wse3] {
@@ -251,12 +260,8 @@ fn words_that_the_root_does_not_take_stand_where_they_do_in_exact() {
                 [(1, 20, 0), (2, 9, 0), (30, 100, 0), (30, 1, 0), (2, 9, 16), (30, 100, 16)]
             {
                 let spec = row(target, delay, words, taken, turned);
-                let exact = outcome(&spec, EngineKind::Exact, 0);
-                let flow = outcome(&spec, EngineKind::Flow, region);
                 let place = format!("{target:?} {turned} {words} {taken} {region}");
-                assert_eq!(exact.2, flow.2, "{place}");
-                assert_eq!(exact.1.left, flow.1.left, "{place}");
-                assert_eq!(exact.1.sent, flow.1.sent, "{place}");
+                stand_alike(&spec, region, &place);
             }
         }
     }
@@ -270,12 +275,8 @@ fn what_follows_words_that_wait_finds_the_places_that_they_leave() {
         {
             for sends in [(4, 1, 300), (130, 3, 20), (136, 1, 5), (138, 4, 5), (300, 1, 5)] {
                 let spec = commanded(target, sends, taken, turned);
-                let exact = outcome(&spec, EngineKind::Exact, 0);
-                let flow = outcome(&spec, EngineKind::Flow, region);
                 let place = format!("{target:?} {sends:?} {taken} {turned} {region}");
-                assert_eq!(exact.2, flow.2, "{place}");
-                assert_eq!(exact.1.left, flow.1.left, "{place}");
-                assert_eq!(exact.1.sent, flow.1.sent, "{place}");
+                stand_alike(&spec, region, &place);
             }
         }
     }
