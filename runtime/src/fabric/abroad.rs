@@ -248,12 +248,15 @@ impl<C: Code> Region<C> {
             (What::Retimed { number, end, looks }, Some(id)) => {
                 let pipe = &mut self.pipes[id as usize];
                 pipe.retime(number, end);
+                self.wakes.retimed(pipe.route().dest);
                 if looks {
                     self.wakes.core(pipe.route().dest, self.now);
                 }
             }
             (What::Bent { number, left, t, then }, Some(id)) => {
-                self.pipes[id as usize].bend(number, left, t, then);
+                let pipe = &mut self.pipes[id as usize];
+                pipe.bend(number, left, t, then);
+                self.wakes.retimed(pipe.route().dest);
             }
             (What::Sent { .. } | What::Retimed { .. } | What::Bent { .. }, None) => {}
         }

@@ -470,6 +470,7 @@ impl<C: Code> Region<C> {
             let kept = Span { base, count, first: at(base, passed).min(last), last };
             if let Some(multicast) = self.pipes[id as usize].multicast_mut() {
                 multicast.passed = limit;
+                self.wakes.retimed(dest);
                 if count != 0 {
                     multicast.kept_before = std::mem::replace(&mut multicast.kept, kept);
                 }

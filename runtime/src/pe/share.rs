@@ -189,7 +189,13 @@ impl<C: Code> Region<C> {
         if let Some(words) = &stretch.output {
             let pipe = words.pipe();
             if !self.bend_abroad(pipe, (words.end, left), (t, stretch.mark)) {
-                self.each_pipe(pipe, |pipe| pipe.bend(words.end, left, t, stretch.mark));
+                let mut before = 0;
+                while let Some(id) = self.pipe_at(pipe, before) {
+                    let pipe = &mut self.pipes[id as usize];
+                    pipe.bend(words.end, left, t, stretch.mark);
+                    self.wakes.retimed(pipe.route().dest);
+                    before += 1;
+                }
             }
         }
     }
@@ -219,6 +225,7 @@ impl<C: Code> Region<C> {
             while let Some(id) = self.pipe_at(id, before) {
                 let pipe = &mut self.pipes[id as usize];
                 pipe.retime(words.end, until);
+                self.wakes.retimed(pipe.route().dest);
                 if sooner {
                     let (dest, queue) = (pipe.route().dest, pipe.route().queue);
                     let from = self.hears_from(dest, queue).max(self.now + 1);

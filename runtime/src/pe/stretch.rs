@@ -469,7 +469,9 @@ impl<C: Code> Region<C> {
             return Ok(());
         }
         let counted = core.threads.steppers() != 0 && core.steps.is_due(at.t);
-        if self.look_at_words(at, core, on) || core.unshared || core.delayed || counted {
+        let retimed = self.wakes.were_retimed(at.pe);
+        debug_assert!(retimed || !self.look_at_words(at, core, on));
+        if retimed && self.look_at_words(at, core, on) || core.unshared || core.delayed || counted {
             self.share(core, at.t);
         }
         let (mut over, mut now) = (0, false);

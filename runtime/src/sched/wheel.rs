@@ -24,6 +24,8 @@ pub(crate) struct Wakes {
     pub(crate) latest: u64,
     /// By PE, where cores arrange looks of their own that they may put off.
     looks: Vec<Look>,
+    /// PEs, as bits, where words that stretches take come at other times than those were told.
+    retimed: Box<[u64]>,
     /// Cycles in which cores are looked at unless that is called off, with the PEs.
     ends: BTreeSet<(u64, u32)>,
 }
@@ -56,7 +58,13 @@ struct Wheel {
 impl Wakes {
     /// For an engine that looks at everything.
     pub(crate) fn always() -> Wakes {
-        Wakes { wheel: None, latest: 0, looks: Vec::new(), ends: BTreeSet::new() }
+        Wakes {
+            wheel: None,
+            latest: 0,
+            looks: Vec::new(),
+            retimed: Box::default(),
+            ends: BTreeSet::new(),
+        }
     }
 
     /// For `count` PEs.
@@ -70,6 +78,7 @@ impl Wakes {
             wheel: Some(Wheel { base: 0, any: 0, words, summary, bits, filled, heap }),
             latest: 0,
             looks: Vec::new(),
+            retimed: Box::default(),
             ends: BTreeSet::new(),
         }
     }
@@ -77,6 +86,24 @@ impl Wakes {
     /// Cores arrange looks of their own.
     pub(crate) fn with_looks(&mut self, count: u32) {
         self.looks = vec![Look { own: u64::MAX, told: 0, last: u64::MAX }; count as usize];
+        self.retimed = vec![0; count.div_ceil(64) as usize].into_boxed_slice();
+    }
+
+    /// Words on their way to a core come at other times than was known.
+    #[inline]
+    pub(crate) fn retimed(&mut self, pe: u32) {
+        if let Some(some) = self.retimed.get_mut(pe as usize / 64) {
+            *some |= 1 << (pe % 64);
+        }
+    }
+
+    /// Whether any did since that was asked last.
+    #[inline]
+    pub(crate) fn were_retimed(&mut self, pe: u32) -> bool {
+        let Some(some) = self.retimed.get_mut(pe as usize / 64) else { return false };
+        let before = *some;
+        *some &= !(1 << (pe % 64));
+        before != *some
     }
 
     /// Whether only what was woken is looked at.
@@ -86,7 +113,9 @@ impl Wakes {
 
     /// Bytes of the bitmaps.
     pub(crate) fn table_bytes(&self) -> usize {
-        self.wheel.as_ref().map_or(0, |wheel| size_of_val(&*wheel.bits)) + size_of_val(&*self.looks)
+        self.wheel.as_ref().map_or(0, |wheel| size_of_val(&*wheel.bits))
+            + size_of_val(&*self.looks)
+            + size_of_val(&*self.retimed)
     }
 
     /// Looks at a router in cycle `at`.
