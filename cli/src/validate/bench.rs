@@ -41,6 +41,9 @@ pub(crate) struct Bench {
     runs: Cell<u32>,
 }
 
+/// The main thread, among the threads that have slots.
+const MAIN: u8 = u8::MAX;
+
 /// Words of the counter as a program keeps them.
 const COUNTER_BYTES: usize = 6;
 
@@ -161,6 +164,33 @@ impl Counters {
             Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => 0,
         };
         self.session.mesh().events().into_iter().map(count).sum::<u64>() as f64
+    }
+
+    /// When a microthread of a watched PE has its first issue slot.
+    pub(crate) fn first_microthread_slot(&self, number: u32) -> f64 {
+        let first = |event: Event| match event {
+            Event::Slots { cycle, pe, thread, .. } if pe == number && thread != MAIN => Some(cycle),
+            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
+        };
+        let slots = self.session.mesh().events().into_iter().filter_map(first);
+        slots.min().map_or(f64::NAN, |cycle| cycle as f64)
+    }
+
+    /// When the last task of a watched PE has its first issue slot.
+    pub(crate) fn last_task_slot(&self, number: u32) -> f64 {
+        let events = self.session.mesh().events();
+        let task = |event: &Event| match *event {
+            Event::Task { cycle, pe, .. } if pe == number => Some(cycle),
+            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
+        };
+        let picked = events.iter().filter_map(task).max().unwrap_or(u64::MAX);
+        let slot = |event: &Event| match *event {
+            Event::Slots { cycle, pe, thread: MAIN, .. } if pe == number && cycle >= picked => {
+                Some(cycle)
+            }
+            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
+        };
+        events.iter().filter_map(slot).min().map_or(f64::NAN, |cycle| cycle as f64)
     }
 
     /// Cycles from `start` to `end` of PE (x, y).
