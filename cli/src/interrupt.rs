@@ -1,4 +1,5 @@
-//! Ctrl-C: the first ends the run cleanly, the second at once.
+//! Ctrl-C: the first ends the run cleanly, the second at once. After the first, who reads nothing of what is said is
+//! not waited for.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,12 @@ use crate::term;
 /// sends to the whole group anyway.
 const ONE_PRESS: Duration = Duration::from_millis(200);
 
+/// Who takes nothing for so long does not read.
+const DEAF: Duration = Duration::from_secs(1);
+
+/// Time between two looks at who reads.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// A flag that Ctrl-C sets, and what to remove when a second one comes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
@@ -20,6 +27,8 @@ pub(crate) struct Interrupt {
     flag: Arc<AtomicBool>,
     /// Somebody looks at the flag: until then a press ends the process at once.
     heard: Arc<AtomicBool>,
+    /// Somebody looks at who reads.
+    watched: Arc<AtomicBool>,
     first: Arc<Mutex<Option<Instant>>>,
     files: Arc<Mutex<Vec<PathBuf>>>,
 }
@@ -38,13 +47,36 @@ impl Interrupt {
     }
 
     fn pressed(&self) {
-        let Some(how) = self.ends(Instant::now()) else { return };
+        match self.ends(Instant::now()) {
+            Some(how) => self.leave(how),
+            None => self.watch(),
+        }
+    }
+
+    /// Ends the process at once.
+    fn leave(&self, how: &str) -> ! {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for file in files.iter() {
             let _ = std::fs::remove_file(file);
         }
-        term::complain(&format!("{}: {how}", self.tool));
+        term::farewell(format!("{}: {how}", self.tool));
         std::process::exit(i32::from(Exit::Interrupted.code()));
+    }
+
+    /// Ends the process when what it still has to say is not taken: the work that looks at the flag is not there to look.
+    fn watch(&self) {
+        if self.watched.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let own = self.clone();
+        let look = move || {
+            while !term::is_stuck(DEAF) {
+                std::thread::sleep(LOOK);
+            }
+            own.leave("interrupted; ended at once, since nobody reads what it says");
+        };
+        // Without a thread a second press ends it.
+        let _ = std::thread::Builder::new().spawn(look);
     }
 
     /// What a press at this time says, should it end the process.

@@ -182,12 +182,57 @@ fn ctrl_c_ends_the_writing_to_a_full_pipe_at_once() {
     }
 }
 
+/// What looks at the flag while it works is not there to look while nobody reads what it says: neither while the
+/// program prints, nor when its result is told.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_ctrl_c_ends_a_run_that_nobody_reads() {
+    let place = Place::new(
+        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }
+host { for (@range(u32, 9999)) |i| { @print(\"a line of a text that is long {}\", .{ i }); } }
+test \"t\" { for (@range(u32, 9999)) |i| { @print(\"a line of a text that is long {}\", .{ i }); } }
+",
+    );
+    for args in [&["run", "p.dfl"][..], &["run", "--json", "p.dfl"], &["test", "--json", "p.dfl"]] {
+        let mut tool = place.tool(args);
+        tool.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = tool.spawn().expect("a child");
+        let mut text = child.stdout.take().expect("a pipe");
+        text.read_exact(&mut [0]).expect("a byte");
+        std::thread::sleep(Duration::from_millis(500));
+        let code = interrupted_once(&mut child);
+        let said = child.wait_with_output().expect("it has ended").stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(code, Some(130), "{args:?}: {said}");
+        let wanted = "dflowc: interrupted; ended at once, since nobody reads what it says\n";
+        assert_eq!(said, wanted, "{args:?}");
+    }
+}
+
+/// Likewise if nobody reads its last line.
+#[cfg(target_os = "linux")]
+#[test]
+fn one_ctrl_c_ends_what_complains_to_a_full_pipe() {
+    let lines =
+        (0..2000).map(|n| format!("comptime {{ @comptime_assert(false, \"{n:900}\"); }}\n"));
+    let wrong = "layout { @set_rectangle(1, 1); @set_tile_code(0, 0, t); }\ntile t {\n";
+    let place = Place::new(&format!("{wrong}{}}}\n", lines.collect::<String>()));
+    for command in ["check", "run"] {
+        let mut tool = place.tool(&[command, "p.dfl"]);
+        let mut child = tool.stderr(Stdio::piped()).spawn().expect("a child");
+        let mut text = child.stderr.take().expect("a pipe");
+        text.read_exact(&mut [0]).expect("a byte");
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(interrupted_once(&mut child), Some(130), "{command}");
+    }
+}
+
 /// The exit code of a child that gets Ctrl-C once, if it ends soon.
 #[cfg(target_os = "linux")]
 fn interrupted_once(child: &mut Child) -> Option<i32> {
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.expect("kill exists").success());
-    let deadline = Instant::now() + Duration::from_secs(2);
+    let deadline = Instant::now() + Duration::from_secs(10);
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait().expect("a child") {
             return status.code();
