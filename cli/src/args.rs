@@ -49,9 +49,8 @@ impl Command {
             Command::Check(args) => &args.compile,
             Command::Run(args) => &args.compile,
             Command::Test(args) => &args.compile,
-            Command::Dump(_) | Command::Explain(_) | Command::Validate(_) | Command::Conform(_) => {
-                return false;
-            }
+            Command::Validate(args) => return args.json,
+            Command::Dump(_) | Command::Explain(_) | Command::Conform(_) => return false,
         };
         compile.json
     }

@@ -37,9 +37,21 @@ impl Patience {
     /// # Errors
     /// Patience is at its end.
     pub(crate) fn compile(&self, root: Root<'_>, options: Options) -> Result<Compiled, Failure> {
-        let work =
-            |world: &dyn World, options| ((), dflow_compiler::compile(world, root.path(), options));
-        self.work(&root, options, work).map(|((), compiled)| compiled)
+        self.compile_from(&root, root.path(), options)
+    }
+
+    /// Likewise, from a world of its own.
+    ///
+    /// # Errors
+    /// Patience is at its end.
+    pub(crate) fn compile_from(
+        &self,
+        world: &dyn World,
+        path: &str,
+        options: Options,
+    ) -> Result<Compiled, Failure> {
+        let work = |world: &dyn World, options| ((), dflow_compiler::compile(world, path, options));
+        self.work(world, options, work).map(|((), compiled)| compiled)
     }
 
     /// The text of a stage, likewise.

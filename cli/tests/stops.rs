@@ -139,6 +139,22 @@ fn ctrl_c_ends_every_compilation_with_a_line() {
     }
 }
 
+/// Programs of its own, compiled and run one after the other; the page that they go to stays as it is.
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_a_validation_with_a_line() {
+    let place = Place::new("<!-- validation -->\n<!-- end of validation -->\n");
+    let (code, printed, said) = interrupted(&place, &["validate", "--write", "p.dfl"]);
+    assert_eq!((code, printed.as_str()), (130, ""), "{said}");
+    assert_eq!(said, "dflowc: interrupted; nothing was written\n");
+    let page = std::fs::read_to_string(place.0.path().join("p.dfl")).expect("a page");
+    assert_eq!(page, "<!-- validation -->\n<!-- end of validation -->\n");
+    assert_eq!(place.names(), ["p.dfl"]);
+    let (code, printed, said) = interrupted(&place, &["validate", "--json"]);
+    let result: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!((code, result["status"].as_str()), (130, Some("interrupted")), "{said}");
+}
+
 /// Nobody writes to it, so the compiler is not there to ask.
 #[cfg(target_os = "linux")]
 #[test]

@@ -28,7 +28,7 @@ fn quick_rows_are_inside_and_stand_in_the_specification() {
 fn rows_are_objects_with_both_numbers() {
     let said = dflowc(&["validate", "--table", "c2", "--quick", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
-    assert_eq!(json["outside"], 0);
+    assert_eq!((&json["status"], &json["outside"]), (&"success".into(), &0.into()));
     let rows = json["rows"].as_array().expect("rows");
     assert_eq!(rows[0]["published"], 10254.0);
     assert!(rows.iter().all(|row| row["inside"] == true));
@@ -44,7 +44,9 @@ fn a_wrong_constant_leaves_the_expected_error() {
     let wrong = dflowc(&["validate", "--timing", "hopp=1"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("timing.hop"), "{}", text(&wrong.stderr));
-    assert_eq!(dflowc(&["validate", "--table", "c99"]).status.code(), Some(2));
+    let unknown = dflowc(&["validate", "--table", "c99", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&unknown.stdout).expect("JSON");
+    assert_eq!((unknown.status.code(), json["status"].as_str()), (Some(2), Some("usage")));
 }
 
 #[test]

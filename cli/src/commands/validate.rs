@@ -7,8 +7,9 @@ use dflow_ir::target::Target;
 use dflow_runtime::config::Config;
 use serde_json::{Value, json};
 
+use super::say_json;
 use crate::args::ValidateArgs;
-use crate::data::Input;
+use crate::data::{Input, write_file};
 use crate::dflowc::TOOL;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -31,7 +32,8 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<Exit, Failure> {
         made.map_err(|error| Failure::usage(error.to_string()))?;
     }
     let config = Config { threads: args.threads.map_or(0, usize::from), ..Config::default() };
-    let bench = Bench::new(args.quick, args.timing.clone(), config, Interrupt::install(TOOL)?);
+    let interrupt = Interrupt::install(TOOL)?;
+    let bench = Bench::new(args.quick, args.timing.clone(), config, &interrupt);
     let mut all = Vec::new();
     let mut page = String::new();
     for table in tables {
@@ -44,21 +46,22 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<Exit, Failure> {
         all.extend(rows);
     }
     if let Some(path) = &args.write {
-        write(path, &page)?;
+        write(path, &page, &interrupt)?;
     }
     let outside = all.iter().filter(|row| !row.is_inside()).count();
+    let exit = if outside == 0 { Exit::Success } else { Exit::Program };
     if args.json {
         let rows: Vec<Value> = all.iter().map(object).collect();
-        term::say(&format!("{}\n", json!({ "rows": rows, "outside": outside })))?;
+        say_json(&json!({ "status": exit.word(), "rows": rows, "outside": outside }))?;
     } else {
         let (rows, runs) = (all.len(), bench.runs());
         term::complain(&format!("{rows} rows from {runs} runs, {outside} outside"));
     }
-    Ok(if outside == 0 { Exit::Success } else { Exit::Program })
+    Ok(exit)
 }
 
-/// Puts the tables between the marks of a page.
-fn write(path: &Path, tables: &str) -> Result<(), Failure> {
+/// Puts the tables between the marks of a page, all of them or none.
+fn write(path: &Path, tables: &str, interrupt: &Interrupt) -> Result<(), Failure> {
     let fault = |what: &str| Failure::usage(format!("{}: {what}", path.display()));
     let page = std::fs::read_to_string(path).map_err(|error| fault(&Input::reason(&error)))?;
     let [head, tail] = ["<!-- validation -->\n", "<!-- end of validation -->"];
@@ -68,7 +71,7 @@ fn write(path: &Path, tables: &str) -> Result<(), Failure> {
     });
     let (before, after) = parts.ok_or_else(|| fault("the marks of the tables are not there"))?;
     let made = format!("{before}{head}{tables}{tail}{after}");
-    std::fs::write(path, made).map_err(|error| fault(&Input::reason(&error)))
+    write_file(path, made.as_bytes(), interrupt)
 }
 
 fn object(row: &Row) -> Value {

@@ -11,6 +11,7 @@ use dflow_runtime::machine::{Event, Machine, Running};
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
+use crate::patience::Patience;
 
 /// A program of the validation.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +54,9 @@ impl Bench {
         quick: bool,
         changes: Vec<Override>,
         config: Config,
-        interrupt: Interrupt,
+        interrupt: &Interrupt,
     ) -> Bench {
-        Bench { quick, changes, interrupt, config, runs: Cell::new(0) }
+        Bench { quick, changes, interrupt: interrupt.clone(), config, runs: Cell::new(0) }
     }
 
     /// Programs that have run.
@@ -117,7 +118,8 @@ impl Bench {
         let named = |&(name, value): &(&str, u32)| (name.to_owned(), value.to_string());
         let params = params.iter().map(named).collect();
         let options = Options { params, target, ..Options::default() };
-        let compiled = dflow_compiler::compile(&program, program.name, options);
+        let patience = Patience::new(&self.interrupt);
+        let compiled = patience.compile_from(&program, program.name, options)?;
         let Some(image) = compiled.image else {
             crate::diagnostics::show(&compiled.sources, &compiled.diagnostics);
             return Err(fault(&"does not compile"));
@@ -125,6 +127,7 @@ impl Bench {
         let mut timing = changes.to_vec();
         timing.extend(self.changes.iter().cloned());
         let config = Config { timing, record, ..self.config.clone() };
+        self.interrupt.listen();
         let machine = Machine::load(&image, &config).map_err(|error| fault(&error))?.start();
         let interrupt = Some(self.interrupt.flag());
         let limits = Limits { interrupt, ..Limits::default() };
