@@ -9,9 +9,12 @@ use std::collections::BTreeMap;
 
 use dflow_ir::cost;
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
-use dflow_ir::target::Target;
+use dflow_ir::target::{Target, Timing};
 
 use crate::typed::{Expr, ExprKind, FuncIdx, LocalIdx, Operand, Program, Stmt, StmtKind, Vector};
+
+#[cfg(test)]
+mod tests;
 
 /// Issue slots of a function and what it calls.
 pub(crate) fn cost(program: &Program, func: FuncIdx, target: &Target) -> u64 {
@@ -52,8 +55,7 @@ impl Walk<'_> {
     fn stmt(&mut self, stmt: &Stmt, constants: &mut Constants) -> u64 {
         let scalar = self.scalar();
         let timing = self.target.timing;
-        let [branch, jump, edge] =
-            [timing.branch_not_taken, timing.branch_taken, timing.loop_edge].map(u64::from);
+        let [branch, jump] = [timing.branch_not_taken, timing.branch_taken].map(u64::from);
         match &stmt.kind {
             StmtKind::Expr(expr) => self.expr(expr),
             StmtKind::Set(local, value) => {
@@ -85,8 +87,14 @@ impl Walk<'_> {
                 constants.clear();
                 let inner = self.list(body, &mut Constants::new());
                 let step = self.list(step, &mut Constants::new());
-                let round = sum([self.expr(cond), edge, inner, step]);
-                sum([trips.saturating_mul(round), self.expr(cond), jump])
+                // A loop whose condition holds always has no branch at its head.
+                let always = constant(cond).is_some_and(|held| held.raw != 0);
+                let [test, leave] = match always {
+                    true => [0; 2],
+                    false => [branch, jump].map(|slots| sum([self.expr(cond), slots])),
+                };
+                let round = sum([test, jump_back(&timing), inner, step]);
+                sum([trips.saturating_mul(round), leave])
             }
             StmtKind::Block { body, .. } => self.list(body, constants),
             StmtKind::Switch { value, cases, otherwise } => {
@@ -203,6 +211,12 @@ impl Walk<'_> {
     fn scalar(&self) -> u64 {
         u64::from(self.target.timing.scalar)
     }
+}
+
+/// Issue slots of the jump back to a loop's head, which with the branch there is the loop's edge: one at least, whatever
+/// the constants, as engines take it.
+fn jump_back(timing: &Timing) -> u64 {
+    timing.loop_edge.saturating_sub(timing.branch_not_taken).max(1).into()
 }
 
 fn divides(op: BinaryOp) -> bool {
