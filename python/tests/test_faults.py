@@ -149,6 +149,16 @@ def test_bools_of_untyped_calls_are_0_or_1(flag: dflow.Program, tmp_path: Path) 
     assert seen.tolist() == [True]
 
 
+def test_raw_arguments_have_the_bits_of_their_types(machine: dflow.Machine) -> None:
+    mix = machine.program.symbols["mix"].id
+    message = "argument 2 of `mix` is of type u16: 70000 has more than 16 bits"
+    with pytest.raises(dflow.HostError, match=message):
+        machine._native.launch(mix, [0, 70000, 0, 0])
+    message = "argument 3 of `mix` is of type u32: 4294967296 has more than 32 bits"
+    with pytest.raises(dflow.HostError, match=message):
+        machine._native.launch(mix, [0, 0, 1 << 32, 0])
+
+
 def test_numbers_must_fit(machine: dflow.Machine) -> None:
     with pytest.raises(dflow.HostError, match="not all of the given values are such numbers"):
         machine.copy_in("numbers", [1e300] * SIZE)

@@ -190,6 +190,28 @@ def test_older_launches_take_words(runtime: SdkRuntime) -> None:
         runtime.memcpy_launch(3, words, True)
 
 
+def test_words_of_older_launches_are_values_of_their_types(runtime: SdkRuntime) -> None:
+    # A short value with a sign comes either way, and all words are 32-bit values.
+    for word in (-3, 0xFFFFFFFD, 0xFFFD):
+        runtime.call("mix", [word, 0xFFFF, 0, 0])
+        assert out(runtime, "shorts", 2, HALF)[:2].tolist() == [0xFFFD, 0xFFFF]
+    runtime.call("half", [np.float16(-2).view(np.int16)])
+    runtime.call("mix", [0, 0, -1, np.float32(-2).view(np.int32)])
+    assert out(runtime, "counts", 1, ROW)[0] == 0xFFFFFFFF
+    assert out(runtime, "numbers", 1, ROW)[0] == np.float32(-2).view(np.uint32)
+    for args, message in [
+        ([70000, 0, 0, 0], "1 of `mix` is of type i16: the word 70000 is outside -32768 to 65535"),
+        ([-32769, 0, 0, 0], "1 of `mix` is of type i16: the word -32769 is outside -32768 to"),
+        ([0, 70000, 0, 0], "2 of `mix` is of type u16: the word 70000 is outside 0 to 65535"),
+        ([0, -1, 0, 0], "2 of `mix` is of type u16: the word -1 is outside 0 to 65535"),
+        ([0, 0xFFFFFFFF, 0, 0], "2 of `mix` is of type u16: the word 4294967295 is outside 0"),
+    ]:
+        with pytest.raises(dflow.HostError, match=f"argument {message}"):
+            runtime.call("mix", args)
+    with pytest.raises(dflow.HostError, match="of type f16: the word 65536 is outside"):
+        runtime.call("half", [65536])
+
+
 def test_arguments_by_position_and_in_the_form_of_0_6(runtime: SdkRuntime) -> None:
     counts = runtime.get_symbol("counts")
     assert counts == runtime.get_id("counts")

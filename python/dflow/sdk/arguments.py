@@ -208,7 +208,7 @@ def wavelets(array: Any, count: Any, what: str) -> bytes:
 
 
 def call_words(symbol: Symbol, args: Any) -> list[int]:
-    """Give the arguments of an untyped call: a word each, of which the type's bits count."""
+    """Give the arguments of an untyped call: a word each that stands for a value of the type."""
     given = list(args) if isinstance(args, (list, tuple, np.ndarray)) else [args]
     words = np.asarray(given, dtype=None if given else np.uint32).ravel()
     if words.dtype.kind not in "iuf" or (words.dtype.kind == "f" and words.dtype.itemsize != 4):
@@ -222,8 +222,23 @@ def call_words(symbol: Symbol, args: Any) -> list[int]:
             f"`{symbol.name}` takes {len(symbol.types)} arguments ({', '.join(symbol.types)}), "
             f"found {words.size}"
         )
-    for index, (word, name) in enumerate(zip(words, symbol.types), 1):
-        if name == "bool":
-            scalar_bits(int(word), name, f"argument {index} of `{symbol.name}`")
-    sizes = [8 * dtype_of(name).itemsize for name in symbol.types]
-    return [int(word) & ((1 << bits) - 1) for word, bits in zip(words, sizes)]
+    return [
+        _word_bits(int(word), name, f"argument {index} of `{symbol.name}`")
+        for index, (word, name) in enumerate(zip(words, symbol.types), 1)
+    ]
+
+
+def _word_bits(word: int, name: str, what: str) -> int:
+    """Give the raw bits of a word: above those of the type are zeros or, if it has one, its sign.
+
+    Scripts make words of short values both ways, so -3 of an ``i16`` may be 0xfffffffd or 0xfffd.
+    """
+    if name == "bool":
+        return scalar_bits(word, name, what)
+    wanted = dtype_of(name)
+    bits = 8 * wanted.itemsize
+    low, high = 0 if wanted.kind == "u" else -(1 << (bits - 1)), (1 << bits) - 1
+    number = word - (1 << 32) if low < 0 and word >= 1 << 31 else word
+    if bits < 32 and not low <= number <= high:
+        raise HostError(f"{what} is of type {name}: the word {word} is outside {low} to {high}")
+    return word & high

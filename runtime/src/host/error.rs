@@ -130,6 +130,20 @@ pub enum HostError {
         /// Its value.
         value: u64,
     },
+    /// A launch argument with more bits than its type has.
+    #[error("argument {number} of `{name}` is of type {ty}: {value} has more than {bits} bits")]
+    Range {
+        /// The export.
+        name: String,
+        /// Which argument, from 1 on.
+        number: usize,
+        /// Its type in sources.
+        ty: String,
+        /// Bits of the type.
+        bits: u32,
+        /// Its raw value.
+        value: u64,
+    },
     /// A color that is no stream in this direction.
     #[error("color {} is no stream {} in every row of the region: no link joins it", color.index(), if *.to_mesh { "to the mesh" } else { "to the host" })]
     NoStream {

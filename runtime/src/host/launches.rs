@@ -11,8 +11,8 @@ use crate::outcome::HostWait;
 const NONE: u32 = u32::MAX;
 
 impl<M: Mesh> Session<M> {
-    /// Calls an exported function on all PEs, with raw argument values, and waits until all have
-    /// answered.
+    /// Calls an exported function on all PEs, with raw argument values (the bits of their types, zeros above), and
+    /// waits until all have answered.
     ///
     /// # Errors
     /// The request does not fit the symbol or the mesh; or the run fails.

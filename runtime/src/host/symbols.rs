@@ -234,12 +234,8 @@ impl Symbols {
         if let Some(wide) = params.iter().find(|param| param.ty.bytes() > 4) {
             return Err(HostError::ElementSize(wide.ty.into()));
         }
-        let mut all = (1..).zip(params).zip(args);
-        let is_wrong = |param: &ElementType, value| param.kind == ElementKind::Bool && value > 1;
-        if let Some(((number, _), &value)) =
-            all.find(|((_, param), value)| is_wrong(param, **value))
-        {
-            return Err(HostError::Bool { name: name.clone(), number, value });
+        for ((number, &param), &value) in (1..).zip(params).zip(args) {
+            check_argument(name, number, param, value)?;
         }
         self.check_bound(export, name, self.all().into())
     }
@@ -319,6 +315,24 @@ impl Bound {
             Symbol::Global(pointer) => Bound { loc: Loc::default(), room: room(program, pointer) },
         }
     }
+}
+
+/// Checks that a raw value is one of its parameter's type: the word on the link has room for more.
+fn check_argument(
+    name: &str,
+    number: usize,
+    param: ElementType,
+    value: u64,
+) -> Result<(), HostError> {
+    let ElementType { ty, kind } = param;
+    if kind == ElementKind::Bool && value > 1 {
+        return Err(HostError::Bool { name: name.to_owned(), number, value });
+    }
+    if ty.mask(value) != value {
+        let (name, bits) = (name.to_owned(), ty.bits());
+        return Err(HostError::Range { name, number, ty: param.name(), bits, value });
+    }
+    Ok(())
 }
 
 /// Bytes from where a pointer variable leads to the end of that variable, if no code can change

@@ -47,9 +47,9 @@ proptest! {
 #[test]
 fn a_launch_reaches_every_pe_and_waits_for_all() {
     let mut host = session(3, 2, Echo::Silent);
-    host.launch(FUNCTION, &[0xffff_fffe, 0x3f80_0000]).unwrap();
+    host.launch(FUNCTION, &[0xfffe, 0x3f80_0000]).unwrap();
     for pe in host.mesh().pes.iter().flatten() {
-        assert_eq!(pe.launches, [(FUNCTION, vec![0xffff_fffe, 0x3f80_0000])]);
+        assert_eq!(pe.launches, [(FUNCTION, vec![0xfffe, 0x3f80_0000])]);
     }
     assert_eq!(host.cycles(), 10 + 6);
 }
@@ -64,6 +64,32 @@ fn a_bool_is_0_or_1() {
     let args = vec![1, 256];
     assert_eq!(refused(host.submit(Request::Launch { export: SAY, args })), wrong(256));
     assert_eq!(host.mesh().pes[0][0].launches, [(SAY, vec![255, 1]), (SAY, vec![0, 0])]);
+}
+
+#[test]
+fn an_argument_has_the_bits_of_its_type() {
+    let mut host = session(1, 1, Echo::Silent);
+    let mut message = |export, args: &[u64]| refused(host.launch(export, args)).to_string();
+    let short = "argument 1 of `say` is of type u8: 256 has more than 8 bits";
+    assert_eq!(message(SAY, &[256, 1]), short);
+    let word = "argument 1 of `go` is of type u16: 70000 has more than 16 bits";
+    assert_eq!(message(FUNCTION, &[70_000, 0]), word);
+    // What is cut off on its way to the word would be lost in silence.
+    let long = "argument 2 of `go` is of type f32: 4294967296 has more than 32 bits";
+    assert_eq!(message(FUNCTION, &[0, 1 << 32]), long);
+    let args = vec![u64::MAX, 0];
+    let error = refused(host.submit(Request::Launch { export: FUNCTION, args }));
+    let minus = HostError::Range {
+        name: "go".into(),
+        number: 1,
+        ty: "u16".into(),
+        bits: 16,
+        value: u64::MAX,
+    };
+    assert_eq!(error, minus);
+    assert!(host.mesh().sent_at.is_empty());
+    host.launch(FUNCTION, &[0xffff, 0xffff_ffff]).unwrap();
+    host.launch(SAY, &[255, 0]).unwrap();
 }
 
 #[test]
