@@ -70,7 +70,7 @@ impl Latencies {
             ramp_down: down.into(),
             task_start: timing.task_start.max(1).into(),
             completion: timing.completion.max(1).into(),
-            link_places: hop + credit,
+            link_places: hop + credit + timing.router_spare,
             ramp_places: up + credit,
         }
     }

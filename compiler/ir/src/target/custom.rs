@@ -59,6 +59,7 @@ const ROWS: &[(&str, u32, u32)] = &[
     ("timing.ramp_up", 1, 16),
     ("timing.reduction", 1, 1000),
     ("timing.register_load", 0, 1000),
+    ("timing.router_spare", 0, 64),
     ("timing.scalar", 0, 1000),
     ("timing.task_start", 1, 32),
     ("timing.vector_start", 0, 1000),

@@ -139,6 +139,8 @@ pub struct Timing {
     pub hop: u32,
     /// Cycles until a freed buffer slot may be refilled.
     pub credit: u32,
+    /// Places of a router's buffer of a link beside those that a word per cycle takes.
+    pub router_spare: u32,
     /// Cycles from output queue to router.
     pub ramp_up: u32,
     /// Cycles from router to input queue.

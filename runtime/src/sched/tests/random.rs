@@ -293,6 +293,7 @@ fn flow_keeps_the_words_and_the_end() {
         ] {
             let mut machine = machine(seed, style);
             machine.spec.slow = seed % 3 == 0;
+            machine.spec.spare = (seed % 5 / 3) as u32;
             let flow = run(&machine, EngineKind::Flow, 1, 0, Pace::default());
             let parts = run(&machine, EngineKind::Flow, 1, 2, Pace::default());
             for (threads, pace) in [(2, Pace::restless(25)), (3, Pace::default())] {

@@ -105,6 +105,8 @@ pub(super) struct Spec {
     pub(super) links: Vec<HostLinkInfo>,
     /// A hop and a credit take two cycles each.
     pub(super) slow: bool,
+    /// Places of links beside those that a word per cycle takes.
+    pub(super) spare: u32,
     /// Elements of operations have nothing to do with those of others.
     pub(super) apart: bool,
     /// What happens is recorded.
@@ -131,6 +133,7 @@ impl Spec {
             links,
             rooms,
             slow: false,
+            spare: 0,
             apart: false,
             records: true,
         }
@@ -173,6 +176,7 @@ impl Spec {
         if self.slow {
             (timing.hop, timing.credit) = (2, 2);
         }
+        timing.router_spare = self.spare;
         let timing = Latencies::new(&timing);
         let programs = self.programs.iter();
         let programs = programs.map(|program| PePlan::new(program, target, &timing, 0).unwrap());
