@@ -71,6 +71,7 @@ impl Told<'_> {
             stats,
             ways,
             orders,
+            events: _,
             load,
             mesh,
             threads,

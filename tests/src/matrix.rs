@@ -77,15 +77,17 @@ impl Given {
 /// The ways to run, the reference first.
 fn ways() -> Vec<(String, Config)> {
     let mut ways = Vec::new();
-    for (engine, name, threads) in
-        [(EngineKind::Step, "step", &[1][..]), (EngineKind::Exact, "exact", &[1, 2, 4][..])]
-    {
-        for (code, code_name) in [(CodeKind::Interpreter, "interpreter"), (CodeKind::Jit, "jit")] {
-            for &threads in threads {
-                // Small regions, so that small meshes have borders.
-                let config = Config { engine, code, threads, region: 2, ..Config::default() };
-                ways.push((format!("{name}, {code_name}, {threads} threads"), config));
-            }
+    let (plain, jit) = ((CodeKind::Interpreter, "interpreter"), (CodeKind::Jit, "jit"));
+    for (engine, name, (code, code_name), threads) in [
+        (EngineKind::Step, "step", plain, &[1][..]),
+        (EngineKind::Step, "step", jit, &[1]),
+        (EngineKind::Exact, "exact", plain, &[1, 2]),
+        (EngineKind::Exact, "exact", jit, &[1, 2, 3, 8]),
+    ] {
+        for &threads in threads {
+            // Small regions, so that small meshes have borders.
+            let config = Config { engine, code, threads, region: 2, ..Config::default() };
+            ways.push((format!("{name}, {code_name}, {threads} threads"), config));
         }
     }
     ways
@@ -111,6 +113,7 @@ pub fn run(image: &Image, program: &Program, given: &Given) -> Result<Record, St
     }
     let (_, reference) = reference.ok_or("there is no way to run")?;
     stops(image, program, given, reference.clock)?;
+    traces(image, program, given, reference.clock)?;
     flow(image, program, given, &reference)?;
     Ok(reference)
 }
@@ -143,6 +146,34 @@ fn stops(image: &Image, program: &Program, given: &Given, clock: u64) -> Result<
     Ok(())
 }
 
+/// What happens in which cycle is the same in `step` and in `exact`: words in view, tasks, and slots of threads. Of
+/// longer runs it would take too much memory.
+fn traces(image: &Image, program: &Program, given: &Given, clock: u64) -> Result<(), String> {
+    if clock > SHORT {
+        return Ok(());
+    }
+    let run = |engine, region, threads| {
+        let (strict, track) = (given.strict, given.track);
+        let config =
+            Config { engine, strict, track, region, threads, record: true, ..Config::default() };
+        let mut figures = Figures::default();
+        let _record = run_measured(image, program, given, &config, &mut figures);
+        figures.events
+    };
+    let step = run(EngineKind::Step, 0, 1);
+    for (region, threads) in [(0, 1), (2, 3)] {
+        let exact = run(EngineKind::Exact, region, threads);
+        if let Some((step, exact)) = step.iter().zip(&exact).find(|(step, exact)| step != exact) {
+            return Err(format!("`step` has {step:?}, `exact` on {threads} threads {exact:?}"));
+        }
+        if step.len() != exact.len() {
+            let (step, exact) = (step.len(), exact.len());
+            return Err(format!("`step` has {step} events, `exact` on {threads} threads {exact}"));
+        }
+    }
+    Ok(())
+}
+
 /// Runs a host program in the engine that approximates cycles: the same data, the same end, and
 /// cycles not far off. With small regions likewise, and alike for any number of threads.
 fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Result<(), String> {
@@ -162,8 +193,10 @@ fn flow(image: &Image, program: &Program, given: &Given, exact: &Record) -> Resu
     measure(name, exact.cycles, whole.cycles);
     is_close("`flow`", &whole, exact)?;
     let parts = run(SMALL, 1);
-    if let Some(difference) = difference(&parts, &run(SMALL, 3)) {
-        return Err(format!("`flow` differs on one thread and three: {difference}"));
+    for threads in [2, 3, 8] {
+        if let Some(difference) = difference(&parts, &run(SMALL, threads)) {
+            return Err(format!("`flow` differs on one thread and {threads}: {difference}"));
+        }
     }
     is_close("`flow` in small regions", &parts, exact)
 }
@@ -252,6 +285,17 @@ fn difference(a: &Record, b: &Record) -> Option<String> {
 }
 
 fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) -> Record {
+    run_measured(image, program, given, config, &mut Figures::default())
+}
+
+/// Likewise, with what it took and did.
+fn run_measured(
+    image: &Image,
+    program: &Program,
+    given: &Given,
+    config: &Config,
+    figures: &mut Figures,
+) -> Record {
     let limits = Limits {
         cycle: given.max_cycles,
         memory: MEMORY,
@@ -259,8 +303,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
         ..Limits::default()
     };
     let mut env = Env { given, record: Record::default() };
-    let mut figures = Figures::default();
-    let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, drop);
+    let result = host::run_measured(image, program, config, &limits, &mut env, figures, drop);
     let mut record = Record { clock: figures.cycles, ..env.record };
     let (counted, stats) = (figures.ways.total(), figures.stats);
     if counted != stats.sent + stats.entered {

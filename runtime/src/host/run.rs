@@ -16,7 +16,7 @@ use crate::doing::Doing;
 use crate::exec::{CodeEngine, LoadedProgram};
 use crate::jit::Shared;
 use crate::load::{self, LoadError};
-use crate::machine::{Loaded, Machine, Running};
+use crate::machine::{Event, Loaded, Machine, Running};
 use crate::order::{Order, OrderPlace};
 use crate::profile::Work;
 use crate::stats::Stats;
@@ -46,6 +46,8 @@ pub struct Figures {
     pub ways: Ways,
     /// Where times decided what came first (`flow`).
     pub orders: Vec<OrderPlace>,
+    /// What happened in which cycle, if that is kept ([`Config::record`]), ordered by PE and kind.
+    pub events: Vec<Event>,
     /// Time to compile the image's programs and to make the machine.
     pub load: Duration,
     /// Time that the mesh ran.
@@ -146,6 +148,7 @@ pub fn run_measured(
         stats: machine.stats(),
         ways: machine.ways(),
         orders: orders(&machine),
+        events: machine.events(),
         load: figures.load,
         mesh: machine.run_time(),
         threads: machine.threads(),
