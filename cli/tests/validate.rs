@@ -36,6 +36,50 @@ fn rows_are_objects_with_both_numbers() {
     assert_eq!(two_lanes.expect("the other reading")["ours"], 5130.0);
 }
 
+/// What is published of stencils and can be tried, by configuration.
+const STENCILS: &[(&str, f64)] = &[
+    ("3 x 3 PEs, wse2", 12.0),
+    ("4 x 4 PEs, wse3", 21.0),
+    ("2 x 1, wse2", 131.0),
+    ("86 x 14, wse3", 5299.0),
+    ("60 x 60, wse3", 14907.0),
+    ("15 x 15, wse3", 3418.0),
+    ("64 x 64, wse2", 71647.0),
+    ("64 x 64, wse3", 92532.0),
+    ("10 x 10, wse3", 3375.0),
+    ("60 x 60, wse3", 111_297.0),
+    ("7 x 7, wse2", 2775.0),
+    ("radius 3, rounds 1 to 3, wse3", 7253.0),
+];
+
+#[test]
+fn stencils_are_shown_with_every_radius_and_in_both_readings() {
+    let said = dflowc(&["validate", "--table", "c6", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    for &(what, published) in STENCILS {
+        let is_it = |row: &&serde_json::Value| {
+            row["configuration"] == what && row["published"] == published
+        };
+        let row = rows.iter().find(is_it).unwrap_or_else(|| panic!("no row {what}: {published}"));
+        assert!(row["ours"].as_f64().is_some_and(|ours| ours > 0.0), "{row}");
+    }
+    let slopes = |constants: serde_json::Value| {
+        let is_slope = |row: &&serde_json::Value| {
+            row["configuration"].as_str().is_some_and(|what| what.starts_with("each cell from"))
+                && row["constants"] == constants
+        };
+        rows.iter().filter(is_slope).map(|row| row["ours"].as_f64()).collect::<Vec<_>>()
+    };
+    // Each of a cell's two products takes a slot, or half a slot.
+    let [one, two] = [slopes(serde_json::json!([])), slopes(serde_json::json!(["fmuls_lanes=2"]))];
+    assert_eq!(one.len(), 2, "{one:?}");
+    for (one, two) in one.iter().zip(&two) {
+        let difference = one.expect("a number") - two.expect("a number");
+        assert!((difference - 1.0).abs() < 0.1, "{one:?} {two:?}");
+    }
+}
+
 #[test]
 fn a_wrong_constant_leaves_the_expected_error() {
     let said = dflowc(&["validate", "--table", "c2", "--timing", "bank_conflict=0"]);
