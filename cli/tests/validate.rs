@@ -31,9 +31,41 @@ fn rows_are_objects_with_both_numbers() {
     assert_eq!((&json["status"], &json["outside"]), (&"success".into(), &0.into()));
     let rows = json["rows"].as_array().expect("rows");
     assert_eq!(rows[0]["published"], 10254.0);
-    assert!(rows.iter().all(|row| row["inside"] == true));
     let two_lanes = rows.iter().find(|row| row["constants"][0] == "fmuls_lanes=2");
     assert_eq!(two_lanes.expect("the other reading")["ours"], 5130.0);
+}
+
+#[test]
+fn rows_without_an_expectation_are_not_counted_as_met() {
+    let said = dflowc(&["validate", "--table", "c2", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    // The other reading of each product, of which nothing is expected.
+    let (free, bound): (Vec<_>, Vec<_>) =
+        rows.iter().partition(|row| row["constants"][0] == "fmuls_lanes=2");
+    assert_eq!((bound.len(), free.len()), (7, 6));
+    assert!(bound.iter().all(|row| row["inside"] == true), "{bound:?}");
+    assert!(free.iter().all(|row| row["inside"].is_null()), "{free:?}");
+    let counts = ["inside", "outside", "without_expectation"].map(|name| json[name].as_u64());
+    assert_eq!(counts, [Some(7), Some(0), Some(6)]);
+    let said = text(&dflowc(&["validate", "--table", "c2"]).stderr);
+    assert!(said.contains("7 within what is expected of them, 0 outside, 6 without"), "{said}");
+}
+
+#[test]
+fn vector_instructions_of_wse3_are_within_a_hundredth() {
+    let said = dflowc(&["validate", "--table", "c8-vectors", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    let bound = rows.iter().filter(|row| row["inside"] == true);
+    assert_eq!(
+        bound.map(|row| row["family"] == "vector instruction").collect::<Vec<_>>(),
+        [true; 8]
+    );
+    assert_eq!(json["outside"], 0, "{json}");
+    // A constant of wse3 alone is in them.
+    let slow = ["validate", "--table", "c8-vectors", "--timing", "vector_start=12"];
+    assert_eq!(dflowc(&slow).status.code(), Some(1));
 }
 
 /// What is published of stencils and can be tried, by configuration.

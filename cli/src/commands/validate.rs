@@ -50,12 +50,20 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<Exit, Failure> {
     }
     let outside = all.iter().filter(|row| !row.is_inside()).count();
     let exit = if outside == 0 { Exit::Success } else { Exit::Program };
+    let free = all.iter().filter(|row| row.within.is_none()).count();
+    let inside = all.len() - outside - free;
     if args.json {
         let rows: Vec<Value> = all.iter().map(object).collect();
-        say_json(&json!({ "status": exit.word(), "rows": rows, "outside": outside }))?;
+        say_json(&json!({
+            "status": exit.word(), "rows": rows,
+            "inside": inside, "outside": outside, "without_expectation": free,
+        }))?;
     } else {
         let (rows, runs) = (all.len(), bench.runs());
-        term::complain(&format!("{rows} rows from {runs} runs, {outside} outside"));
+        term::complain(&format!(
+            "{rows} rows from {runs} runs: {inside} within what is expected of them, {outside} outside, \
+             {free} without an expectation"
+        ));
     }
     Ok(exit)
 }
@@ -86,7 +94,7 @@ fn object(row: &Row) -> Value {
         "basis": row.basis.word(),
         "expected_share": row.within.map(|within| within.share),
         "expected_cycles": row.within.map(|within| within.cycles),
-        "inside": row.is_inside(),
+        "inside": row.within.map(|_| row.is_inside()),
         "constants": row.changes.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
     })
 }

@@ -91,7 +91,7 @@ impl Row {
         (self.ours - self.published) / self.published
     }
 
-    /// Whether it is no farther off than it may be.
+    /// Whether it is no farther off than it may be: always, where nobody says how far.
     pub(crate) fn is_inside(&self) -> bool {
         self.within.is_none_or(|within| {
             let most = within.share * self.published.abs() + within.cycles;
@@ -121,4 +121,5 @@ pub(crate) const TABLES: &[Table] = &[
     wave::TABLE,
     stencil::TABLE,
     fabric::TABLE,
+    vector::RATES,
 ];
