@@ -68,6 +68,26 @@ fn vector_instructions_of_wse3_are_within_a_hundredth() {
     assert_eq!(dflowc(&slow).status.code(), Some(1));
 }
 
+#[test]
+fn products_of_matrices_are_whole_tiles_and_lists() {
+    let said = dflowc(&["validate", "--table", "c3", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let rows = json["rows"].as_array().expect("rows");
+    let ours = |what: &str| {
+        let row = rows.iter().find(|row| row["configuration"] == what);
+        let row = row.unwrap_or_else(|| panic!("no row {what}"));
+        row["ours"].as_f64().expect("a number")
+    };
+    // What comes in and goes over the fabric is in a part of a whole: 512 + 8192 words.
+    let whole = ours("128 x 8 x 64, of 1024 x 1024 on 128 x 8 PEs");
+    let part = 512.0 * 2.0 * 128.0;
+    assert!(whole > part + 8704.0 && whole < part + 8704.0 + 512.0 * 40.0, "{whole}");
+    // Banks are equal: two cycles for each further element of each nonzero.
+    let [short, long] = [36, 132].map(|length| ours(&format!("64 nonzeros, rows of {length}")));
+    assert_eq!((long - short) / 64.0 / 96.0, 2.0);
+    assert_eq!((json["inside"].as_u64(), json["outside"].as_u64()), (Some(8), Some(0)));
+}
+
 /// What is published of stencils and can be tried, by configuration.
 const STENCILS: &[(&str, f64)] = &[
     ("3 x 3 PEs, wse2", 12.0),

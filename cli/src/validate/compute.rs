@@ -8,7 +8,8 @@ use crate::exit::Failure;
 
 pub(super) const GEMM: Table = Table {
     name: "c3",
-    about: "Product of tiles M x K x N by columns, f32, one PE of the published 2 x 2, WSE-2 simulator",
+    about: "Products of tiles, f32, one PE of the published mesh, WSE-2 simulator; tiles of larger wholes with the \
+            arrival of B and the sum of two PEs' C",
     target: TargetId::Wse2,
     rows: gemm,
 };
@@ -27,27 +28,63 @@ const VOLUME_PROGRAM: Program =
 const RELAY_PROGRAM: Program =
     Program { name: "relay.dfl", text: include_str!("programs/relay.dfl") };
 
-/// M, K, N and cycles.
-const TILES: &[(u32, u32, u32, f64)] =
-    &[(8, 8, 32, 9756.0), (32, 32, 32, 88795.0), (8, 8, 128, 38844.0), (32, 32, 128, 357_853.0)];
+const COO_PROGRAM: Program = Program { name: "coo.dfl", text: include_str!("programs/coo.dfl") };
+
+/// M, K, N, the whole whose tile it is (where that is more than 2 x 2), and cycles.
+const TILES: &[(u32, u32, u32, &str, f64)] = &[
+    (8, 8, 32, "", 9756.0),
+    (32, 32, 32, "", 88795.0),
+    (8, 8, 128, "", 38844.0),
+    (32, 32, 128, "", 357_853.0),
+    (64, 48, 64, ", of 768 x 768 on 16 x 12 PEs", 476_866.0),
+    (64, 48, 64, ", of 3072 x 768 on 16 x 48 PEs", 477_315.0),
+    (128, 8, 64, ", of 1024 x 1024 on 128 x 8 PEs", 150_760.0),
+    (128, 8, 64, ", of 1024 x 4096 on 512 x 8 PEs", 150_759.0),
+];
+
+/// Rows and columns of a full tile, elements of a row, whether they are added, and cycles.
+const LISTS: &[(u32, u32, bool, f64)] = &[
+    (8, 36, true, 7179.0),
+    (8, 132, true, 19659.0),
+    (32, 36, true, 112_779.0),
+    (8, 36, false, 2237.0),
+    (32, 36, false, 34877.0),
+];
 
 fn gemm(bench: &Bench) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
-    for &(m, k, n, published) in TILES.iter().filter(|&&(m, ..)| !bench.quick || m == 8) {
-        let params = [("m", m), ("k", k), ("n", n)];
+    for &(m, k, n, of, published) in TILES.iter().filter(|&&(m, ..)| !bench.quick || m == 8) {
+        let part = u32::from(!of.is_empty());
+        let params = [("m", m), ("k", k), ("n", n), ("part", part)];
+        let ours = bench.run(GEMM_PROGRAM, TargetId::Wse2, &params)?.span(0, 0)?;
         rows.push(Row {
-            table: "c3",
-            family: "product of tiles",
-            what: format!("{m} x {k} x {n}"),
-            unit: "cycles",
-            published,
-            ours: bench.run(GEMM_PROGRAM, TargetId::Wse2, &params)?.span(0, 0)?,
             basis: Basis::Shaped,
             within: Some(Within::percent(5.0)),
-            changes: Vec::new(),
+            ..product("product of tiles", format!("{m} x {k} x {n}{of}"), published, ours)
         });
     }
+    for &(side, length, adds, published) in LISTS.iter().filter(|_| !bench.quick) {
+        let params = [("side", side), ("length", length), ("adds", u32::from(adds))];
+        let ours = bench.run(COO_PROGRAM, TargetId::Wse2, &params)?.span(0, 0)?;
+        let part = if adds { "" } else { ", the list's reading alone" };
+        let what = format!("{} nonzeros, rows of {length}{part}", side * side);
+        rows.push(product("product by a list of nonzeros", what, published, ours));
+    }
     Ok(rows)
+}
+
+fn product(family: &'static str, what: String, published: f64, ours: f64) -> Row {
+    Row {
+        table: "c3",
+        family,
+        what,
+        unit: "cycles",
+        published,
+        ours,
+        basis: Basis::Predicted,
+        within: None,
+        changes: Vec::new(),
+    }
 }
 
 /// Cells of a column.
