@@ -124,8 +124,9 @@ impl Bench {
             crate::diagnostics::show(&compiled.sources, &compiled.diagnostics);
             return Err(fault(&"does not compile"));
         };
-        let mut timing = changes.to_vec();
-        timing.extend(self.changes.iter().cloned());
+        // The last one holds: a row has what it says, whatever the user gave.
+        let mut timing = self.changes.clone();
+        timing.extend_from_slice(changes);
         let config = Config { timing, record, ..self.config.clone() };
         self.interrupt.listen();
         let machine = Machine::load(&image, &config).map_err(|error| fault(&error))?.start();

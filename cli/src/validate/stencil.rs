@@ -121,67 +121,83 @@ fn rows(bench: &Bench) -> Result<Vec<Row>, Failure> {
             rows.push(if what.is_empty() { found } else { free(found) });
         }
     }
-    let first_tile = rows.len();
-    for &(height, width, radius, two, three) in SIZES {
-        if bench.quick && (height, width, radius) != (10, 10, 1) {
-            continue;
-        }
-        for (target, published) in [(TargetId::Wse2, two), (TargetId::Wse3, three)] {
-            if published > 0.0 {
-                let ours = tiles(bench, target, [height, width, radius], &[])?;
-                let family = FAMILIES[radius as usize - 1];
-                let what = format!("{height} x {width}, ");
-                rows.push(free(row(family, target, what, published, ours)));
-            }
-        }
-    }
+    let is_quick = |size: [u32; 3]| !bench.quick || size == [10, 10, 1];
+    let tiles = sizes(bench, &is_quick, &[])?;
+    rows.extend(tiles.iter().cloned());
     if bench.quick {
         return Ok(rows);
     }
-    let laws = laws(bench, &rows[first_tile..])?;
     for &(radius, rounds, published) in FOUR {
         let ours = run_tiles(bench, TargetId::Wse3, [8, 8, radius, rounds, 2], &[])?;
-        let what = format!("radius {radius}, rounds 1 to {rounds}, ");
+        let what = format!("radius {radius}, rounds: {rounds}, ");
         rows.push(free(row("2 x 2 PEs, 8 x 8 cells", TargetId::Wse3, what, published, ours)));
     }
-    rows.extend(laws);
+    let two_lanes: Vec<Override> = vec![(TWO_LANES.0.to_owned(), TWO_LANES.1)];
+    let is_large = |[height, width, _]: [u32; 3]| height == width && height >= LEAST;
+    let others = laws(&sizes(bench, &is_large, &two_lanes)?);
+    for (law, other) in laws(&tiles).into_iter().zip(others) {
+        rows.extend([law, Row { changes: two_lanes.clone(), ..free(other) }]);
+    }
     Ok(rows)
 }
 
-/// What the sizes show together: slopes per cell, in both readings where products decide, and the
-/// two classes of widths.
-fn laws(bench: &Bench, tiles: &[Row]) -> Result<Vec<Row>, Failure> {
+/// The tiles that are wanted, on both targets.
+fn sizes(
+    bench: &Bench,
+    is_wanted: &dyn Fn([u32; 3]) -> bool,
+    changes: &[Override],
+) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    for &(height, width, radius, two, three) in SIZES {
+        let size = [height, width, radius];
+        for (target, published) in [(TargetId::Wse2, two), (TargetId::Wse3, three)] {
+            if published > 0.0 && is_wanted(size) {
+                let ours = tiles(bench, target, size, changes)?;
+                let family = FAMILIES[radius as usize - 1];
+                rows.push(free(row(
+                    family,
+                    target,
+                    format!("{height} x {width}, "),
+                    published,
+                    ours,
+                )));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Cells of a side from which a square tile has a part in a law.
+const LEAST: u32 = 20;
+
+/// What the large squares show together: slopes per cell, and the two classes of widths.
+fn laws(tiles: &[Row]) -> Vec<Row> {
     let mut rows = Vec::new();
     for target in TargetId::ALL {
-        let slope = |of: &dyn Fn(u32) -> f64| (of(64) - of(20)) / 3696.0;
-        let [published, ours] =
-            NUMBERS.map(|pick| slope(&|cells| of(tiles, 1, cells, target, pick)));
+        let slope =
+            |pick| (of(tiles, 1, 64, target, pick) - of(tiles, 1, LEAST, target, pick)) / 3696.0;
+        let [published, ours] = NUMBERS.map(slope);
         let what = "each cell from 20 x 20 to 64 x 64, ".to_owned();
-        let law = row(FAMILIES[0], target, what, published, ours);
-        let changes = vec![(TWO_LANES.0.to_owned(), TWO_LANES.1)];
-        let mut two_lanes = [0.0; 2];
-        for (total, cells) in two_lanes.iter_mut().zip([20, 64]) {
-            *total = self::tiles(bench, target, [cells, cells, 1], &changes)?;
-        }
-        let ours = (two_lanes[1] - two_lanes[0]) / 3696.0;
-        rows.push(law.clone());
-        rows.push(Row { ours, changes, ..free(law) });
+        rows.push(row(FAMILIES[0], target, what, published, ours));
     }
     for target in TargetId::ALL {
         rows.push(free(class(tiles, 3, target, &[64], "at 64 x 64")));
     }
-    for (radius, even, odd) in [
-        (2, &[40, 60, 64], &[25, 30, 50][..]),
-        (4, &[40, 60, 64], &[30, 50]),
-        (6, &[20, 40, 60], &[30, 50]),
-    ] {
-        for (sizes, what) in [(&even[..], "pitch 1 modulo 4"), (odd, "pitch 2 or 3")] {
+    for (radius, even, odd) in CLASSES {
+        for (sizes, what) in [(even, "pitch 1 modulo 4"), (odd, "pitch 2 or 3")] {
             let law = class(tiles, radius, TargetId::Wse3, sizes, what);
             rows.push(if radius == 2 { law } else { free(law) });
         }
     }
-    Ok(rows)
+    rows
 }
+
+/// Radius, and sizes of which the pitch is 1 modulo 4, and is not.
+const CLASSES: [(u32, &[u32], &[u32]); 3] = [
+    (2, &[40, 60, 64], &[25, 30, 50]),
+    (4, &[40, 60, 64], &[30, 50]),
+    (6, &[20, 40, 60], &[30, 50]),
+];
 
 const NUMBERS: [fn(&Row) -> f64; 2] = [|row| row.published, |row| row.ours];
 
