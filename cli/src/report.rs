@@ -5,7 +5,7 @@ use std::time::Duration;
 use dflow_ir::image::Image;
 use dflow_ir::target::Target;
 use dflow_runtime::config::{CodeKind, Config, EngineKind};
-use dflow_runtime::stats::Stats;
+use dflow_runtime::stats::{Charges, Stats};
 use serde_json::{Value, json};
 
 /// What a run cost.
@@ -15,16 +15,10 @@ pub(crate) struct Report {
     pub(crate) mesh: (u16, u16),
     /// Name of the target.
     pub(crate) target: &'static str,
-    /// The target's clock in Hz.
-    pub(crate) clock: u64,
     /// Cycles from start to end.
     pub(crate) cycles: u64,
-    /// Whether nobody has published that clock.
-    pub(crate) clock_assumed: bool,
-    /// Cycles charged to cores: issue slots, and the starts of tasks.
-    pub(crate) charged: u64,
-    /// Of these: what rests on constants that nobody has published.
-    pub(crate) assumed: u64,
+    /// What their seconds rest on.
+    pub(crate) charges: Charges,
     /// Threads that the mesh ran on.
     pub(crate) threads: usize,
     /// Wavelets delivered.
@@ -45,18 +39,11 @@ impl Report {
         (threads, host): (usize, Duration),
     ) -> Report {
         let rect = image.placement.rect;
-        // A machine was made with these constants, so they can have their values.
-        let target = Target::custom(image.target, &config.timing);
-        let target = target.unwrap_or_else(|_| Target::get(image.target));
-        let starts = |cycles: u32| stats.tasks * u64::from(cycles);
         Report {
             mesh: (rect.width, rect.height),
             target: image.target.name(),
-            clock: target.clock_hz,
-            clock_assumed: target.assumed.clock,
             cycles,
-            charged: stats.slots + starts(target.timing.task_start),
-            assumed: stats.assumed + starts(target.assumed.timing.task_start),
+            charges: charges(image, config, stats),
             threads,
             wavelets: stats.delivered,
             host,
@@ -68,20 +55,10 @@ impl Report {
         u64::from(self.mesh.0) * u64::from(self.mesh.1)
     }
 
-    /// Emulated seconds.
-    fn seconds(&self) -> f64 {
-        self.cycles as f64 / self.clock.max(1) as f64
-    }
-
-    /// Part of the charged cycles that rests on constants that nobody has published.
-    fn assumed_share(&self) -> f64 {
-        self.assumed.min(self.charged) as f64 / self.charged.max(1) as f64
-    }
-
     /// For people: five lines, without a line break at the end.
     pub(crate) fn text(&self) -> String {
         let (width, height) = self.mesh;
-        let clock = self.clock as f64 / 1e6;
+        let clock = self.charges.clock_hz as f64 / 1e6;
         let threads = match self.threads {
             1 => "1 thread".to_owned(),
             n => format!("{n} threads"),
@@ -91,9 +68,9 @@ impl Report {
             format!("  cycles    {}", group(self.cycles)),
             format!(
                 "  emulated  {} at {clock} MHz ({}{:.0} % of charged cycles rest on assumed constants)",
-                duration(self.seconds()),
-                if self.clock_assumed { "clock assumed; " } else { "" },
-                100.0 * self.assumed_share(),
+                duration(self.charges.seconds(self.cycles)),
+                if self.charges.clock_assumed { "clock assumed; " } else { "" },
+                100.0 * self.charges.assumed_share(),
             ),
             format!("  wavelets  {} delivered", group(self.wavelets)),
             format!(
@@ -123,13 +100,13 @@ impl Report {
             "width": self.mesh.0,
             "height": self.mesh.1,
             "target": self.target,
-            "clock_hz": self.clock,
-            "clock_assumed": self.clock_assumed,
+            "clock_hz": self.charges.clock_hz,
+            "clock_assumed": self.charges.clock_assumed,
             "cycles": self.cycles,
-            "charged_cycles": self.charged,
-            "assumed_cycles": self.assumed.min(self.charged),
+            "charged_cycles": self.charges.charged,
+            "assumed_cycles": self.charges.assumed,
             "constants": self.config.timing.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
-            "emulated_seconds": self.seconds(),
+            "emulated_seconds": self.charges.seconds(self.cycles),
             "wavelets": self.wavelets,
             "host_seconds": self.host.as_secs_f64(),
             "engine": engine(self.config.engine),
@@ -137,6 +114,13 @@ impl Report {
             "threads": self.threads,
         })
     }
+}
+
+/// What the seconds of a run rest on.
+pub(crate) fn charges(image: &Image, config: &Config, stats: &Stats) -> Charges {
+    // Nothing is told of a run whose constants cannot have their values: that is wrong use.
+    let target = Target::custom(image.target, &config.timing);
+    Charges::new(target.unwrap_or_else(|_| Target::get(image.target)), stats)
 }
 
 /// Its name on the command line.

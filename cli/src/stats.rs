@@ -6,7 +6,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use dflow_ir::image::Image;
-use dflow_ir::target::Target;
 use dflow_runtime::config::{Config, Limit};
 use dflow_runtime::host::Figures;
 use dflow_runtime::profile::Profile;
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::args::StatsPlace;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::report::{code, duration, engine};
+use crate::report::{charges, code, duration, engine};
 use crate::{term, ways};
 
 /// Why a run ended.
@@ -84,7 +83,7 @@ impl Told<'_> {
         let seconds = mesh.as_secs_f64();
         let rate = |number: f64| if seconds > 0.0 { number / seconds } else { 0.0 };
         let tile_cycles = *cycles as f64 * stats.touched as f64;
-        let clock = Target::get(self.image.target).clock_hz;
+        let charges = charges(self.image, self.config, stats);
         json!({
             "cycle_count": cycles,
             "cycles_per_second": rate(*cycles as f64),
@@ -104,8 +103,11 @@ impl Told<'_> {
             "load_time": load.as_secs_f64(),
             "host_time": self.host().as_secs_f64(),
             "target": self.image.target.name(),
-            "clock_hz": clock,
-            "emulated_time": *cycles as f64 / clock.max(1) as f64,
+            "clock_hz": charges.clock_hz,
+            "clock_assumed": charges.clock_assumed,
+            "emulated_time": charges.seconds(*cycles),
+            "charged_cycles": charges.charged,
+            "assumed_cycles": charges.assumed,
             "engine": engine(self.config.engine),
             "code": code(self.config.code),
             "programs": self.image.programs.len(),

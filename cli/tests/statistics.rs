@@ -1,0 +1,89 @@
+//! What `dflowc run` states of a run's cost: seconds with what they rest on, and the fields of `--stats json`.
+
+#![forbid(unsafe_code)]
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A PE sends 64 words to the next one, by an operation on each.
+const PAIR: &str = r"const red = @get_color(2);
+const go_id = @get_local_task_id(9);
+tile pe {
+  param first: bool;
+  var kept = @zeros([64]u32);
+  const mem = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{64} -> kept[i] });
+  const out = @get_dsd(fabout_dsd, .{ .extent = 64, .fabric_color = red, .output_queue = @get_output_queue(2) });
+  const in = @get_dsd(fabin_dsd, .{ .extent = 64, .fabric_color = red, .input_queue = @get_input_queue(2) });
+  task go() void {
+    if (first) { @mov32(out, mem, .{ .async = true }); } else { @mov32(mem, in, .{ .async = true }); }
+  }
+  comptime { @bind_local_task(go, go_id); @activate(go_id); }
+}
+layout {
+  @set_rectangle(2, 1);
+  @set_tile_code(0, 0, pe, .{ .first = true });
+  @set_tile_code(1, 0, pe, .{ .first = false });
+  @set_color_config(0, 0, red, .{ .routes = .{ .rx = .{ RAMP }, .tx = .{ EAST } } });
+  @set_color_config(1, 0, red, .{ .routes = .{ .rx = .{ WEST }, .tx = .{ RAMP } } });
+}
+host {}
+";
+
+/// Runs a program, of the library or that one: the result as JSON.
+fn run(program: &str, args: &[&str]) -> Value {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.dfl"), PAIR).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    command.current_dir(folder.path()).args(["run", program, "--json"]).args(args);
+    let output = command.output().expect("the tool starts");
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{result}");
+    result
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The share of assumed cycles, in whole per cent.
+fn percent(told: &Value) -> i64 {
+    let share = number(&told["assumed_cycles"]) / number(&told["charged_cycles"]);
+    (100.0 * share).round() as i64
+}
+
+#[test]
+fn seconds_have_one_clock_and_say_what_they_rest_on() {
+    for (args, clock) in
+        [(&[][..], 850_000_000u64), (&["--timing", "clock_hz=1_100_000_000"], 1_100_000_000)]
+    {
+        for engine in ["step", "exact", "flow"] {
+            let always = ["--stats", "json", "--engine", engine];
+            let result = run("p.dfl", &[&always, args].concat());
+            let (report, stats) = (&result["report"], &result["stats"]);
+            assert_eq!((&report["clock_hz"], &stats["clock_hz"]), (&json!(clock), &json!(clock)));
+            // Read back from text, a number may be off by its last bit.
+            let is_that = |seconds, cycles| {
+                let wanted = number(cycles) / clock as f64;
+                (number(seconds) - wanted).abs() < 1e-12 * wanted
+            };
+            assert!(is_that(&stats["emulated_time"], &stats["cycle_count"]), "{stats}");
+            assert!(is_that(&report["emulated_seconds"], &report["cycles"]), "{report}");
+            let assumed = (&report["clock_assumed"], &stats["clock_assumed"]);
+            assert_eq!(assumed, (&json!(true), &json!(true)));
+            for told in [report, stats] {
+                let (all, part) =
+                    (number(&told["charged_cycles"]), number(&told["assumed_cycles"]));
+                assert!(0.0 < part && part < all, "{told}");
+            }
+            // Two tasks have started, in two cycles each.
+            assert_eq!(
+                number(&stats["charged_cycles"]),
+                number(&stats["ce_cycles"]) + 4.0,
+                "{stats}"
+            );
+            assert_eq!(percent(report), percent(stats));
+        }
+    }
+}
