@@ -228,10 +228,10 @@ fn an_image_of_before_is_refused() {
     let place = Place::new();
     let image = place.image(LOOP);
     let mut bytes = std::fs::read(&image).expect("it is there");
-    bytes[4] = 3;
+    bytes[4] = 4;
     let (code, _, said) = run(&[&place.file("old.dfi", &bytes)]);
     assert_eq!(code, 2, "{said}");
-    let wanted = "the image has format version 3, this build reads version 4: build it again";
+    let wanted = "the image has format version 4, this build reads version 5: build it again";
     assert!(said.contains(wanted), "{said}");
 }
 

@@ -87,3 +87,24 @@ fn seconds_have_one_clock_and_say_what_they_rest_on() {
         }
     }
 }
+
+/// Programs that print seconds or rates print the share that the report has.
+#[test]
+fn host_programs_that_state_rates_state_the_share_of_assumed_cycles() {
+    let small = ["--set", "nx=3", "--set", "ny=2", "--set", "nz=4", "--set", "iterations=2000"];
+    let field = ["--set", "cols=2", "--set", "rows=1", "--set", "steps=0", "--set", "abs=0.5"];
+    for (program, args) in [("cg", &small[..]), ("ceresz", &field)] {
+        let result = run(program, args);
+        let printed = result["printed"].as_array().expect("lines");
+        let lines: Vec<&str> = printed.iter().filter_map(Value::as_str).collect();
+        let told = lines
+            .iter()
+            .find_map(|line| line.strip_suffix(" % of charged cycles rest on assumed constants"));
+        let told: i64 =
+            told.and_then(|share| share.parse().ok()).unwrap_or_else(|| panic!("{lines:#?}"));
+        assert!(told > 0 && (told - percent(&result["report"])).abs() <= 1, "{lines:#?}");
+        for line in lines.iter().filter(|line| line.contains("GB/s") || line.contains(" ms ")) {
+            assert!(line.contains(" at 850 MHz (assumed)"), "{line}");
+        }
+    }
+}

@@ -56,6 +56,7 @@ impl Asked {
                 | HostOp::Expect { .. }
                 | HostOp::Cycles
                 | HostOp::ClockRate
+                | HostOp::AssumedShare
                 | HostOp::Wavelets
                 | HostOp::Math(_) => {}
             }

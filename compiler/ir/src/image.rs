@@ -15,7 +15,7 @@ pub use crate::ty::{ElementKind, ElementType};
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -242,7 +242,7 @@ mod tests {
         let all = (VERSION, checksum(&bytes));
         assert_eq!(
             all,
-            (4, 10_795_400_839_122_668_284),
+            (5, 16_428_326_345_477_532_575),
             "the format has changed: it has a new version, and this checksum"
         );
     }

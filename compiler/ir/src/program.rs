@@ -416,6 +416,8 @@ pub enum HostOp {
     Wavelets,
     /// `(f64) = math(x)`: a deterministic function of doubles.
     Math(HostMath),
+    /// `(f64) = assumed_share()`: part of the cycles charged so far that rests on assumed constants.
+    AssumedShare,
 }
 
 /// Functions of doubles offered to host programs.

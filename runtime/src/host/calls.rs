@@ -11,6 +11,7 @@ use super::env::Output;
 use super::program::{Host, Target};
 use super::stream::Finished;
 use super::{Failure, HostError, Mesh, math};
+use crate::stats::Charges;
 
 /// Raw arguments; those that are missing count as 0.
 #[derive(Clone, Copy)]
@@ -52,6 +53,11 @@ impl<M: Mesh> Host<'_, M> {
             HostOp::ClockRate => {
                 let rate = self.program.target().clock_hz as f64;
                 Ok(vec![rate.to_bits()])
+            }
+            HostOp::AssumedShare => {
+                let stats = self.session.mesh().stats();
+                let share = Charges::new(self.program.target(), &stats).assumed_share();
+                Ok(vec![share.to_bits()])
             }
             HostOp::Wavelets => Ok(vec![self.session.mesh().stats().delivered]),
             HostOp::Math(function) => {

@@ -23,8 +23,8 @@ use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind, Stmt, StmtKind};
 
 pub(crate) use numbers::{
-    clock_rate, cos, cycles, exp, has_input, has_setting, input, log, log10, output, setting, sin,
-    wavelets,
+    assumed_share, clock_rate, cos, cycles, exp, has_input, has_setting, input, log, log10, output,
+    setting, sin, wavelets,
 };
 pub(crate) use print::{expect, print};
 pub(crate) use transfer::{

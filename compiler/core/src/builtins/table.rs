@@ -103,6 +103,7 @@ pub(crate) const ROWS: &[Row] = &[
     ),
     row("as", (2, 2), X, values::as_, "converts numbers, bools and enums"),
     row("assert", (1, 2), X, values::assert, "ends the run unless true"),
+    row("assumed_share", (0, 0), H, host::assumed_share, "the share of assumed cycles"),
     row("bind_control_task", (2, 2), C, task::bind_control, "binds a task to a control task id"),
     row("bind_data_task", (2, 2), C, task::bind_data, "binds a task to a data task id"),
     row("bind_local_task", (2, 2), C, task::bind_local, "binds a task to a local task id"),

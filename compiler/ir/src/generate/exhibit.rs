@@ -402,6 +402,7 @@ pub fn host_exhibit(numbers: &[u32]) -> Program {
         (HostOp::Expect { pieces, args: kinds }, vec![], asserted),
         (HostOp::Cycles, vec![i], vec![]),
         (HostOp::ClockRate, vec![f], vec![]),
+        (HostOp::AssumedShare, vec![f], vec![]),
         (HostOp::Wavelets, vec![i], vec![]),
         (HostOp::Math(choices.one(&math)), vec![f], vec![f]),
     ] {

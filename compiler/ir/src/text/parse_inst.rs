@@ -531,6 +531,7 @@ fn host_op(line: &mut Line, word: &str) -> Parsed<HostOp> {
         }
         "cycles" => HostOp::Cycles,
         "clock_rate" => HostOp::ClockRate,
+        "assumed_share" => HostOp::AssumedShare,
         "wavelets" => HostOp::Wavelets,
         "math" => HostOp::Math(line.member()?),
         other => return line.error(format!("there is no host operation `{other}`")),

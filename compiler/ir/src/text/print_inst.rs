@@ -274,6 +274,7 @@ fn host(op: &HostOp) -> String {
         HostOp::Expect { pieces, args } => format!("expect {}", format_text(pieces, args)),
         HostOp::Cycles => "cycles".to_owned(),
         HostOp::ClockRate => "clock_rate".to_owned(),
+        HostOp::AssumedShare => "assumed_share".to_owned(),
         HostOp::Wavelets => "wavelets".to_owned(),
         HostOp::Math(function) => format!("math {}", function.word()),
     }

@@ -49,7 +49,7 @@ pub(super) fn check(body: &Body<'_>, op: &HostOp, dsts: &[Local], args: &[Local]
             format(body, pieces, kinds, args)
         }
         HostOp::Cycles | HostOp::Wavelets => typed(&[Ty::I64], &[]),
-        HostOp::ClockRate => typed(&[Ty::F64], &[]),
+        HostOp::ClockRate | HostOp::AssumedShare => typed(&[Ty::F64], &[]),
         HostOp::Math(_) => typed(&[Ty::F64], &[Ty::F64]),
     }
 }

@@ -379,6 +379,7 @@ fn host_op(op: &HostOp, args: &[Local], func: &Func, exports: &[Export]) -> Chec
         | HostOp::Expect { .. }
         | HostOp::Cycles
         | HostOp::ClockRate
+        | HostOp::AssumedShare
         | HostOp::Wavelets
         | HostOp::Math(_) => Ok(()),
     }

@@ -91,6 +91,11 @@ pub(crate) fn clock_rate(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     perform_one(sema, HostOp::ClockRate, sema.types.common.f64, Vec::new(), call.span)
 }
 
+/// `@assumed_share()`: `f64`.
+pub(crate) fn assumed_share(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    perform_one(sema, HostOp::AssumedShare, sema.types.common.f64, Vec::new(), call.span)
+}
+
 fn math(sema: &mut Sema<'_, '_>, function: HostMath, arg: ExprId, span: Span) -> R<Operand> {
     let f64_ty = sema.types.common.f64;
     let (operand, arg_span) = sema.arg_as(arg, f64_ty)?;
