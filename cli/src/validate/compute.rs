@@ -129,7 +129,7 @@ fn volume(bench: &Bench) -> Result<Vec<Row>, Failure> {
     rows.push(Row {
         table: "c4",
         family: "sums over the fabric",
-        what: "two per round, out and back".to_owned(),
+        what: "two per round, out and back; published seconds at 850 MHz".to_owned(),
         unit: "cycles per PE",
         published: SLOPE,
         ours: 2.0 * (total[1] - total[0]) / 32.0,
