@@ -69,6 +69,11 @@ fn names() -> Vec<&'static str> {
     ROWS.iter().map(|&(name, ..)| name).collect()
 }
 
+/// Within which bounds a number can be changed, by its name in the data file.
+pub(super) fn bounds(name: &str) -> Option<(u32, u32)> {
+    ROWS.iter().find(|(row, ..)| *row == name).map(|&(_, least, most)| (least, most))
+}
+
 type Known = BTreeMap<(TargetId, Vec<Override>), &'static Target>;
 
 impl Target {

@@ -70,6 +70,31 @@ fn numbers_can_be_changed_for_a_sweep() {
     assert!(matches!(change("timing.hop", 0), Err(OverrideError::Bounds { least: 1, .. })));
 }
 
+/// The table says of each number whether it can be changed, and within which bounds: all these, and no others.
+#[test]
+fn the_table_says_what_can_be_changed() {
+    let table = manual();
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let mut changeable = 0;
+    for row in table.lines().skip(2).map(cells) {
+        let name = row[1].trim_matches('`').to_owned();
+        let change = |value| Target::custom(TargetId::Wse3, &[(name.clone(), value)]);
+        let Some((least, most)) = row[5].split_once(" to ") else {
+            assert!(
+                row[5].is_empty() && matches!(change(1), Err(OverrideError::Unknown(_))),
+                "{name}"
+            );
+            continue;
+        };
+        let (least, most): (u32, u32) = (least.parse().expect(&name), most.parse().expect(&name));
+        assert!(change(least).is_ok() && change(most).is_ok(), "{name}");
+        let outside = least.checked_sub(1).or_else(|| most.checked_add(1)).expect("one of them");
+        assert!(matches!(change(outside), Err(OverrideError::Bounds { .. })), "{name}");
+        changeable += 1;
+    }
+    assert_eq!(changeable, 27);
+}
+
 #[test]
 fn the_table_of_constants_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/timing.md");
