@@ -447,7 +447,7 @@ fn statistics_say_how_a_run_ended() {
         (busy, &["--timeout", "0.1"], "time-limit"),
         ("var n: u16 = 0; task main() void { n = 1 / n; }", &[], "trap"),
     ] {
-        for engine in ["step", "exact"] {
+        for engine in ["step", "exact", "flow"] {
             let stats = ["--stats", "json", "--engine", engine];
             let output = dflowc(&row(3, code, ""), &[args, &stats].concat());
             let said = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -106,5 +107,52 @@ fn host_programs_that_state_rates_state_the_share_of_assumed_cycles() {
         for line in lines.iter().filter(|line| line.contains("GB/s") || line.contains(" ms ")) {
             assert!(line.contains(" at 850 MHz (assumed)"), "{line}");
         }
+    }
+}
+
+/// The fields are those that are documented, in any engine.
+#[test]
+fn every_field_of_the_statistics_is_documented() {
+    let page = include_str!("../../spec/stats.md");
+    let (_, rest) = page.split_once("## 1.").expect("the first section");
+    let (section, _) = rest.split_once("## 2.").expect("the second one");
+    let first_cells =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let documented: BTreeSet<&str> =
+        first_cells.flat_map(|cell| cell.split(", ")).map(|name| name.trim_matches('`')).collect();
+    for engine in ["step", "exact", "flow"] {
+        let result = run("p.dfl", &["--stats", "json", "--engine", engine]);
+        let fields = result["stats"].as_object().expect("fields");
+        let fields: BTreeSet<&str> = fields.keys().map(String::as_str).collect();
+        assert_eq!(fields, documented);
+    }
+}
+
+/// What `flow` approximated, and that other engines have approximated nothing.
+#[test]
+fn statistics_say_what_flow_approximated() {
+    let stats = |engine| run("p.dfl", &["--stats", "json", "--engine", engine])["stats"].clone();
+    let flow = stats("flow");
+    let done = &flow["stretches"];
+    assert_eq!(
+        (&done["operations"], &done["operations_in_stretches"]),
+        (&json!(2), &json!(2)),
+        "{done}"
+    );
+    assert_eq!(done["elements_in_stretches"], 128, "{done}");
+    assert_eq!(done["words_taken_in_stretches"], 64, "{done}");
+    assert!(number(&done["stretches"]) >= 2.0, "{done}");
+    let way = json!({ "color": 2, "words": 64, "way": "pipe, in stretches", "why": null });
+    assert_eq!((&flow["engine"], &flow["ways"]), (&json!("flow"), &json!([way])));
+    assert_eq!(flow["orders"], json!([]), "times decided nothing");
+    for engine in ["step", "exact"] {
+        let stats = stats(engine);
+        let none = stats["stretches"]
+            .as_object()
+            .expect("fields")
+            .values()
+            .all(|count| *count == json!(0));
+        assert!(none && stats["rounds"] == json!({ "rounds": 0, "cycles": 0 }), "{stats}");
+        assert_eq!(stats["wavelets_delivered"], flow["wavelets_delivered"]);
     }
 }
