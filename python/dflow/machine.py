@@ -69,7 +69,8 @@ class Stats:
         wavelets: words that reached an input queue or the host.
         hops: words taken over a link between routers.
         slots: issue slots used by the PEs' threads.
-        assumed: slots of these that rest on constants which nobody has published.
+        charged_cycles: cycles charged to PEs: issue slots, and the starts of tasks.
+        assumed_cycles: of these, what rests on constants that nobody has published.
         tasks: tasks started.
         dropped_controls: control wavelets for whose entry point no task is bound.
         touched: PEs that took part.
@@ -78,7 +79,8 @@ class Stats:
     wavelets: int
     hops: int
     slots: int
-    assumed: int
+    charged_cycles: int
+    assumed_cycles: int
     tasks: int
     dropped_controls: int
     touched: int
@@ -159,6 +161,11 @@ class Program:
     def clock_hz(self) -> int:
         """Cycles per second of the target."""
         return self._native.clock_hz
+
+    @property
+    def clock_assumed(self) -> bool:
+        """Whether nobody has published that clock."""
+        return self._native.clock_assumed
 
     @property
     def params(self) -> dict[str, str]:
@@ -327,8 +334,17 @@ class Machine:
 
     @property
     def seconds(self) -> float:
-        """The same as emulated time, at the target's clock, which is assumed (`spec/timing.md`)."""
+        """The same as emulated time, at the clock of the program's target.
+
+        ``program.clock_assumed`` says whether that clock is assumed, ``assumed_share`` how much of
+        what was charged rests on assumed constants.
+        """
         return self.cycles / self.program.clock_hz
+
+    @property
+    def assumed_share(self) -> float:
+        """Part of the cycles charged so far that rests on constants which nobody has published."""
+        return self._native.assumed_share
 
     @property
     def stats(self) -> Stats:

@@ -13,6 +13,7 @@ use dflow_cli::artifact::{self, State};
 use dflow_cli::{limit, memory};
 use dflow_ir::image::{Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord};
+use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits, Probe};
@@ -20,6 +21,7 @@ use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{Elements, HostError, Region, Request, Session, Spread, StreamId};
 use dflow_runtime::load::LoadError;
 use dflow_runtime::machine::{Machine as Mesh, Running};
+use dflow_runtime::stats::{Charges, Stats};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -87,6 +89,14 @@ impl Machine {
         self.glance(py, |inner| {
             let region = place(inner.session()?, area)?;
             inner.submit(request(region)?)
+        })
+    }
+
+    fn counters(&self, py: Python<'_>) -> PyResult<Stats> {
+        self.glance(py, |inner| match &inner.life {
+            Life::Running(session) => Ok(session.mesh().stats()),
+            Life::Stopped { mesh, .. } => Ok(mesh.stats()),
+            Life::Gone => Err(Fault::Text("the machine is stopped".into())),
         })
     }
 
@@ -280,22 +290,28 @@ impl Machine {
         self.glance(py, |inner| Ok(inner.cycles()))
     }
 
-    /// Counters: words delivered, hops, issue slots, tasks, PEs touched.
+    /// Counters: words delivered, hops, issue slots, tasks, PEs touched; cycles charged to cores, and what of these rests
+    /// on assumed constants.
     fn stats(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, u64)>> {
-        let stats = self.glance(py, |inner| match &inner.life {
-            Life::Running(session) => Ok(session.mesh().stats()),
-            Life::Stopped { mesh, .. } => Ok(mesh.stats()),
-            Life::Gone => Err(Fault::Text("the machine is stopped".into())),
-        })?;
+        let stats = self.counters(py)?;
+        let charges = Charges::new(Target::get(self.image.target), &stats);
         Ok(vec![
             ("wavelets", stats.delivered),
             ("hops", stats.hops),
             ("slots", stats.slots),
-            ("assumed", stats.assumed),
+            ("charged_cycles", charges.charged),
+            ("assumed_cycles", charges.assumed),
             ("tasks", stats.tasks),
             ("dropped_controls", stats.dropped_controls),
             ("touched", stats.touched),
         ])
+    }
+
+    /// Part of the cycles charged so far that rests on constants that nobody has published.
+    #[getter]
+    fn assumed_share(&self, py: Python<'_>) -> PyResult<f64> {
+        let stats = self.counters(py)?;
+        Ok(Charges::new(Target::get(self.image.target), &stats).assumed_share())
     }
 
     /// Who waits for what now; where PEs compute, or would, who does what.

@@ -62,6 +62,12 @@ impl Program {
         Target::get(self.image.target).clock_hz
     }
 
+    /// Whether nobody has published that clock.
+    #[getter]
+    fn clock_assumed(&self) -> bool {
+        Target::get(self.image.target).assumed.clock
+    }
+
     /// Columns and rows of PEs.
     #[getter]
     fn size(&self) -> (u16, u16) {

@@ -230,6 +230,21 @@ def test_engines_and_threads_agree(many_program: dflow.Program) -> None:
     assert results[0][1] > 0
 
 
+def test_seconds_say_what_they_rest_on(many_program: dflow.Program) -> None:
+    assert (many_program.clock_hz, many_program.clock_assumed) == (850_000_000, True)
+    with dflow.Machine(many_program) as machine:
+        assert (machine.seconds, machine.assumed_share) == (0.0, 0.0)
+        machine.launch("double")
+        assert machine.seconds == machine.cycles / 850_000_000
+        stats = machine.stats
+        # A task's start takes two cycles, which are charged beside issue slots.
+        assert stats.charged_cycles == stats.slots + 2 * stats.tasks
+        assert machine.assumed_share == stats.assumed_cycles / stats.charged_cycles
+        assert 0.0 < machine.assumed_share < 1.0
+        if many_program.target == "wse2":
+            assert stats.assumed_cycles >= 2 * stats.tasks
+
+
 def test_what_goes_on_after_the_last_answer_is_done(many_program: dflow.Program) -> None:
     with dflow.Machine(many_program) as machine:
         machine.launch("later")
