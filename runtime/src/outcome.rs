@@ -161,7 +161,7 @@ pub enum Wait {
         length: Option<u32>,
         /// Words of the color that its filter has kept from the PE.
         filtered: u64,
-        /// Who else waits for whom, from sender to sender.
+        /// Who else waits for whom, from sender to sender. [`Chain::Open`] while something can move.
         chain: Chain,
     },
     /// Room for a word on a color.

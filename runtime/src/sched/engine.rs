@@ -52,6 +52,8 @@ pub(crate) struct Engine<C: Code> {
     pub(super) pace: Pace,
     pub(crate) now: u64,
     frontier: u64,
+    /// Nothing could happen any more when the last run ended.
+    is_still: bool,
     /// What a fault of ours said that ended a run: nothing can be run any more.
     broken: Option<String>,
     /// Who is told what the threads are doing.
@@ -128,6 +130,7 @@ impl<C: Code> Engine<C> {
             pace: Pace::default(),
             now: 0,
             frontier: 0,
+            is_still: false,
             broken: None,
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
@@ -296,6 +299,7 @@ impl<C: Code> Engine<C> {
     /// Judges how a run ended that ran up to `stop`, or earlier for a limit or because nothing
     /// could happen any more.
     fn end(&mut self, reached: Option<u64>, limit: Option<Limit>, stop: u64, idle: bool) -> RunEnd {
+        self.is_still = false;
         let trap = self.regions.iter().filter_map(|region| region.trap.as_ref());
         let trap = trap.min_by_key(|(pe, trap)| (trap.cycle, *pe)).map(|(_, trap)| trap.clone());
         if let Some(cycle) = reached
@@ -321,6 +325,7 @@ impl<C: Code> Engine<C> {
             }
             None => {
                 self.advance(active, active);
+                self.is_still = true;
                 if idle {
                     RunEnd::Idle { cycle: self.now }
                 } else {
@@ -335,9 +340,10 @@ impl<C: Code> Engine<C> {
         self.frontier = self.frontier.max(frontier).max(self.now);
     }
 
-    /// Why nothing moves, if nothing moves.
+    /// Who waits for what and which words stand where; why nothing moves, if nothing moves.
     pub(crate) fn deadlock(&self) -> Deadlock {
-        report::deadlock(&self.plan, &self.code, &self.regions, self.now)
+        let when = (self.now, self.is_still);
+        report::deadlock(&self.plan, &self.code, &self.regions, when)
     }
 
     /// What the PEs are doing.

@@ -44,12 +44,13 @@ enum Kind {
 /// Names of program and task, place, kind: equal to a user, in whatever program of the mesh.
 type Key<'a> = (&'a str, Option<&'a str>, Loc, Kind);
 
-/// The report.
+/// The report. Where waits lead, from sender to sender, is looked for if the machine is still: where something moves the
+/// word that is waited for may be under way, and in `flow` cores do not stand at one cycle.
 pub(crate) fn deadlock<C: Code>(
     plan: &Plan,
     code: &C,
     regions: &[Region<C>],
-    cycle: u64,
+    (cycle, is_still): (u64, bool),
 ) -> Deadlock {
     let mut groups: BTreeMap<Key<'_>, (usize, usize, usize)> = BTreeMap::new();
     let mut stuck: BTreeMap<(Color, StuckPlace), (u64, usize, usize)> = BTreeMap::new();
@@ -111,8 +112,8 @@ pub(crate) fn deadlock<C: Code>(
             *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
         }
     }
-    let mut waiters: Vec<Waiter> =
-        groups.into_iter().map(|(key, group)| waiter(plan, code, regions, key, group)).collect();
+    let waiter = |(key, group)| waiter((plan, code, regions), key, group, is_still);
+    let mut waiters: Vec<Waiter> = groups.into_iter().map(waiter).collect();
     waiters.sort_by_key(|waiter| (std::cmp::Reverse(waiter.count), waiter.first.y, waiter.first.x));
     let mut stuck: Vec<StuckWords> = stuck
         .into_iter()
@@ -245,15 +246,16 @@ fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, St
 }
 
 fn waiter<C: Code>(
-    plan: &Plan,
-    code: &C,
-    regions: &[Region<C>],
+    (plan, code, regions): (&Plan, &C, &[Region<C>]),
     key: Key<'_>,
     (count, first, last): (usize, usize, usize),
+    is_still: bool,
 ) -> Waiter {
     let (program, task, loc, kind) = key;
     let wait = match kind {
-        Kind::Receive { color, queue } => receive((plan, code, regions), first, color, queue),
+        Kind::Receive { color, queue } => {
+            receive((plan, code, regions), first, (color, queue), is_still)
+        }
         Kind::Send { color, queue } => match Color::new(color) {
             Some(color) => Wait::Send { color, queue },
             None => UNKNOWN,
@@ -287,8 +289,8 @@ const UNKNOWN: Wait = Wait::Fifo { name: None, full: false };
 fn receive<C: Code>(
     (plan, code, regions): (&Plan, &C, &[Region<C>]),
     pe: usize,
-    color: u8,
-    queue: u8,
+    (color, queue): (u8, u8),
+    is_still: bool,
 ) -> Wait {
     let Some(named) = Color::new(color) else { return UNKNOWN };
     let core = core_at(plan, regions, pe);
@@ -301,7 +303,10 @@ fn receive<C: Code>(
         .first()
         .and_then(|&sender| core_at(plan, regions, sender))
         .map(|core| core.sent().filter(|sent| sent.color == color).map(|sent| sent.words).sum());
-    let chain = chain(plan, code, regions, pe, &senders);
+    let chain = match is_still {
+        true => chain(plan, code, regions, pe, &senders),
+        false => Chain::Open,
+    };
     let filtered = router_at(plan, regions, pe).and_then(|router| router.filter(color));
     let filtered = filtered.map_or(0, |filter| filter.kept);
     let senders = senders.into_iter().map(|pe| plan.coord(pe)).collect();

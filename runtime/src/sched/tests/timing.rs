@@ -13,7 +13,7 @@ use super::script::{Act, Spec, input, output, vector};
 use crate::config::{EngineKind, Limits};
 use crate::exec::{Stream, VectorStart};
 use crate::machine::{Goal, HostLinkInfo, LinkId};
-use crate::outcome::{Chain, RunEnd, Wait};
+use crate::outcome::{Chain, RunEnd, Wait, Waiter};
 use crate::sched::reached::{self, Reached};
 use crate::sched::record::Event;
 use crate::trap::TrapKind;
@@ -425,6 +425,35 @@ fn a_deadlock_says_who_waits_and_who_should_send() {
     assert_eq!(waiters.len(), 7);
     assert_eq!(waiters[0], (1, &wait));
     assert!(report.to_string().lines().count() <= 6, "{report}");
+}
+
+/// Two PEs that hand a word to and fro: while it is under way both wait, and neither is to blame.
+#[test]
+fn who_waits_at_a_limit_is_part_of_no_circle() {
+    let mut spec = Spec::new(TargetId::Wse2, 2, 1);
+    let ways = [(0, 3, Port::East, Port::West, 1), (1, 4, Port::West, Port::East, 0)];
+    for (from, of, out, back, to) in ways {
+        route(&mut spec, from, of, &[Port::Ramp], &[out]);
+        route(&mut spec, to, of, &[back], &[Port::Ramp]);
+        bind(&mut spec, to, 2, of);
+    }
+    let again = Act::Flag(FlagOp::Activate, 9);
+    starts(&mut spec, 0, 9, vec![send(2, 3, 1), receive(2, 4, 1), again.clone()]);
+    starts(&mut spec, 1, 9, vec![receive(2, 3, 1), send(2, 4, 1), again]);
+    for engine in [EngineKind::Step, EngineKind::Exact, EngineKind::Flow] {
+        let mut both = 0;
+        for cycle in 200..240 {
+            let mut engine = spec.engine(engine, 1, 0);
+            engine.run(&[], &Limits { cycle, ..Limits::default() });
+            let waiting = engine.doing().waiting;
+            both += usize::from(waiting.len() == 2);
+            for Waiter { wait, .. } in waiting {
+                let is_open = matches!(wait, Wait::Receive { chain: Chain::Open, .. });
+                assert!(is_open, "{cycle}: {wait}");
+            }
+        }
+        assert!(both > 0, "{engine:?}");
+    }
 }
 
 #[test]
