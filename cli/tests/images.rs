@@ -3,7 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+use std::io::Read as _;
 use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::process::Child;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -284,35 +288,46 @@ fn an_unwritable_place_is_known_before_the_run() {
 fn ctrl_c_ends_a_run_cleanly() {
     let place = Place::new();
     let image = place.image(LOOP);
-    interrupted(&[&image]);
+    interrupted(started(&[&image]));
     assert_eq!(place.names(), ["program.dfi"]);
 }
 
-/// Likewise while the mesh runs, and (depending on when the signal comes) while the program is compiled.
+/// Likewise while the mesh runs: what was going on is said, as after a limit.
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_ends_a_mesh_that_never_rests() {
     let place = Place::new();
     let source = "layout { @set_rectangle(40, 40); for (@range(u16, 40)) |x| { for (@range(u16, 40)) |y| { \
         @set_tile_code(x, y, t, .{}); } } } tile t { const id = @get_local_task_id(9); task main() void { \
-        while (true) {} } comptime { @bind_local_task(main, id); @activate(id); } } host {}";
+        while (true) {} } comptime { @bind_local_task(main, id); @activate(id); } } host { @print(\"on\", .{}); }";
     let source = place.file("p.dfl", source.as_bytes());
-    for engine in [&["--engine", "step"][..], &["--threads", "1"], &["--threads", "3"]] {
-        interrupted(&[&[&source[..]], engine].concat());
+    for engine in ["step", "exact", "flow"] {
+        for threads in ["1", "3"] {
+            let args = [&source, "--engine", engine, "--threads", threads];
+            let mut child = started(&args);
+            // The machine is there when the host block says something.
+            let mut printed = child.stdout.take().expect("a pipe");
+            printed.read_exact(&mut [0]).expect("a byte");
+            let said = interrupted(child);
+            assert!(said.starts_with("dflowc: interrupted at cycle "), "{args:?}: {said}");
+            let busy = "1600 PEs, (0, 0) to (39, 39), of `t` in `main`";
+            assert!(said.contains(busy) && said.contains(": computes\n"), "{args:?}: {said}");
+        }
     }
     assert_eq!(place.names(), ["p.dfl"]);
 }
 
-/// Starts a run that does not end, interrupts it, and looks at how it ends.
+/// Starts a run that does not end.
 #[cfg(target_os = "linux")]
-fn interrupted(args: &[&str]) {
-    let child = Command::new(env!("CARGO_BIN_EXE_dflowc"))
-        .arg("run")
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the tool starts");
+fn started(args: &[&str]) -> Child {
+    let mut tool = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    let tool = tool.arg("run").args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    tool.spawn().expect("the tool starts")
+}
+
+/// Interrupts it, and looks at how it ends; what it says on standard error.
+#[cfg(target_os = "linux")]
+fn interrupted(child: Child) -> String {
     let pid = child.id().to_string();
     // The handler must be there before the signal: until then a signal ends the process at once,
     // which is fine for users and not what is tested here.
@@ -322,7 +337,8 @@ fn interrupted(args: &[&str]) {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(130));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(said, "dflowc: interrupted; nothing was written\n");
+    assert_eq!(said.lines().last(), Some("dflowc: interrupted; nothing was written"));
+    said
 }
 
 /// Waits until the process catches SIGINT, by what the system says about it.

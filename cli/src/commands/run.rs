@@ -189,7 +189,10 @@ fn finish(ended: &Ended, env: &Env<'_>) -> Result<Exit, Failure> {
         Exit::Success => Ok(Exit::Success),
         Exit::Interrupted if env.is_for_nobody() => Ok(Exit::Success),
         Exit::Interrupted if env.is_json() => Ok(Exit::Interrupted),
-        Exit::Interrupted => Err(Failure::interrupted()),
+        Exit::Interrupted => {
+            say_why(ended);
+            Err(Failure::interrupted())
+        }
         Exit::Program
         | Exit::Usage
         | Exit::Trap
@@ -197,9 +200,13 @@ fn finish(ended: &Ended, env: &Env<'_>) -> Result<Exit, Failure> {
         | Exit::Limit
         | Exit::Internal => {
             if !env.is_json() {
-                term::complain(&format!("dflowc: {}", ended.message));
+                say_why(ended);
             }
             Ok(ended.exit)
         }
     }
+}
+
+fn say_why(ended: &Ended) {
+    term::complain(&format!("{TOOL}: {}", ended.message));
 }
