@@ -147,6 +147,7 @@ fn limits_end_with_exit_code_four() {
     let limit = "the cycle limit of 20,000 was reached (--max-cycles)";
     let busy = "PE (0, 0) of `t` in `memcpy.on_command` p.dfl:5: computes";
     ends(&endless, &["--max-cycles", "20000"], 4, &[limit, busy]);
+    ends_everywhere(&endless, &["--max-cycles", "20000"], 4, &[limit, busy]);
     ends(&endless, &["--max-cycles", "0"], 4, &["the cycle limit of 0 was reached"]);
     let late = dflowc(&endless, &["--timeout", "0.2"]);
     let said = String::from_utf8_lossy(&late.stderr).into_owned();
@@ -173,6 +174,24 @@ host {{ }}
     )
 }
 
+/// Each engine, with one and with two threads, ends so and says all of `wanted` in six lines at most.
+#[track_caller]
+fn ends_everywhere(source: &str, args: &[&str], code: i32, wanted: &[&str]) {
+    for engine in ["step", "exact", "flow"] {
+        for threads in ["1", "2"] {
+            let all = [args, &["--engine", engine, "--threads", threads]].concat();
+            let output = dflowc(source, &all);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let report = said.find("dflowc: ").map_or("", |at| &said[at..]);
+            assert_eq!(output.status.code(), Some(code), "{all:?}: {said}");
+            for part in wanted {
+                assert!(said.contains(part), "{all:?}: no `{part}` in {said}");
+            }
+            assert!(report.lines().count() <= 6, "{all:?}: {said}");
+        }
+    }
+}
+
 /// A run with one, and with three threads, must say the same.
 fn ends_with_threads(source: &str, args: &[&str], code: i32, wanted: &[&str]) {
     ends(source, args, code, wanted);
@@ -185,17 +204,18 @@ fn what_does_not_fit_into_memory_is_refused_before_it_is_touched() {
     let wanted = ["the memory limit was reached at cycle 0", "64 PEs", "1.0 MiB (--max-memory)"];
     ends_with_threads(&large, &["--max-memory", "1M"], 4, &wanted);
     ends_with_threads(&large, &["--max-memory", "8M"], 0, &[]);
+    ends_everywhere(&large, &["--max-memory", "1M"], 4, &wanted);
 }
 
-#[test]
-fn memory_that_grows_in_a_run_ends_it() {
+/// A row of PEs with large arrays, each of which wakes the next one.
+fn growing(width: u16) -> String {
     // Each PE wakes the next one, and takes its memory only then.
     let code = "var a = @zeros([8000]u32); \
         const out = @get_dsd(fabout_dsd, .{ .extent = 1, .fabric_color = c, .output_queue = @get_output_queue(2) }); \
         const in = @get_dsd(fabin_dsd, .{ .extent = 1, .fabric_color = c, .input_queue = @get_input_queue(2) }); \
         task main() void { if (x == 0) { @mov32(out, 1); } } task come(w: u32) void { a[1] = w; }";
     let source = row(
-        100,
+        width,
         code,
         "@set_color_config(x, 0, c, .{ .routes = .{ \
         .rx = .{ if (x == 0) RAMP else WEST }, .tx = .{ if (x == 0) EAST else RAMP } } });",
@@ -206,13 +226,38 @@ fn memory_that_grows_in_a_run_ends_it() {
         "if (x == 0) @activate(id); if (x > 0) \
         @bind_data_task(come, @get_data_task_id(c));",
     );
-    let all = source.replace(
+    let last = width - 1;
+    source.replace(
         ".tx = .{ if (x == 0) EAST else RAMP }",
-        ".tx = if (x == 0) .{ EAST } else if (x == 99) .{ RAMP } else .{ RAMP, EAST }",
-    );
+        &format!(
+            ".tx = if (x == 0) .{{ EAST }} else if (x == {last}) .{{ RAMP }} else .{{ RAMP, EAST }}"
+        ),
+    )
+}
+
+#[test]
+fn memory_that_grows_in_a_run_ends_it() {
     let limit = ["the memory limit was reached", "(--max-memory)"];
-    ends_with_threads(&all, &["--max-memory", "1M"], 4, &limit);
-    ends_with_threads(&all, &["--max-memory", "32M"], 0, &[]);
+    ends_with_threads(&growing(100), &["--max-memory", "1M"], 4, &limit);
+    ends_with_threads(&growing(100), &["--max-memory", "32M"], 0, &[]);
+    ends_everywhere(&growing(100), &["--max-memory", "1M"], 4, &limit);
+    ends_everywhere(&growing(100), &["--max-memory", "32M"], 0, &[]);
+}
+
+/// A limit is kept to where it is small, too, and whoever does the work.
+#[test]
+fn memory_grows_by_a_quarter_beyond_its_limit_at_most() {
+    let source = growing(600);
+    for engine in ["step", "exact", "flow"] {
+        for threads in ["1", "2"] {
+            let args = ["--max-memory", "8M", "--stats", "json", "--engine", engine, "--threads"];
+            let output = dflowc(&source, &[&args[..], &[threads]].concat());
+            let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(stats["sim_stop_cause"], "memory-limit");
+            let bytes = stats["state_bytes"].as_u64().expect("a number");
+            assert!((8 << 20..10 << 20).contains(&bytes), "{engine}, {threads}: {bytes}");
+        }
+    }
 }
 
 #[test]
@@ -229,6 +274,7 @@ fn a_flood_that_nobody_reads_is_a_report() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("waits for room to send on color 3"), "{said}");
     ends_with_threads(&source, &[], 0, &[]);
+    ends_everywhere(&source, &[], 0, &["note: at the end, ", "waits for room to send on color 3"]);
 }
 
 #[test]
@@ -237,6 +283,7 @@ fn a_mesh_that_never_rests_ends_at_the_limit_of_a_host_that_never_waits() {
     let wanted =
         ["the cycle limit of 5,000 was reached", "PE (0, 0) of `t` in `main` p.dfl:3: computes"];
     ends_with_threads(&source, &["--max-cycles", "5000"], 4, &wanted);
+    ends_everywhere(&source, &["--max-cycles", "5000"], 4, &wanted);
 }
 
 #[test]

@@ -28,6 +28,11 @@ pub(crate) const LATE: u64 = 16;
 /// How often the computer's memory is looked at.
 const PROBE: Duration = Duration::from_millis(50);
 
+/// New state after which limits are looked at, however little time that took: so much, or such a part of the memory
+/// limit.
+const GROWTH: u64 = 64 << 20;
+const GROWTH_PARTS: u64 = 8;
+
 /// Why all threads leave off: one of them has failed.
 const BROKEN: u8 = 4;
 
@@ -359,6 +364,11 @@ impl<'a, C: Code> Run<'a, C> {
     pub(crate) fn hold(&self, held: Told) {
         self.bytes.store(held.bytes, Ordering::Relaxed);
         self.touched.store(held.touched, Ordering::Relaxed);
+    }
+
+    /// Bytes of new state of all threads after which limits are to be looked at.
+    pub(crate) fn growth(&self) -> u64 {
+        (self.limits.memory / GROWTH_PARTS).clamp(1, GROWTH)
     }
 
     /// Looks at limits and tells the progress; called now and then with what came to the caller's regions since

@@ -18,7 +18,7 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
     run.hold(told);
     let mut t = from;
     while t < run.stop() {
-        if looked >= CHECK {
+        if looked >= CHECK || region.bytes - told.bytes >= run.growth() {
             looked = 0;
             let now = Told { visits, ..Told::of([&*region]) };
             run.check(t, now.since(&mut told));

@@ -17,8 +17,6 @@ use crate::profile::Work;
 /// How often limits are looked at: the work of so many visits, where a turn counts for some.
 const CHECK: usize = 1 << 16;
 const TURN: usize = 64;
-/// New state counts like visits, so that limits are looked at after 64 MiB of it at the latest.
-const BYTES_PER_VISIT: u32 = 10;
 
 /// A thread.
 pub(crate) struct Worker<'r, 'a, C: Code> {
@@ -41,6 +39,9 @@ pub(crate) struct Worker<'r, 'a, C: Code> {
     outbox: Vec<Vec<Message>>,
     told: Told,
     visits: u64,
+    /// Bytes of new state since limits were looked at, and after how many they are at the latest.
+    grown: u64,
+    growth: u64,
 }
 
 /// The region that a message is for.
@@ -75,6 +76,8 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             outbox: vec![Vec::new(); sync.threads()],
             told: Told::default(),
             visits: 0,
+            grown: 0,
+            growth: (run.growth() / sync.threads().max(1) as u64).max(1),
         }
     }
 
@@ -107,7 +110,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             let now = self.least();
             let stop = self.run.stop().min(FOREVER);
             work += TURN;
-            if work >= CHECK {
+            if work >= CHECK || self.grown >= self.growth {
                 work = 0;
                 self.check(now);
             }
@@ -199,7 +202,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             let work = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
             self.gauge.worked(self.bands[region.id as usize], work.as_nanos() as u64);
             self.share.iter_mut().for_each(|share| share.worked(work));
-            visits += ((region.bytes - bytes) >> BYTES_PER_VISIT) as usize;
+            self.grown += region.bytes - bytes;
             self.run.after_cycle(region);
             self.next[place] = region.next();
             let mut messages = std::mem::take(&mut region.messages);
@@ -221,6 +224,7 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
     }
 
     fn check(&mut self, cycle: u64) {
+        self.grown = 0;
         let now = self.now();
         self.run.check(cycle, now.since(&mut self.told));
     }
