@@ -88,6 +88,12 @@ impl Failure {
         Failure::new(Exit::Limit, message)
     }
 
+    /// A fault of ours, with what it said.
+    pub(crate) fn internal(what: &str) -> Failure {
+        let message = format!("internal-error: the tool itself failed: {what}; please report this");
+        Failure::new(Exit::Internal, message)
+    }
+
     /// The user gave up.
     pub(crate) fn interrupted() -> Failure {
         Failure::new(Exit::Interrupted, "interrupted; nothing was written")

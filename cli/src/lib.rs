@@ -16,6 +16,7 @@ mod data;
 pub mod dflowc;
 mod diagnostics;
 mod exit;
+mod faults;
 mod interrupt;
 pub mod layout;
 mod library;

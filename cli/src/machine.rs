@@ -22,7 +22,7 @@ use crate::progress::Line;
 use crate::report::Report;
 use crate::stats::Cause;
 use crate::term::{self, Reader};
-use crate::{limit, memory};
+use crate::{faults, limit, memory};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -226,6 +226,7 @@ pub(crate) fn run<'a>(
     around: &Around<'_>,
 ) -> Result<(Ended, Env<'a>), Failure> {
     let start = Instant::now();
+    faults::at("host");
     let Around { begun, interrupt, line, rest } = *around;
     interrupt.listen();
     let limits = Limits {

@@ -1,5 +1,8 @@
 //! A command's process: room for deep recursion, and an exit code for whatever happens.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::exit::{Exit, Failure};
 use crate::term;
 
@@ -17,9 +20,11 @@ pub(crate) fn run(
     }));
     let worker = std::thread::Builder::new().stack_size(STACK);
     let result = worker
-        .spawn(command)
+        .spawn(|| guarded(command))
         .map_err(|error| Failure::program(format!("no thread can be started: {error}")))
-        .and_then(|thread| thread.join().unwrap_or(Ok(Exit::Program)));
+        .and_then(|thread| {
+            thread.join().unwrap_or_else(|what| Err(Failure::internal(said(&*what))))
+        });
     match result {
         Ok(exit) => exit.code(),
         Err(failure) => {
@@ -27,6 +32,18 @@ pub(crate) fn run(
             failure.exit.code()
         }
     }
+}
+
+/// Does what a command does; a fault of ours that unwinds it is a failure with a message and an exit code, too.
+pub(crate) fn guarded(command: impl FnOnce() -> Result<Exit, Failure>) -> Result<Exit, Failure> {
+    catch_unwind(AssertUnwindSafe(command))
+        .unwrap_or_else(|what| Err(Failure::internal(said(&*what))))
+}
+
+/// What was said by who panicked.
+fn said(what: &(dyn Any + Send)) -> &str {
+    let text = what.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| what.downcast_ref::<&str>().copied()).unwrap_or("a thread panicked")
 }
 
 /// What clap has to say about a command line that is not taken: help, version or a fault.

@@ -31,7 +31,7 @@ use crate::term;
 /// It cannot go on; the message says why.
 pub(crate) fn execute(cli: Cli) -> Result<Exit, Failure> {
     let json = cli.command.is_json();
-    let ended = run(cli.command);
+    let ended = process::guarded(|| run(cli.command));
     if let (true, Err(failure)) = (json, &ended) {
         tell(failure, say_json);
     }
