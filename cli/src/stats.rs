@@ -133,8 +133,8 @@ impl Told<'_> {
         self.total.saturating_sub(self.front + self.figures.load + self.figures.mesh)
     }
 
-    /// Where the time went: what it was, seconds, share of the time of all threads; most first. Front end and loading
-    /// are measured, the rest is what was seen by looking now and then.
+    /// Where the time went: what it was, seconds, share of the time of all threads; most first. Front end, JIT and
+    /// loading are measured, the rest is what was seen by looking now and then.
     fn shares(&self, profile: &Profile) -> Vec<(&'static str, f64, f64)> {
         let run = self.total.saturating_sub(self.front + self.figures.load).as_secs_f64();
         let looks = profile.looks.max(1) as f64;
@@ -143,7 +143,11 @@ impl Told<'_> {
         let looks = (looks - load.map_or(0, |&(_, seen)| seen) as f64).max(1.0);
         let mut all: Vec<(&'static str, f64)> = vec![
             ("front end", self.front.as_secs_f64()),
-            ("load and JIT", self.figures.load.as_secs_f64()),
+            ("JIT", profile.jit.as_secs_f64()),
+            (
+                "loading",
+                self.figures.load.saturating_sub(profile.jit - profile.beside).as_secs_f64(),
+            ),
         ];
         let seen = profile.samples.iter().filter(|(work, _)| work.name() != "load");
         all.extend(seen.map(|&(work, seen)| (name(work.name()), seen as f64 / looks * run)));
@@ -187,6 +191,7 @@ impl Told<'_> {
 fn name(work: &'static str) -> &'static str {
     match work {
         "host" => "host program",
+        "copies" => "host copies",
         "tasks" => "tasks",
         "vectors" => "vector operations",
         "fabric" => "fabric (routers)",

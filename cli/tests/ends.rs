@@ -522,7 +522,7 @@ fn statistics_and_profile_are_part_of_the_result_or_files() {
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(result["stats"]["sim_stop_cause"], "done");
     let rows = result["profile"]["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 10);
     let shares: f64 = rows.iter().filter_map(|row| row["share"].as_f64()).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
     let plain: serde_json::Value =

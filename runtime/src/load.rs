@@ -3,6 +3,7 @@
 //! Invariant: a feature that the engines do not model is refused here, by name.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use dflow_ir::image::{HostStream, Image, ProgramId};
 use dflow_ir::mesh::{Color, Coord, RectMap};
@@ -128,8 +129,8 @@ pub(crate) fn load(
         go_on(limits)?;
         plan.programs.push(PePlan::new(program, target, &timing, ramp)?);
         let loaded = LoadedProgram::new(program.clone(), &image.memory[id], target);
-        let loaded = loaded.tracked(config.track);
-        let engine = compile(&loaded, config, &mut shared)?;
+        let loaded = loaded.tracked(config.track).with_phases(config.profile.clone());
+        let engine = compile(&loaded, config, &mut shared, false)?;
         programs.loaded.push((Arc::new(loaded), engine));
     }
     plan.note_written();
@@ -138,7 +139,7 @@ pub(crate) fn load(
     Ok((plan, programs))
 }
 
-/// The code engine that a configuration asks for, ready to run a program.
+/// The code engine that a configuration asks for, ready to run a program; `beside`: another thread makes the machine.
 ///
 /// # Errors
 /// There is no native code for this computer.
@@ -146,8 +147,20 @@ pub(crate) fn compile(
     program: &LoadedProgram,
     config: &Config,
     shared: &mut Shared,
+    beside: bool,
 ) -> Result<Arc<dyn CodeEngine>, LoadError> {
-    match config.code {
+    let begun = Instant::now();
+    let made = engine(program, config.code, shared);
+    config.profile.iter().for_each(|phases| phases.compiled(begun, beside));
+    made
+}
+
+fn engine(
+    program: &LoadedProgram,
+    code: CodeKind,
+    shared: &mut Shared,
+) -> Result<Arc<dyn CodeEngine>, LoadError> {
+    match code {
         // Only the interpreter tells of reads of what nothing has written.
         CodeKind::Jit if program.is_tracked() => Ok(Arc::new(Interpreter)),
         CodeKind::Interpreter => Ok(Arc::new(Interpreter)),

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the threads are looked at.
 const INTERVAL: Duration = Duration::from_millis(1);
@@ -21,8 +21,10 @@ const THREADS: usize = 32;
 pub enum Work {
     /// None: the thread is not there.
     Absent,
-    /// The host program, and the host's side of copies, launches and streams.
+    /// The host program, and the host's side of launches.
     Host,
+    /// The host's side of copies and streams.
+    Copies,
     /// Programs are compiled and the machine is made.
     Load,
     /// Code of tasks.
@@ -39,8 +41,9 @@ pub enum Work {
 
 impl Work {
     /// All kinds that are shown, in the order of a run.
-    pub const SHOWN: [Work; 7] = [
+    pub const SHOWN: [Work; 8] = [
         Work::Host,
+        Work::Copies,
         Work::Load,
         Work::Tasks,
         Work::Vectors,
@@ -54,6 +57,7 @@ impl Work {
         match self {
             Work::Absent => "absent",
             Work::Host => "host",
+            Work::Copies => "copies",
             Work::Load => "load",
             Work::Tasks => "tasks",
             Work::Vectors => "vectors",
@@ -69,11 +73,19 @@ thread_local! {
     static THREAD: Cell<usize> = const { Cell::new(0) };
 }
 
+/// What a thread is doing: a [`Work`] in a line of its own of the computer's caches, as it is written often.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Now(AtomicU8);
+
 /// What all threads are doing, and how often each kind of work was seen.
 #[derive(Debug, Default)]
 pub struct Phases {
-    now: [AtomicU8; THREADS],
-    seen: [AtomicU64; 8],
+    now: [Now; THREADS],
+    seen: [AtomicU64; 9],
+    /// Nanoseconds in which code was compiled, and those of them in which another thread made the machine.
+    jit: AtomicU64,
+    beside: AtomicU64,
     looks: AtomicU64,
     over: AtomicBool,
 }
@@ -81,13 +93,21 @@ pub struct Phases {
 impl Phases {
     /// This thread does something else from now on.
     pub(crate) fn set(&self, work: Work) {
-        self.now[THREAD.get()].store(work as u8, Ordering::Relaxed);
+        self.now[THREAD.get()].0.store(work as u8, Ordering::Relaxed);
+    }
+
+    /// Code has been compiled since then; `beside`: while another thread made the machine.
+    pub(crate) fn compiled(&self, since: Instant, beside: bool) {
+        let spent = since.elapsed().as_nanos() as u64;
+        self.jit.fetch_add(spent, Ordering::Relaxed);
+        self.beside.fetch_add(if beside { spent } else { 0 }, Ordering::Relaxed);
     }
 
     /// This thread is number `thread` of a run, and works for it until the result is dropped.
     pub(crate) fn enter(&self, thread: usize) -> Entered<'_> {
-        let entered = Entered(self, THREAD.get());
-        THREAD.set(thread.min(THREADS - 1));
+        let before = THREAD.replace(thread.min(THREADS - 1));
+        let did = self.now[THREAD.get()].0.load(Ordering::Relaxed);
+        let entered = Entered { phases: self, thread: before, did };
         self.set(Work::Cores);
         entered
     }
@@ -95,7 +115,7 @@ impl Phases {
     fn look(&self) {
         self.looks.fetch_add(1, Ordering::Relaxed);
         for now in &self.now {
-            let work = usize::from(now.load(Ordering::Relaxed));
+            let work = usize::from(now.0.load(Ordering::Relaxed));
             if let Some(seen) = self.seen.get(work).filter(|_| work != Work::Absent as usize) {
                 seen.fetch_add(1, Ordering::Relaxed);
             }
@@ -103,14 +123,18 @@ impl Phases {
     }
 }
 
-/// A thread's part of a run.
-pub(crate) struct Entered<'p>(&'p Phases, usize);
+/// A thread's part of a run; before, it had another place, and in this one something was done: the first thread is
+/// the host's own.
+pub(crate) struct Entered<'p> {
+    phases: &'p Phases,
+    thread: usize,
+    did: u8,
+}
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        // The first thread is the host's own.
-        self.0.set(if THREAD.get() == 0 { Work::Host } else { Work::Absent });
-        THREAD.set(self.1);
+        self.phases.now[THREAD.get()].0.store(self.did, Ordering::Relaxed);
+        THREAD.set(self.thread);
     }
 }
 
@@ -153,6 +177,8 @@ impl Profiler {
             samples: Work::SHOWN.map(|work| (work, seen(work))).to_vec(),
             interval: INTERVAL,
             looks: self.phases.looks.load(Ordering::Relaxed),
+            jit: Duration::from_nanos(self.phases.jit.load(Ordering::Relaxed)),
+            beside: Duration::from_nanos(self.phases.beside.load(Ordering::Relaxed)),
         }
     }
 }
@@ -166,6 +192,10 @@ pub struct Profile {
     pub interval: Duration,
     /// How often was looked.
     pub looks: u64,
+    /// Time in which code was compiled, of all threads; measured.
+    pub jit: Duration,
+    /// That part of it in which another thread made the machine.
+    pub beside: Duration,
 }
 
 impl Profile {
@@ -175,22 +205,35 @@ impl Profile {
     }
 }
 
-/// Tells of a kind of work for as long as it lives, then of what the core around it does.
-pub(crate) struct During<'p>(&'p Phases);
+/// Tells of a kind of work for as long as it lives, then of what is done around it.
+pub(crate) struct During<'p> {
+    phases: &'p Phases,
+    around: Work,
+}
 
 impl<'p> During<'p> {
-    /// Begins, if somebody looks.
+    /// Begins, if somebody looks; then the core goes on.
     #[inline]
     pub(crate) fn new(phases: Option<&'p Phases>, work: Work) -> Option<During<'p>> {
+        During::within(phases, work, Work::Cores)
+    }
+
+    /// Likewise, of work within another.
+    #[inline]
+    pub(crate) fn within(
+        phases: Option<&'p Phases>,
+        work: Work,
+        around: Work,
+    ) -> Option<During<'p>> {
         let phases = phases?;
         phases.set(work);
-        Some(During(phases))
+        Some(During { phases, around })
     }
 }
 
 impl Drop for During<'_> {
     fn drop(&mut self) {
-        self.0.set(Work::Cores);
+        self.phases.set(self.around);
     }
 }
 
@@ -207,6 +250,8 @@ mod tests {
             let _first = phases.enter(0);
             let _tasks = During::new(Some(&phases), Work::Tasks);
             phases.look();
+            drop(During::within(Some(&phases), Work::Vectors, Work::Tasks));
+            phases.look();
         }
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -219,7 +264,7 @@ mod tests {
             .iter()
             .map(|&work| phases.seen[work as usize].load(Ordering::Relaxed))
             .collect();
-        // Host thrice (it stays while the second thread works), tasks once, cores once.
-        assert_eq!(seen, [3, 0, 1, 0, 0, 1, 0]);
+        // Host thrice (it stays while the second thread works), tasks twice, cores once.
+        assert_eq!(seen, [3, 0, 0, 2, 0, 0, 1, 0]);
     }
 }

@@ -3,6 +3,7 @@
 //! Invariants: made from a validated program; immutable; everything an engine asks per
 //! instruction (cost, resume index, frame layout) is computed here once.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cranelift_entity::{PrimaryMap, SecondaryMap};
@@ -24,6 +25,7 @@ use super::memory::Unwritten;
 use super::odd::{Odd, Owners};
 use super::state::{Dsr, FRAME_HEADER, FRAME_MIN};
 use super::vector::{VectorSites, vectors_of};
+use crate::profile::{During, Phases, Work};
 
 /// Most bytes a host program's memory may grow to, unless told otherwise.
 pub const HOST_MEMORY: u64 = 4 << 30;
@@ -88,6 +90,8 @@ pub struct LoadedProgram {
     owners: Owners,
     /// Reads of what nothing has written are told.
     tracked: bool,
+    /// Who is told what the threads are doing.
+    phases: Option<Arc<Phases>>,
     image: Vec<u8>,
     slot_patches: Vec<(u32, u32, SlotId)>,
     stack: (u64, u64),
@@ -179,6 +183,7 @@ impl LoadedProgram {
             globals,
             owners,
             tracked: false,
+            phases: None,
             memory_limit,
         }
     }
@@ -188,6 +193,19 @@ impl LoadedProgram {
     pub fn with_memory_limit(mut self, bytes: u64) -> LoadedProgram {
         self.memory_limit = bytes;
         self
+    }
+
+    /// The same program, whose vector operations and copies are told as such to who looks where the time goes.
+    #[must_use]
+    pub(crate) fn with_phases(mut self, phases: Option<Arc<Phases>>) -> LoadedProgram {
+        self.phases = phases;
+        self
+    }
+
+    /// Code of the program does another kind of work for as long as what is given lives.
+    #[inline]
+    pub(crate) fn during(&self, work: Work, around: Work) -> Option<During<'_>> {
+        During::within(self.phases.as_deref(), work, around)
     }
 
     /// A number that no other loaded program of this process has.

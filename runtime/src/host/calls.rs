@@ -11,6 +11,7 @@ use super::env::Output;
 use super::program::{Host, Target};
 use super::stream::Finished;
 use super::{Failure, HostError, Mesh, math};
+use crate::profile::Work;
 use crate::stats::Charges;
 
 /// Raw arguments; those that are missing count as 0.
@@ -28,10 +29,25 @@ impl Args<'_> {
     }
 }
 
+/// Whether a request moves data between the host and the mesh.
+fn is_copy(op: &HostOp) -> bool {
+    matches!(
+        op,
+        HostOp::CopyIn { .. }
+            | HostOp::CopyOut { .. }
+            | HostOp::StreamIn { .. }
+            | HostOp::StreamOut { .. }
+            | HostOp::StreamOutRows { .. }
+            | HostOp::Wait
+    )
+}
+
 impl<M: Mesh> Host<'_, M> {
     /// Carries out a request; gives the raw results.
     pub(super) fn call(&mut self, op: &HostOp, args: &[u64]) -> Result<Vec<u64>, Failure> {
         let args = Args(args);
+        let program = self.program;
+        let _copies = is_copy(op).then(|| program.during(Work::Copies, Work::Host));
         match op {
             HostOp::Input { name, ty } => Ok(self.input(name, *ty)?),
             HostOp::HasInput { name } => Ok(vec![self.env.has_input(name).into()]),

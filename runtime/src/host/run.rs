@@ -121,7 +121,7 @@ pub fn run_measured(
     load::check(image, config)?;
     let target = Target::custom(image.target, &config.timing).map_err(LoadError::from)?;
     let host = LoadedProgram::host(program.clone(), target);
-    let host = host.with_memory_limit(limits.memory);
+    let host = host.with_memory_limit(limits.memory).with_phases(config.profile.clone());
     let both = load_both(image, &host, config, limits);
     let late = |limit| {
         let after = Aftermath { account: None, doing: Some(Doing::default()) };
@@ -167,14 +167,14 @@ fn load_both(
     config: &Config,
     limits: &Limits,
 ) -> Result<(Machine<Loaded>, Arc<dyn CodeEngine>), LoadError> {
-    let compile = || load::compile(host, config, &mut Shared::default());
+    let compile = |beside| load::compile(host, config, &mut Shared::default(), beside);
     std::thread::scope(|scope| {
-        let engine = std::thread::Builder::new().spawn_scoped(scope, compile);
+        let engine = std::thread::Builder::new().spawn_scoped(scope, || compile(true));
         let machine = Machine::load_checked(image, config, limits);
         let engine = match engine {
             Ok(made) => made.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)),
             // The computer has no thread left.
-            Err(_) => compile(),
+            Err(_) => compile(false),
         };
         Ok((machine?, engine?))
     })

@@ -174,6 +174,7 @@ impl Code for Programs {
         count: u32,
         out: &mut Vec<u32>,
     ) -> Block {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         op.block(self.program(pe), state, inputs, count, out)
     }
 
@@ -185,6 +186,7 @@ impl Code for Programs {
         inputs: [&[u32]; 2],
         out: &mut Vec<u32>,
     ) -> bool {
+        let _vectors = During::new(self.phases.as_deref(), Work::Vectors);
         start.all_at_once(self.program(pe), state, inputs, out)
     }
 

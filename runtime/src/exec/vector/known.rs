@@ -23,6 +23,7 @@ use crate::exec::CodeTrapKind;
 use crate::exec::VectorStart;
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
+use crate::profile::Work;
 
 /// Entries of each kind per thread.
 const ENTRIES: usize = 4096;
@@ -78,6 +79,7 @@ pub(crate) fn run(
         args
     };
     let described = site.described(args);
+    let _vectors = program.during(Work::Vectors, Work::Tasks);
     match site.first.get() {
         Some(first) if first.described == described => Some(first.quick.run(args, state)),
         Some(_) | None => run_other(program, state, site, (described, args)),

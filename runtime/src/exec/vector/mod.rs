@@ -35,6 +35,7 @@ use super::odd::{self, Odd};
 use super::program::LoadedProgram;
 use super::state::PeState;
 use super::{CodeTrapKind, Stream};
+use crate::profile::Work;
 
 /// Values of a vector instruction's locals, raw; zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,7 @@ pub(crate) fn issue_new(
         return Ok((Issued::Starts(start), None));
     }
     let odd = odd::leaves(program, &start);
+    let _vectors = program.during(Work::Vectors, Work::Tasks);
     let slots = whole::run(program, state, &start)?;
     Ok((Issued::Done { slots, complete: true }, odd))
 }

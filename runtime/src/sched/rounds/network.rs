@@ -26,7 +26,6 @@ use crate::exec::Segment;
 use crate::fabric::channel::Channel;
 use crate::pe::code::Code;
 use crate::pe::core::bits;
-use crate::profile::Work;
 use crate::sched::plan::Plan;
 use crate::sched::region::Region;
 use crate::sched::run::Run;
@@ -122,7 +121,6 @@ impl<'a, C: Code> Network<'a, C> {
         let meeting = &meeting;
         let play = |(part, own): (&mut Part<'a, C>, &mut [Region<C>])| {
             let _entered = run.phases.map(|phases| phases.enter(part.number));
-            run.at(Work::Tasks);
             // Nobody waits for a part that a bug of ours unwinds.
             let rounds = run.guarded(|| part.play(own, most, goes_on, meeting));
             if rounds.is_none() {
