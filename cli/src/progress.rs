@@ -83,8 +83,8 @@ struct Rates {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rate {
     cycles: f64,
-    /// Routers and cores looked at per cycle.
-    looks: f64,
+    /// Issue slots that cores use per cycle: so many of them are busy.
+    busy: f64,
     /// Words that the host waits for.
     words: f64,
 }
@@ -100,7 +100,7 @@ impl Rates {
         if pulse.visits < self.pulse.visits || pulse.cycle < self.pulse.cycle {
             let last = self.last;
             *self = Rates {
-                pulse: Pulse { cycle: pulse.cycle, ..Pulse::default() },
+                pulse: Pulse { cycle: pulse.cycle, slots: pulse.slots, ..Pulse::default() },
                 last,
                 ..Rates::new(now)
             };
@@ -112,7 +112,7 @@ impl Rates {
             let come = pulse.words.map_or(0, |(come, _)| come) as f64;
             self.last = Rate {
                 cycles: cycles / elapsed,
-                looks: (pulse.visits - self.pulse.visits) as f64 / cycles,
+                busy: pulse.slots.saturating_sub(self.pulse.slots) as f64 / cycles,
                 words: come / waited.max(0.05),
             };
         }
@@ -127,11 +127,12 @@ impl Rates {
 fn text(pulse: &Pulse, rate: Rate, end: Option<u64>, pes: u64) -> String {
     let pe_cycles = rate.cycles * pulse.touched as f64;
     let mut text = format!(
-        "cycle {} ({} per second, {} PE-cycles per second), {} routers and cores active, {} of {} PEs in use",
+        "cycle {} ({} per second, {} PE-cycles per second), {} of {} PEs in use busy, {} in all",
         group(pulse.cycle),
         scaled(rate.cycles),
         scaled(pe_cycles),
-        scaled(rate.looks),
+        // Cores that are ahead have used slots of later cycles.
+        group((rate.busy.round() as u64).min(pulse.touched)),
         group(pulse.touched),
         group(pes),
     );
@@ -165,8 +166,8 @@ fn scaled(number: f64) -> String {
 mod tests {
     use super::*;
 
-    fn pulse(cycle: u64, visits: u64, words: Option<(u64, u64)>) -> Pulse {
-        Pulse { cycle, touched: 100, visits, words }
+    fn pulse(cycle: u64, visits: u64, slots: u64, words: Option<(u64, u64)>) -> Pulse {
+        Pulse { cycle, touched: 100, visits, slots, words }
     }
 
     #[test]
@@ -174,27 +175,29 @@ mod tests {
         let start = Instant::now();
         let mut rates = Rates::new(start);
         let second = |n: u64| start + Duration::from_secs(n);
-        let first = rates.take(&pulse(1_000, 5_000, None), second(1));
-        assert_eq!(first, Rate { cycles: 1_000.0, looks: 5.0, words: 0.0 });
-        rates.take(&pulse(3_000, 6_000, None), second(3));
-        let later = rates.take(&pulse(13_000, 7_000, None), second(4));
-        assert_eq!(later, Rate { cycles: 10_000.0, looks: 0.1, words: 0.0 });
+        let first = rates.take(&pulse(1_000, 5_000, 5_000, None), second(1));
+        assert_eq!(first, Rate { cycles: 1_000.0, busy: 5.0, words: 0.0 });
+        rates.take(&pulse(3_000, 6_000, 6_000, None), second(3));
+        // Nobody looks at cores that are ahead, or in rounds.
+        let later = rates.take(&pulse(13_000, 6_000, 906_000, None), second(4));
+        assert_eq!(later, Rate { cycles: 10_000.0, busy: 90.0, words: 0.0 });
         // The next run of the machine has just begun.
-        let again = rates.take(&pulse(13_000, 0, Some((0, 50))), second(5));
+        let again = rates.take(&pulse(13_000, 0, 906_000, Some((0, 50))), second(5));
         assert_eq!(again, later);
-        let rate = rates.take(&pulse(13_500, 1_000, Some((10, 50))), second(6));
-        assert_eq!(rate, Rate { cycles: 500.0, looks: 2.0, words: 10.0 });
+        let rate = rates.take(&pulse(13_500, 1_000, 907_000, Some((10, 50))), second(6));
+        assert_eq!(rate, Rate { cycles: 500.0, busy: 2.0, words: 10.0 });
     }
 
     #[test]
     fn the_line_says_what_is_left_of_what_is_known() {
-        let rate = Rate { cycles: 2e6, looks: 12.0, words: 10.0 };
+        let rate = Rate { cycles: 2e6, busy: 12.0, words: 10.0 };
         assert_eq!(
-            text(&pulse(1_000_000, 0, Some((10, 50))), rate, Some(5_000_000), 400),
-            "cycle 1,000,000 (2.0 M per second, 200.0 M PE-cycles per second), 12 routers and cores active, \
-             100 of 400 PEs in use, 10 of 50 words for the host, the rest in about 4.00 s, the cycle limit in about 2.00 s"
+            text(&pulse(1_000_000, 0, 0, Some((10, 50))), rate, Some(5_000_000), 400),
+            "cycle 1,000,000 (2.0 M per second, 200.0 M PE-cycles per second), 12 of 100 PEs in use busy, \
+             400 in all, 10 of 50 words for the host, the rest in about 4.00 s, the cycle limit in about 2.00 s"
         );
-        let plain = text(&pulse(7, 0, None), Rate::default(), None, 400);
+        let plain = text(&pulse(7, 0, 0, None), Rate { busy: 130.0, ..Rate::default() }, None, 400);
+        assert!(plain.contains(" 100 of 100 PEs in use busy, "), "{plain}");
         assert!(!plain.contains("about"), "{plain}");
     }
 }

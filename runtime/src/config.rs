@@ -130,6 +130,8 @@ pub struct Pulse {
     pub touched: u64,
     /// Routers and cores looked at since the run of the machine began.
     pub visits: u64,
+    /// Issue slots that cores have used so far. What a task counts that looks at nothing comes with its next look.
+    pub slots: u64,
     /// Words that the host waits for, if it waits for a number of them: how many have come since it does, and how many
     /// were missing then.
     pub words: Option<(u64, u64)>,

@@ -108,6 +108,8 @@ pub(crate) struct Told {
     pub(crate) touched: u64,
     /// Routers and cores looked at.
     pub(crate) visits: u64,
+    /// Issue slots that cores have used.
+    pub(crate) slots: u64,
 }
 
 impl Told {
@@ -120,17 +122,19 @@ impl Told {
         for region in regions {
             told.bytes += region.bytes;
             told.touched += region.stats.touched;
+            told.slots += region.stats.slots;
         }
         told
     }
 
     /// What all this is more than what was told before, which it takes the place of.
     pub(crate) fn since(self, before: &mut Told) -> Told {
-        let Told { bytes, touched, visits } = std::mem::replace(before, self);
+        let Told { bytes, touched, visits, slots } = std::mem::replace(before, self);
         Told {
             bytes: self.bytes - bytes,
             touched: self.touched - touched,
             visits: self.visits - visits,
+            slots: self.slots - slots,
         }
     }
 }
@@ -154,6 +158,7 @@ pub(crate) struct Run<'a, C: Code> {
     bytes: AtomicU64,
     touched: AtomicU64,
     visits: AtomicU64,
+    slots: AtomicU64,
     /// Words that goals asked for and that had not come at the start.
     missing: u64,
     /// Who is told what the threads are doing.
@@ -191,6 +196,7 @@ impl<'a, C: Code> Run<'a, C> {
             bytes: AtomicU64::new(0),
             touched: AtomicU64::new(0),
             visits: AtomicU64::new(0),
+            slots: AtomicU64::new(0),
             missing: 0,
             phases: None,
             last_report: Mutex::new(Instant::now()),
@@ -364,6 +370,12 @@ impl<'a, C: Code> Run<'a, C> {
     pub(crate) fn hold(&self, held: Told) {
         self.bytes.store(held.bytes, Ordering::Relaxed);
         self.touched.store(held.touched, Ordering::Relaxed);
+        self.slots.store(held.slots, Ordering::Relaxed);
+    }
+
+    /// Cores have used so many slots, those included that regions do not count yet.
+    pub(crate) fn have_used(&self, slots: u64) {
+        self.slots.fetch_max(slots, Ordering::Relaxed);
     }
 
     /// Bytes of new state of all threads after which limits are to be looked at.
@@ -377,6 +389,7 @@ impl<'a, C: Code> Run<'a, C> {
         let bytes = self.bytes.fetch_add(new.bytes, Ordering::Relaxed) + new.bytes;
         let touched = self.touched.fetch_add(new.touched, Ordering::Relaxed) + new.touched;
         let visits = self.visits.fetch_add(new.visits, Ordering::Relaxed) + new.visits;
+        let slots = self.slots.fetch_add(new.slots, Ordering::Relaxed) + new.slots;
         let code = match self.limits.outside() {
             Some(Limit::Time) => 1,
             Some(Limit::Interrupted) => 2,
@@ -396,7 +409,7 @@ impl<'a, C: Code> Run<'a, C> {
             *last = Instant::now();
             let missing = || self.missing - self.missing_words().min(self.missing);
             let words = (self.missing != 0).then(|| (missing(), self.missing));
-            (progress.0)(&Pulse { cycle, touched, visits, words });
+            (progress.0)(&Pulse { cycle, touched, visits, slots, words });
         }
     }
 

@@ -213,7 +213,10 @@ fn rounds<C: Code>(
     };
     #[cfg(test)]
     super::reached::note(super::reached::Reached::Rounds);
+    let slots = |counted: &[Counted]| counted.iter().map(|it| it.stats.slots).sum::<u64>();
+    let (used, each) = (slots(&after), slots(&after) - slots(&counted));
     let rounds = network.play(run, regions, most, &|rounds| {
+        run.have_used(used + rounds * each);
         run.check(end + rounds * cycles, Told::default());
         !run.aborted()
     });

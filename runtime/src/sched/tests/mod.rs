@@ -13,6 +13,7 @@ mod lines;
 mod machines;
 mod orders;
 mod places;
+mod progress;
 mod random;
 mod rounds;
 mod script;
