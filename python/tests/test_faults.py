@@ -326,3 +326,15 @@ def test_a_deadlock_names_the_stream(tmp_path: Path) -> None:
     runtime.send(source, np.ones(16, np.float32), nonblock=True)
     with pytest.raises(dflow.Deadlock, match=f"waits for 1 more word of the stream `{sink}`"):
         runtime.stop()
+
+
+def test_a_fault_of_the_package_is_an_error(
+    flag: dflow.Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DFLOW_PANIC", "mesh")
+    for threads in (1, 2):
+        machine = dflow.Machine(flag, threads=threads)
+        told = r"internal-error: .*a test panics here.*please report this"
+        with pytest.raises(dflow.Error, match=told) as raised:
+            machine.launch("stay")
+        assert type(raised.value) is dflow.Error
