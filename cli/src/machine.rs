@@ -235,7 +235,10 @@ pub(crate) fn run<'a>(
         deadline: args.timeout.map(|seconds| begun + Duration::from_secs_f64(seconds)),
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
-        exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
+        exhausted: Some(Probe(Arc::new(|| {
+            faults::at("mesh");
+            memory::is_exhausted()
+        }))),
     };
     let mut figures = Figures::default();
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, rest);

@@ -1,7 +1,5 @@
 //! How much memory there is, and how it is told.
 
-use crate::faults;
-
 /// Bytes that a run may take where the system does not say what is free.
 const UNKNOWN: u64 = 32 << 30;
 
@@ -16,7 +14,6 @@ const LEAST: u64 = 256 << 20;
 
 /// Whether so little is left that the system would begin to swap.
 pub fn is_exhausted() -> bool {
-    faults::at("mesh");
     available().is_some_and(|bytes| bytes < LEAST)
 }
 

@@ -11,8 +11,8 @@ use crate::exit::Failure;
 /// Since when a part of a text waits to be taken from standard output, and from standard error.
 static WAITING: [Waiting; 2] = [const { Waiting(Mutex::new(None)) }; 2];
 
-/// Bytes that are written at once: who takes them has not stopped to read.
-const CHUNK: usize = 1 << 14;
+/// Bytes that are written at once: who takes them has not stopped to read. A pipe has room for so many or for none.
+const CHUNK: usize = 1 << 12;
 
 /// How long the last line of a process may take.
 const MOMENT: Duration = Duration::from_millis(200);

@@ -77,7 +77,7 @@ impl Bench {
         self.run_with(program, target, params, &[])
     }
 
-    /// The same, and keeps what every core does.
+    /// The same with constants changed, and keeps what every core does.
     ///
     /// # Errors
     /// Likewise.
@@ -86,8 +86,9 @@ impl Bench {
         program: Program,
         target: TargetId,
         params: &[(&str, u32)],
+        changes: &[Override],
     ) -> Result<Counters, Failure> {
-        self.execute(program, target, params, &[], true)
+        self.execute(program, target, params, changes, true)
     }
 
     /// The same with constants changed.

@@ -28,7 +28,7 @@ const TRACED: u32 = 3;
 /// Sides of squares, and when the last PE has had the word.
 const CORNERS: &[(u32, f64)] = &[(4, 67.0), (8, 75.0), (16, 91.0), (32, 126.0)];
 
-/// PEs of the row, and when they have had all voices.
+/// PEs of the row, and when they have had all voices: PE 4 is the bridge; PE 6 has them with PE 5.
 const LAST_VOICES: &[(u16, f64)] =
     &[(1, 41.0), (2, 69.0), (3, 100.0), (4, 146.0), (5, 190.0), (7, 223.0), (8, 257.0), (9, 289.0)];
 
@@ -83,7 +83,7 @@ fn messages(bench: &Bench) -> Result<Vec<Row>, Failure> {
     let mut run = bench.run(MESSAGE, TargetId::Wse3, &params)?;
     let read = run.at(1, 0, "end")? - run.at(0, 0, "start")?;
     let params = [("width", 2), ("n", 8), ("kind", TRACED)];
-    let run = bench.run_watched(MESSAGE, TargetId::Wse3, &params)?;
+    let run = bench.run_watched(MESSAGE, TargetId::Wse3, &params, &[])?;
     let traced = run.last_task_slot(1) - run.first_microthread_slot(0);
     let what = "8 words to the neighbor's task".to_owned();
     Ok(vec![
@@ -107,7 +107,7 @@ fn relays(bench: &Bench) -> Result<Vec<Row>, Failure> {
         let stage = words + 16.1;
         rows.push(row("relay", format!("each stage, {n} words"), stage, ours, Some(3.0)));
         let beside = total[0] - ours;
-        rows.push(row("relay", format!("beside the stages, {n} words"), 16.5, beside, None));
+        rows.push(row("relay", format!("beside the stages, {n} words"), 16.5, beside, Some(3.0)));
     }
     Ok(rows)
 }

@@ -110,7 +110,11 @@ fn changed(id: TargetId, changes: &[Override]) -> Result<Target, OverrideError> 
         }
     }
     let first = changes.first().map_or_else(String::new, |(name, _)| name.clone());
-    load::target(&values, &loaded.numbers).map_err(|_| OverrideError::Unknown(first))
+    let mut target =
+        load::target(&values, &loaded.numbers).map_err(|_| OverrideError::Unknown(first))?;
+    // Who gives it knows it.
+    target.assumed.clock &= !changes.iter().any(|(name, _)| name == "clock_hz");
+    Ok(target)
 }
 
 /// The name without its group.

@@ -125,7 +125,7 @@ fn machine(seed: u64, style: Style) -> Spec {
     }
     build.spec.apart = true;
     build.spec.slow = build.rng.chance(10);
-    build.spec.spare = build.rng.below(8) as u32 / 5;
+    build.spec.spare = build.rng.spare();
     for router in &mut build.spec.routers {
         router.colors.sort_by_key(|(color, ..)| *color);
     }

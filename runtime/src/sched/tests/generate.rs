@@ -44,6 +44,11 @@ impl Rng {
         self.below(100) < percent
     }
 
+    /// Places of links beside those that a word per cycle takes: mostly none.
+    pub(super) fn spare(&mut self) -> u32 {
+        self.pick(&[0, 0, 0, 0, 1, 2, 7, 64])
+    }
+
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }

@@ -20,7 +20,7 @@ pub(in crate::sched::tests) fn hosted(seed: u64) -> Machine {
     let (width, height) = (1 + rng.below(8), 1 + rng.below(4));
     let mut spec = Spec::new(target, width as u16, height as u16);
     spec.slow = rng.chance(20);
-    spec.spare = rng.below(8) as u32 / 5;
+    spec.spare = rng.spare();
     let none = vec![Vec::new(); width * height];
     let style = Style { words: rng.pick(&[3, 12, 60]), wild: 0, plain: rng.chance(60) };
     let mut build = Build { rng, style, spec, down: none.clone(), up: none };
