@@ -1,6 +1,5 @@
 //! Running a host program: the command line's settings in, the runtime's outcome out.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dflow_ir::image::Image;
@@ -8,7 +7,7 @@ use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
-use dflow_runtime::config::{Config, Limit, Limits, Probe};
+use dflow_runtime::config::{Config, Limit, Limits};
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
 use dflow_runtime::load::LoadError;
 use dflow_runtime::machine::{Machine, Running};
@@ -235,10 +234,7 @@ pub(crate) fn run<'a>(
         deadline: args.timeout.map(|seconds| begun + Duration::from_secs_f64(seconds)),
         interrupt: Some(interrupt.flag()),
         progress: line.callback(),
-        exhausted: Some(Probe(Arc::new(|| {
-            faults::at("mesh");
-            memory::is_exhausted()
-        }))),
+        exhausted: Some(memory::probe()),
     };
     let mut figures = Figures::default();
     let result = host::run_measured(image, program, config, &limits, &mut env, &mut figures, rest);

@@ -1,5 +1,11 @@
 //! How much memory there is, and how it is told.
 
+use std::sync::Arc;
+
+use dflow_runtime::config::Probe;
+
+use crate::faults;
+
 /// Bytes that a run may take where the system does not say what is free.
 const UNKNOWN: u64 = 32 << 30;
 
@@ -12,8 +18,16 @@ pub fn default_limit() -> u64 {
 /// Bytes that must be left, or a run ends: the estimate of what it takes is rough.
 const LEAST: u64 = 256 << 20;
 
+/// What engines ask during a run.
+pub fn probe() -> Probe {
+    Probe(Arc::new(|| {
+        faults::at("mesh");
+        is_exhausted()
+    }))
+}
+
 /// Whether so little is left that the system would begin to swap.
-pub fn is_exhausted() -> bool {
+pub(crate) fn is_exhausted() -> bool {
     available().is_some_and(|bytes| bytes < LEAST)
 }
 

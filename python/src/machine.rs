@@ -16,7 +16,7 @@ use dflow_ir::mesh::{Color, Coord};
 use dflow_ir::target::Target;
 use dflow_ir::ty::Ty;
 use dflow_runtime::account::Account;
-use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits, Probe};
+use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::doing::Doing;
 use dflow_runtime::host::{Elements, HostError, Region, Request, Session, Spread, StreamId};
 use dflow_runtime::load::LoadError;
@@ -134,7 +134,7 @@ impl Machine {
             deadline: deadline(seconds).map_err(|text| errors::host(py, &text))?,
             interrupt: Some(Arc::clone(&interrupt)),
             progress: None,
-            exhausted: Some(Probe(Arc::new(memory::is_exhausted))),
+            exhausted: Some(memory::probe()),
         };
         let image = Arc::clone(&program.image);
         let settings = if finite { ENVIRONMENT } else { ARGUMENTS };
