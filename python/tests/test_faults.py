@@ -333,7 +333,7 @@ def test_a_fault_of_the_package_is_an_error(
 ) -> None:
     monkeypatch.setenv("DFLOW_PANIC", "mesh")
     for threads in (1, 2):
-        machine = dflow.Machine(flag, threads=threads)
+        machine = dflow.Machine(flag, threads=threads, seconds=60)
         told = r"internal-error: .*a test panics here.*please report this"
         with pytest.raises(dflow.Error, match=told) as raised:
             machine.launch("stay")
