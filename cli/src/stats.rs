@@ -146,7 +146,10 @@ impl Told<'_> {
             ("JIT", profile.jit.as_secs_f64()),
             (
                 "loading",
-                self.figures.load.saturating_sub(profile.jit - profile.beside).as_secs_f64(),
+                self.figures
+                    .load
+                    .saturating_sub(profile.jit.saturating_sub(profile.beside))
+                    .as_secs_f64(),
             ),
         ];
         let seen = profile.samples.iter().filter(|(work, _)| work.name() != "load");

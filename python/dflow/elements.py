@@ -30,7 +30,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Give the NumPy type of an element type as written in sources."""
+    """Give the NumPy type of an element type as written in sources.
+
+    Raises:
+        HostError: NumPy has no such type.
+    """
+    if name not in DTYPES:
+        raise HostError(f"NumPy has no type for values of type `{name}`")
     return DTYPES[name]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dflow
+from dflow.elements import dtype_of
 from dflow.sdk import legacy, tensor
 from dflow.sdk.geometry import IntRectangle, IntVector
 from dflow.sdk.utils import calculate_cycles, input_array_to_u32, memcpy_view
@@ -99,3 +100,8 @@ def test_longer_arrays_give_their_first_items() -> None:
     with pytest.warns(UserWarning, match="holds 16 items"):
         tensor.check_array(whole, shape, "dest")[...] = 1
     assert whole.ravel().tolist() == [1.0] * 6 + [0.0] * 10
+
+
+def test_a_type_that_numpy_has_not_is_refused_by_name() -> None:
+    with pytest.raises(dflow.HostError, match="NumPy has no type for values of type `bf16`"):
+        dtype_of("bf16")

@@ -99,7 +99,7 @@ impl Stats {
 pub struct Charges {
     /// The clock of the target, in Hz, as the machine was given it.
     pub clock_hz: u64,
-    /// Whether nobody has published that clock.
+    /// Whether it is assumed: nobody has published it, nor the user given it.
     pub clock_assumed: bool,
     /// Cycles charged to cores: issue slots, and the starts of tasks.
     pub charged: u64,

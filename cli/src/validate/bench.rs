@@ -162,40 +162,38 @@ impl Counters {
         Ok(words.fold(0.0, |sum, &byte| sum * 256.0 + f64::from(byte)))
     }
 
-    /// Issue slots that a watched PE has used, by its number.
-    pub(crate) fn slots(&self, number: u32) -> f64 {
-        let count = |event: Event| match event {
-            Event::Slots { pe, count, .. } if pe == number => count,
-            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => 0,
+    /// Issue slots of a watched PE, by its number: first cycle, thread, how many in a row.
+    fn runs_of_slots(&self, number: u32) -> impl Iterator<Item = (u64, u8, u64)> {
+        let slots = move |event| match event {
+            Event::Slots { cycle, pe, thread, count } if pe == number => {
+                Some((cycle, thread, count))
+            }
+            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
         };
-        self.session.mesh().events().into_iter().map(count).sum::<u64>() as f64
+        self.session.mesh().events().into_iter().filter_map(slots)
+    }
+
+    /// Issue slots that a watched PE has used.
+    pub(crate) fn slots(&self, number: u32) -> f64 {
+        self.runs_of_slots(number).map(|(_, _, count)| count).sum::<u64>() as f64
     }
 
     /// When a microthread of a watched PE has its first issue slot.
     pub(crate) fn first_microthread_slot(&self, number: u32) -> f64 {
-        let first = |event: Event| match event {
-            Event::Slots { cycle, pe, thread, .. } if pe == number && thread != MAIN => Some(cycle),
-            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
-        };
-        let slots = self.session.mesh().events().into_iter().filter_map(first);
-        slots.min().map_or(f64::NAN, |cycle| cycle as f64)
+        let slots = self.runs_of_slots(number).filter(|&(_, thread, _)| thread != MAIN);
+        slots.map(|(cycle, ..)| cycle).min().map_or(f64::NAN, |cycle| cycle as f64)
     }
 
     /// When the last task of a watched PE has its first issue slot.
     pub(crate) fn last_task_slot(&self, number: u32) -> f64 {
-        let events = self.session.mesh().events();
-        let task = |event: &Event| match *event {
+        let pick = |event| match event {
             Event::Task { cycle, pe, .. } if pe == number => Some(cycle),
             Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
         };
-        let picked = events.iter().filter_map(task).max().unwrap_or(u64::MAX);
-        let slot = |event: &Event| match *event {
-            Event::Slots { cycle, pe, thread: MAIN, .. } if pe == number && cycle >= picked => {
-                Some(cycle)
-            }
-            Event::Slots { .. } | Event::Arrival { .. } | Event::Task { .. } => None,
-        };
-        events.iter().filter_map(slot).min().map_or(f64::NAN, |cycle| cycle as f64)
+        let picked = self.session.mesh().events().into_iter().filter_map(pick).max();
+        let slots = self.runs_of_slots(number).filter(|&(_, thread, _)| thread == MAIN);
+        let slots = slots.map(|(cycle, ..)| cycle).filter(|&cycle| Some(cycle) >= picked);
+        slots.min().map_or(f64::NAN, |cycle| cycle as f64)
     }
 
     /// Cycles from `start` to `end` of PE (x, y).

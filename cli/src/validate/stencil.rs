@@ -22,8 +22,8 @@ const TILES: Program = Program { name: "tiles.dfl", text: include_str!("programs
 const GRIDS: &[(u16, &str, f64, f64)] =
     &[(3, "3 x 3 PEs, ", 12.0, 17.0), (4, "4 x 4 PEs, ", 15.0, 21.0), (7, "", 16.0, 23.0)];
 
-/// Rows and columns of a tile, radius, and cycles on wse2 and wse3 (0: not published). Of ranges,
-/// and of numbers that the source gives twice, the middle and the first.
+/// Rows and columns of a tile, radius, and cycles on wse2 and wse3 (0: not published). Of ranges
+/// the middle, of numbers that the source gives twice the smaller one.
 const SIZES: &[(u32, u32, u32, f64, f64)] = &[
     (1, 1, 1, 126.0, 156.0),
     (2, 1, 1, 131.0, 162.0),

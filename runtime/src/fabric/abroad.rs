@@ -246,17 +246,14 @@ impl<C: Code> Region<C> {
                 self.send_words(plan, id, span, words);
             }
             (What::Retimed { number, end, looks }, Some(id)) => {
-                let pipe = &mut self.pipes[id as usize];
-                pipe.retime(number, end);
-                self.wakes.retimed(pipe.route().dest);
+                self.retime_each(id, |pipe| pipe.retime(number, end));
                 if looks {
-                    self.wakes.core(pipe.route().dest, self.now);
+                    let dest = self.pipes[id as usize].route().dest;
+                    self.wakes.core(dest, self.now);
                 }
             }
             (What::Bent { number, left, t, then }, Some(id)) => {
-                let pipe = &mut self.pipes[id as usize];
-                pipe.bend(number, left, t, then);
-                self.wakes.retimed(pipe.route().dest);
+                self.retime_each(id, |pipe| pipe.bend(number, left, t, then));
             }
             (What::Sent { .. } | What::Retimed { .. } | What::Bent { .. }, None) => {}
         }

@@ -244,6 +244,18 @@ impl<C: Code> Region<C> {
         }
     }
 
+    /// Likewise, with what changes when its words come.
+    #[inline]
+    pub(crate) fn retime_each(&mut self, first: u32, mut act: impl FnMut(&mut Pipe)) {
+        let mut before = 0;
+        while let Some(id) = self.pipe_at(first, before) {
+            let pipe = &mut self.pipes[id as usize];
+            act(pipe);
+            self.wakes.retimed(pipe.route().dest);
+            before += 1;
+        }
+    }
+
     /// Words that a way takes now.
     #[inline]
     pub(crate) fn room_of(&self, first: u32) -> u32 {

@@ -189,13 +189,7 @@ impl<C: Code> Region<C> {
         if let Some(words) = &stretch.output {
             let pipe = words.pipe();
             if !self.bend_abroad(pipe, (words.end, left), (t, stretch.mark)) {
-                let mut before = 0;
-                while let Some(id) = self.pipe_at(pipe, before) {
-                    let pipe = &mut self.pipes[id as usize];
-                    pipe.bend(words.end, left, t, stretch.mark);
-                    self.wakes.retimed(pipe.route().dest);
-                    before += 1;
-                }
+                self.retime_each(pipe, |pipe| pipe.bend(words.end, left, t, stretch.mark));
             }
         }
     }
