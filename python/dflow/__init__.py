@@ -9,7 +9,8 @@
 """
 
 from dflow.errors import CompileError, Deadlock, Error, HostError, LimitReached, ProgramWarning, Trap
-from dflow.machine import ConsoleLine, Machine, Program, Stats, Symbol, compile
+from dflow.machine import ConsoleLine, Machine, Program, Stats, compile
+from dflow.symbols import Symbol
 from dflow.timing import timestamps
 
 __all__ = [

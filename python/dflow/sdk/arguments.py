@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from dflow.elements import dtype_of, scalar_bits
 from dflow.errors import HostError
-from dflow.machine import Symbol
 from dflow.sdk import tensor
 from dflow.sdk.tensor import MemcpyDataType, MemcpyOrder
+from dflow.symbols import Symbol
 
 PLACE = ("px", "py", "w", "h", "elem_per_pe")
 STRIDES = ("row_stride", "col_stride")

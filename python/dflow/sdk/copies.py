@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from dflow import _native
 from dflow.errors import HostError
-from dflow.machine import Symbol
 from dflow.sdk import tensor
 from dflow.sdk.arguments import Transfer, color_number, symbol_number
 from dflow.sdk.commands import Commands, Task
+from dflow.symbols import Symbol
 
 
 class Copies(Commands):

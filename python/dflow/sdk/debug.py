@@ -14,8 +14,8 @@ import numpy.typing as npt
 from dflow import _native
 from dflow.errors import HostError
 from dflow.layout import integer
-from dflow.machine import unknown_variable, view
 from dflow.sdk.platform import refuse_address
+from dflow.symbols import unknown_variable, view
 
 # Records of <debug>: a word that says what follows, and its value (spec/libraries.md).
 TRACE = "debug:"

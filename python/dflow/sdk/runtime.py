@@ -12,14 +12,7 @@ import numpy.typing as npt
 from dflow import _native, account
 from dflow.elements import whole
 from dflow.errors import HostError
-from dflow.machine import (
-    Program,
-    Symbol,
-    argument_words,
-    unknown_export,
-    unknown_variable,
-    view,
-)
+from dflow.machine import Program
 from dflow.sdk import settings
 from dflow.sdk.arguments import call_words
 from dflow.sdk.commands import LEVELS, Task
@@ -27,6 +20,7 @@ from dflow.sdk.copies import Copies
 from dflow.sdk.platform import Platform, refuse_address
 from dflow.sdk.ports import Ports
 from dflow.sdk.tensor import MemcpyDataType, MemcpyOrder
+from dflow.symbols import Symbol, argument_words, unknown_export, unknown_variable, view
 
 __all__ = ["MemcpyDataType", "MemcpyOrder", "SdkCompileArtifacts", "SdkRuntime", "Task"]
 
