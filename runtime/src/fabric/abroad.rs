@@ -58,7 +58,7 @@ impl<C: Code> Region<C> {
         let (mut at, mut region, mut port) = (self.place(here.dest), self.id, port);
         let Route { color, mut hops, mut borders, .. } = *here;
         loop {
-            at = plan.neighbour(at.0, at.1, Port::ALL[usize::from(port)]).ok_or(Why::Outside)?;
+            at = plan.neighbor(at.0, at.1, Port::ALL[usize::from(port)]).ok_or(Why::Outside)?;
             let (next, pe) = plan.locate(at.0, at.1);
             borders += u32::from(next != region);
             (region, hops) = (next, hops + 1);
@@ -104,7 +104,7 @@ impl<C: Code> Region<C> {
             if shared && plan.locate(at.0, at.1).0 != self.id {
                 links.push(ABROAD | (4 * number as u32 + u32::from(port)));
             }
-            let next = plan.neighbour(at.0, at.1, Port::ALL[usize::from(port)]);
+            let next = plan.neighbor(at.0, at.1, Port::ALL[usize::from(port)]);
             let Some(next) = next.filter(|_| port != RAMP) else { return links };
             (at, from) = (next, port ^ 1);
         }

@@ -456,10 +456,10 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// The neighbour in a direction, if it is in the region.
+    /// The neighbor in a direction, if it is in the region.
     pub(super) fn near(&self, plan: &Plan, pe: u32, port: u8) -> Result<u32, Why> {
         let (x, y) = self.place(pe);
-        let next = plan.neighbour(x, y, Port::ALL[usize::from(port)]);
+        let next = plan.neighbor(x, y, Port::ALL[usize::from(port)]);
         let (x, y) = next.ok_or(Why::Outside)?;
         let (region, pe) = plan.locate(x, y);
         if region == self.id { Ok(pe) } else { Err(Why::Region) }

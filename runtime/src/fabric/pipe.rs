@@ -232,6 +232,12 @@ impl Pipe {
         }
     }
 
+    /// Estimated bytes, with the bends that most come to have.
+    pub(crate) fn bytes(&self) -> u64 {
+        let packets = self.packets.capacity() * size_of::<Packet>();
+        (size_of::<Pipe>() + packets + 8 * size_of::<Bend>()) as u64
+    }
+
     /// An empty one behind a line of the host, whose words wait before it for what its input queue has no places for.
     pub(crate) fn from_line(timing: &Latencies, route: Route, input: u32) -> Pipe {
         let pipe = Pipe::new(timing, route, (0, input), None, Box::default());

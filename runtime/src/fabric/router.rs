@@ -59,7 +59,7 @@ pub(crate) struct Router {
     /// Lane by color and port.
     lane_of: [[u8; 5]; Color::COUNT],
     pub(crate) lanes: Vec<Lane>,
-    /// Free places of neighbours that other regions own.
+    /// Free places of neighbors that other regions own.
     pub(crate) shadows: Rare<Shadow>,
     /// Source queues of the host.
     pub(crate) sources: Rare<Source>,
@@ -123,16 +123,16 @@ pub(crate) struct Lane {
 const NOBODY: u8 = NONE;
 const OTHERS: u8 = NONE - 1;
 
-/// A neighbour's buffer behind an output.
+/// A neighbor's buffer behind an output.
 #[derive(Clone, Copy, Debug)]
 struct Next {
     /// The output port, or [`NONE`]: not looked up.
     port: u8,
     /// The color as which words took it.
     color: u8,
-    /// The lane of the neighbour's router.
+    /// The lane of the neighbor's router.
     lane: u8,
-    /// The neighbour, in the same region.
+    /// The neighbor, in the same region.
     pe: u32,
 }
 
@@ -222,7 +222,7 @@ impl Router {
         let number = plan.number(x, y);
         let id = plan.router_of[number];
         let colors = &plan.routers[id as usize].colors;
-        let side = |port: Port| match plan.neighbour(x, y, port) {
+        let side = |port: Port| match plan.neighbor(x, y, port) {
             Some((x, y)) => {
                 let (region, pe) = plan.locate(x, y);
                 Side { region, pe }
@@ -251,6 +251,11 @@ impl Router {
             waiting: Lanes::default(),
             blocked: Lanes::default(),
         }
+    }
+
+    /// Estimated bytes, once each of its colors has come from one side.
+    pub(crate) fn bytes(&self, plan: &Plan) -> u64 {
+        (size_of::<Router>() + size_of::<Lane>() * self.table(plan).colors.len()) as u64
     }
 
     /// From how many sides words of a color have come.
@@ -548,7 +553,7 @@ impl Router {
         })
     }
 
-    /// The free places of a neighbour in another region.
+    /// The free places of a neighbor in another region.
     pub(crate) fn shadow(&mut self, color: u8, port: u8, places: u32) -> &mut Ring {
         let found = self.shadows.iter().position(|it| (it.color, it.port) == (color, port));
         let index = found.unwrap_or_else(|| {

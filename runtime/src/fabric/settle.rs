@@ -69,7 +69,7 @@ fn nodes<C: Code>(plan: &Plan, regions: &[Region<C>], (home, route): (u32, &Rout
         let region = &regions[at.0 as usize];
         let Ok((port, _)) = region.table_at(plan, at.1).hands_on(route.color, from) else { break };
         let (x, y) = region.place(at.1);
-        let Some((x, y)) = plan.neighbour(x, y, Port::ALL[usize::from(port)]) else { break };
+        let Some((x, y)) = plan.neighbor(x, y, Port::ALL[usize::from(port)]) else { break };
         (at, from) = (plan.locate(x, y), port ^ 1);
         nodes.push((at.0, at.1, from));
     }

@@ -1,7 +1,7 @@
 //! Queues bound to other colors while the program runs.
 //!
 //! Invariants: a binding made in cycle t is in force from t + 1 on, for routers as for the core
-//! (R1: nothing acts on a neighbour in the same cycle); a core whose code binds nothing has no
+//! (R1: nothing acts on a neighbor in the same cycle); a core whose code binds nothing has no
 //! state here.
 
 use dflow_ir::mesh::Color;

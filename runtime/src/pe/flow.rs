@@ -496,11 +496,11 @@ impl<C: Code> Region<C> {
 
     /// Keeps a pipe of whose end nobody is told.
     pub(crate) fn keep_pipe(&mut self, pipe: Pipe) -> u32 {
-        self.bytes += size_of::<Pipe>() as u64;
         let id = self.unused.pop().unwrap_or(self.pipes.len() as u32);
         match self.pipes.get_mut(id as usize) {
             Some(old) => *old = pipe,
             None => {
+                self.bytes += pipe.bytes();
                 if self.pipes.len() == self.pipes.capacity() {
                     // A pipe for each core is usual. Memory that is not used is not touched; what grows is touched anew.
                     let more = self.pipes.len().max(self.cores.len().min(MOST_AT_ONCE));

@@ -427,7 +427,10 @@ impl<C: Code> Region<C> {
                 *spare = op;
                 spare
             }
-            None => Box::new(op),
+            None => {
+                self.bytes += size_of::<Op<C::Op>>() as u64;
+                Box::new(op)
+            }
         }
     }
 

@@ -31,7 +31,7 @@ const FEW: u64 = 8;
 /// faster than through routers.
 const FORKED: u64 = 32;
 
-/// Most threads: they may drift apart by two cycles per neighbour, which must stay well below
+/// Most threads: they may drift apart by two cycles per neighbor, which must stay well below
 /// the cycles that are run beyond the one that ends a run (`sched::run::SLACK`).
 const MAX_THREADS: u32 = 24;
 
@@ -165,7 +165,7 @@ fn length(plan: &Plan, at: (u32, u32), color: u8) -> Option<u32> {
     let (mut here, mut back) = (at, 0);
     let mut from = source(plan, here, color)?;
     while from != RAMP && back < FAR {
-        here = plan.neighbour(here.0, here.1, Port::ALL[usize::from(from)])?;
+        here = plan.neighbor(here.0, here.1, Port::ALL[usize::from(from)])?;
         let before = source(plan, here, color)?;
         if router(plan, here).hands_on(color, before).ok()?.0 != from ^ 1 {
             return None;
@@ -179,7 +179,7 @@ fn length(plan: &Plan, at: (u32, u32), color: u8) -> Option<u32> {
         if port == RAMP || on == FAR {
             return Some(back + on);
         }
-        here = plan.neighbour(here.0, here.1, Port::ALL[usize::from(port)])?;
+        here = plan.neighbor(here.0, here.1, Port::ALL[usize::from(port)])?;
         (from, on) = (port ^ 1, on + 1);
     }
 }

@@ -13,7 +13,7 @@ use super::borders;
 use super::exact::pace::Pace;
 use super::orders;
 use super::plan::Plan;
-use super::record::{Event, MAIN, normalise};
+use super::record::{Event, MAIN, normalize};
 use super::region::{Region, Watch};
 use super::rounds;
 use super::run::{LinkState, Run, lock};
@@ -427,7 +427,7 @@ impl<C: Code> Engine<C> {
             let slots = region.uncounted(self.frontier);
             all.extend(slots.map(|(pe, cycle, count)| Event::Slots { cycle, pe, thread, count }));
         }
-        normalise(all)
+        normalize(all)
     }
 
     /// Bytes of a PE's memory.

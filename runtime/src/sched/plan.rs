@@ -55,7 +55,7 @@ pub(crate) struct Latencies {
     pub(crate) ramp_places: u32,
 }
 
-/// Cycles that neighbouring threads may be apart where latencies are shorter.
+/// Cycles that neighboring threads may be apart where latencies are shorter.
 const APART: u64 = 4;
 
 impl Latencies {
@@ -160,8 +160,8 @@ impl Plan {
         Coord { x: (number % self.width) as u16, y: (number / self.width) as u16 }
     }
 
-    /// The neighbour in a direction, if it is in the rectangle.
-    pub(crate) fn neighbour(&self, x: u32, y: u32, port: Port) -> Option<(u32, u32)> {
+    /// The neighbor in a direction, if it is in the rectangle.
+    pub(crate) fn neighbor(&self, x: u32, y: u32, port: Port) -> Option<(u32, u32)> {
         let (dx, dy) = port.step();
         let x = x.checked_add_signed(dx).filter(|&x| x < self.width)?;
         let y = y.checked_add_signed(dy).filter(|&y| y < self.height)?;

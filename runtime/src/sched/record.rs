@@ -42,7 +42,7 @@ pub enum Event {
 pub(crate) const MAIN: u8 = u8::MAX;
 
 /// Sorts events and joins slots in a row, so that lists of different engines can be compared.
-pub(crate) fn normalise(events: Vec<Event>) -> Vec<Event> {
+pub(crate) fn normalize(events: Vec<Event>) -> Vec<Event> {
     let key = |event: &Event| match *event {
         Event::Arrival { cycle, pe, queue, .. } => (pe, 0, u64::from(queue), cycle),
         Event::Task { cycle, pe, .. } => (pe, 1, 0, cycle),

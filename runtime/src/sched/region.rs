@@ -365,7 +365,7 @@ impl<C: Code> Region<C> {
         self.routers[pe as usize].get_or_insert_with(|| {
             let (x, y) = place(rect, pe);
             let router = Router::new(plan, x, y);
-            *bytes += 256 + 80 * router.table(plan).colors.len() as u64;
+            *bytes += router.bytes(plan);
             Box::new(router)
         })
     }

@@ -347,7 +347,7 @@ fn trace<C: Code>(
                 if senders.len() < SENDERS {
                     senders.push(pe);
                 }
-            } else if let Some((x, y)) = plan.neighbour(at.x.into(), at.y.into(), port)
+            } else if let Some((x, y)) = plan.neighbor(at.x.into(), at.y.into(), port)
                 && seen.insert(plan.number(x, y))
             {
                 open.push_back(plan.number(x, y));
@@ -363,7 +363,7 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
     let at = (u32::from(trap.pe.x), u32::from(trap.pe.y));
     let (x, y) = match trap.kind {
         TrapKind::NoRoute { from: Port::Ramp } => at,
-        TrapKind::NoRoute { from } => plan.neighbour(at.0, at.1, from)?,
+        TrapKind::NoRoute { from } => plan.neighbor(at.0, at.1, from)?,
         TrapKind::Code(_)
         | TrapKind::QueueBusy { .. }
         | TrapKind::BadQueue { .. }

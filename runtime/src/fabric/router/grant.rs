@@ -46,9 +46,9 @@ impl<C: Code> Region<C> {
             let core = self.cores[here.pe as usize].as_deref();
             return core.zip(queue).is_some_and(|(core, queue)| core.inputs[queue].ring.is_full());
         }
-        let neighbour = self.routers[next.pe as usize].as_deref();
+        let neighbor = self.routers[next.pe as usize].as_deref();
         (next.port, next.color) == (port, *color)
-            && neighbour.is_some_and(|it| it.lanes[usize::from(next.lane)].ring.is_full())
+            && neighbor.is_some_and(|it| it.lanes[usize::from(next.lane)].ring.is_full())
     }
 
     /// R4 to R7: moves a word.

@@ -47,8 +47,8 @@ impl<C: Code> Region<C> {
             {
                 free
             } else if (next.port, next.color) == (port, word.color) {
-                let neighbour = self.routers[next.pe as usize].as_deref();
-                neighbour.map_or(0, |it| it.lanes[usize::from(next.lane)].ring.free_from())
+                let neighbor = self.routers[next.pe as usize].as_deref();
+                neighbor.map_or(0, |it| it.lanes[usize::from(next.lane)].ring.free_from())
             } else {
                 self.free_behind(here, router, word, port)
             };
@@ -92,8 +92,8 @@ impl<C: Code> Region<C> {
         }
         match router.way(here.plan, self.id, port, color) {
             Way::Near { pe, port } => {
-                let neighbour = self.routers[pe as usize].as_deref();
-                neighbour.map_or(0, |neighbour| neighbour.free_from(color, port))
+                let neighbor = self.routers[pe as usize].as_deref();
+                neighbor.map_or(0, |neighbor| neighbor.free_from(color, port))
             }
             Way::Far { .. } => router.shadow(color, port, here.plan.timing.link_places).free_from(),
             Way::Host { link } => self.room(link),
@@ -121,11 +121,11 @@ impl<C: Code> Region<C> {
             if port == RAMP {
                 self.go_down(here, router, word);
             } else if (next.port, next.color) == (port, word.color)
-                && let Some(neighbour) = self.routers[next.pe as usize].as_deref_mut()
+                && let Some(neighbor) = self.routers[next.pe as usize].as_deref_mut()
             {
                 self.stats.hops += 1;
                 let stamp = here.t + here.plan.timing.hop;
-                if neighbour.add(next.lane, Slot { stamp, ..word }) {
+                if neighbor.add(next.lane, Slot { stamp, ..word }) {
                     self.wakes.router(next.pe, stamp);
                 }
                 self.trespass(here.plan, next.pe, word.color);
@@ -158,12 +158,12 @@ impl<C: Code> Region<C> {
         match router.way(plan, self.id, port, word.color) {
             Way::Near { pe, port: entry } => {
                 self.stats.hops += 1;
-                let neighbour = self.router(plan, pe);
-                if neighbour.push(plan, word.color, entry, plan.timing.link_places, word) {
+                let neighbor = self.router(plan, pe);
+                if neighbor.push(plan, word.color, entry, plan.timing.link_places, word) {
                     self.wakes.router(pe, word.stamp);
                 }
-                if let Some(neighbour) = &self.routers[pe as usize] {
-                    let to = neighbour.lane_of[usize::from(word.color)][usize::from(entry)];
+                if let Some(neighbor) = &self.routers[pe as usize] {
+                    let to = neighbor.lane_of[usize::from(word.color)][usize::from(entry)];
                     let next = Next { port, color: word.color, lane: to, pe };
                     router.lanes[usize::from(lane)].next = next;
                 }

@@ -31,7 +31,7 @@ struct Head {
 struct Way {
     /// From which cycle all buffers have a place.
     free: u64,
-    /// The neighbour behind its first link, and the buffer there, or [`NONE`].
+    /// The neighbor behind its first link, and the buffer there, or [`NONE`].
     pe: u32,
     lane: u8,
     /// Its further links, as bits.
@@ -240,11 +240,11 @@ impl<C: Code> Region<C> {
         Some(way)
     }
 
-    /// From which cycle a neighbour's buffer has a place.
+    /// From which cycle a neighbor's buffer has a place.
     #[inline(always)]
     fn free_at(&self, (pe, lane): (u32, u8)) -> Option<u64> {
-        let neighbour = self.routers[pe as usize].as_deref()?;
-        Some(neighbour.lanes[usize::from(lane)].ring.free_from())
+        let neighbor = self.routers[pe as usize].as_deref()?;
+        Some(neighbor.lanes[usize::from(lane)].ring.free_from())
     }
 
     /// From which cycle the buffers behind further links have places.
@@ -257,7 +257,7 @@ impl<C: Code> Region<C> {
         Some(free)
     }
 
-    /// The neighbour behind a link of a router, and its buffer for the words of a lane, if it is in the
+    /// The neighbor behind a link of a router, and its buffer for the words of a lane, if it is in the
     /// same region and has one.
     #[inline(always)]
     fn behind_usual(&self, router: &Router, lane: &Lane, port: u8) -> Option<(u32, u8)> {
@@ -268,8 +268,8 @@ impl<C: Code> Region<C> {
         if router.has_links || side.region != self.id {
             return None;
         }
-        let neighbour = self.routers[side.pe as usize].as_deref()?;
-        let to = neighbour.lane_of[usize::from(lane.color)][usize::from(port ^ 1)];
+        let neighbor = self.routers[side.pe as usize].as_deref()?;
+        let to = neighbor.lane_of[usize::from(lane.color)][usize::from(port ^ 1)];
         (to != NONE).then_some((side.pe, to))
     }
 
@@ -314,13 +314,13 @@ impl<C: Code> Region<C> {
         is_full
     }
 
-    /// It goes into a neighbour's buffer; whether it took the last place.
+    /// It goes into a neighbor's buffer; whether it took the last place.
     #[inline]
     fn pass_over(&mut self, here: &Here<'_, C>, word: Slot, (pe, lane): (u32, u8)) -> bool {
-        let Some(neighbour) = self.routers[pe as usize].as_deref_mut() else { return false };
+        let Some(neighbor) = self.routers[pe as usize].as_deref_mut() else { return false };
         let stamp = here.t + here.plan.timing.hop;
-        let was_empty = neighbour.add(lane, Slot { stamp, ..word });
-        let is_full = neighbour.lanes[usize::from(lane)].ring.is_full();
+        let was_empty = neighbor.add(lane, Slot { stamp, ..word });
+        let is_full = neighbor.lanes[usize::from(lane)].ring.is_full();
         if was_empty {
             self.wakes.router(pe, stamp);
         }

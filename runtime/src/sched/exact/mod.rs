@@ -1,7 +1,7 @@
 //! The same cycles as `step`, looking only at what has been woken.
 //!
 //! Regions run on one thread or several; each thread owns a band of regions and keeps in step
-//! with its neighbours by promises ([`worker`]).
+//! with its neighbors by promises ([`worker`]).
 
 pub(crate) mod pace;
 mod share;
@@ -79,7 +79,7 @@ fn stint<C: Code>(
 }
 
 /// Thread of each region: bands of whole rows or columns of regions, so that a thread has at
-/// most two neighbours. Those of `flow`, where work moves over the mesh in waves, are dealt in turn.
+/// most two neighbors. Those of `flow`, where work moves over the mesh in waves, are dealt in turn.
 fn bands<C: Code>(run: &Run<'_, C>, threads: usize, flow: bool) -> Vec<usize> {
     let (columns, regions) = (run.plan.columns() as usize, run.plan.regions() as usize);
     let rows = regions.checked_div(columns).unwrap_or(0);

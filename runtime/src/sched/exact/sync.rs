@@ -33,7 +33,7 @@ pub(crate) struct Sync {
     slow: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
-    /// The last thread and the first one are neighbours too.
+    /// The last thread and the first one are neighbors too.
     ring: bool,
     /// Least distance of a stamp from the cycle that makes it.
     lead: u64,
@@ -70,7 +70,7 @@ impl Sync {
         self.promises.len()
     }
 
-    fn neighbours(&self, me: usize) -> impl Iterator<Item = usize> {
+    fn neighbors(&self, me: usize) -> impl Iterator<Item = usize> {
         let count = self.promises.len();
         let around = |other: usize| self.ring.then_some(other).filter(|&other| other != me);
         let before = me.checked_sub(1).or_else(|| around(count - 1));
@@ -78,11 +78,11 @@ impl Sync {
         [before, after].into_iter().flatten()
     }
 
-    /// The least promise of the neighbours, and whether one of them did something before it.
+    /// The least promise of the neighbors, and whether one of them did something before it.
     pub(crate) fn bound(&self, me: usize) -> (u64, bool) {
         let mut bound = FOREVER;
         let mut acted = false;
-        for other in self.neighbours(me) {
+        for other in self.neighbors(me) {
             let promise = self.promises[other].load(Ordering::SeqCst);
             bound = bound.min(promise >> 1);
             acted |= promise & 1 != 0;
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn threads_whose_bands_are_dealt_in_turn_stand_in_a_ring() {
         let of = |count: usize, flow: bool, me: usize| {
-            Sync::new(count, flow, 1).neighbours(me).collect::<Vec<usize>>()
+            Sync::new(count, flow, 1).neighbors(me).collect::<Vec<usize>>()
         };
         assert_eq!(of(4, false, 0), [1]);
         assert_eq!(of(4, false, 3), [2]);

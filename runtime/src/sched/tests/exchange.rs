@@ -1,4 +1,4 @@
-//! Exchanges between neighbours, of `exact` against `step`: on every PE up to four microthreads send
+//! Exchanges between neighbors, of `exact` against `step`: on every PE up to four microthreads send
 //! and four receive, so they take turns, and words wait in all queues.
 
 use dflow_ir::inst::{FlagOp, Priority};
@@ -17,7 +17,7 @@ use crate::config::EngineKind;
 use crate::exec::{Stream, VectorStart};
 use crate::sched::reached::{self, Reached};
 
-/// By direction: the port by which words leave, and the place of the neighbour that gets them.
+/// By direction: the port by which words leave, and the place of the neighbor that gets them.
 const WAYS: [(Port, [i32; 2]); 4] =
     [(Port::East, [1, 0]), (Port::West, [-1, 0]), (Port::South, [0, 1]), (Port::North, [0, -1])];
 
@@ -52,13 +52,13 @@ struct Style {
     /// Most columns and rows, and the longest operation.
     size: [usize; 2],
     words: usize,
-    /// Chances that a PE sends to its neighbour, that an end has its own length, that an operation comes
+    /// Chances that a PE sends to its neighbor, that an end has its own length, that an operation comes
     /// before others, and that words of others come to a PE, in percent.
     joined: usize,
     longer: usize,
     high: usize,
     others: usize,
-    /// A PE receives from one neighbour after the other, as solvers do, while words from all wait.
+    /// A PE receives from one neighbor after the other, as solvers do, while words from all wait.
     in_row: bool,
     /// Chance that a PE begins late, and whether each way has its own lengths.
     late: usize,
@@ -90,11 +90,11 @@ const MIXED: Style = Style { size: [5, 4], words: 100, joined: 85, longer: 15, h
 const LONG: Style =
     Style { size: [6, 5], words: 350, joined: 98, longer: 4, high: 1, others: 10, ..PLAIN };
 
-/// Neighbours wait for each other, and microthreads of a core do not move as many words.
+/// Neighbors wait for each other, and microthreads of a core do not move as many words.
 const WAITING: Style =
     Style { size: [5, 5], words: 250, joined: 95, longer: 4, in_row: true, ..PLAIN };
 
-/// PEs have few neighbours, which begin and end at other times.
+/// PEs have few neighbors, which begin and end at other times.
 const SPARSE: Style = Style { joined: 45, late: 40, own_lengths: true, ..LONG };
 
 /// All is done again and again.
@@ -115,7 +115,7 @@ fn machine(seed: u64, style: Style) -> Spec {
     for pe in 0..count {
         for way in 0..WAYS.len() {
             let joined = build.rng.chance(style.joined);
-            if let Some(to) = build.neighbour(pe, way).filter(|_| joined) {
+            if let Some(to) = build.neighbor(pe, way).filter(|_| joined) {
                 build.join((pe, to), way, &mut operations);
             }
         }
@@ -133,7 +133,7 @@ fn machine(seed: u64, style: Style) -> Spec {
 }
 
 impl Build {
-    fn neighbour(&self, pe: usize, way: usize) -> Option<usize> {
+    fn neighbor(&self, pe: usize, way: usize) -> Option<usize> {
         let [width, height] = self.size;
         let [x, y] = [(pe % width) as i32 + WAYS[way].1[0], (pe / width) as i32 + WAYS[way].1[1]];
         let inside = (0..width as i32).contains(&x) && (0..height as i32).contains(&y);
@@ -168,7 +168,7 @@ impl Build {
         lengths
     }
 
-    /// A PE sends to its neighbour in a direction.
+    /// A PE sends to its neighbor in a direction.
     fn join(
         &mut self,
         (from, to): (usize, usize),
@@ -227,7 +227,7 @@ impl Build {
             }
             self.task(pe, next, vec![Act::Work(pause), Act::Vector(Box::new(follows))]);
         }
-        if let Some(to) = self.neighbour(pe, 0).filter(|_| self.rng.chance(self.style.others)) {
+        if let Some(to) = self.neighbor(pe, 0).filter(|_| self.rng.chance(self.style.others)) {
             acts.extend(self.others(pe, to));
         }
         self.task(pe, FIRST, acts);
@@ -265,7 +265,7 @@ impl Build {
         begins
     }
 
-    /// Words from a PE to its neighbour's data task, some time later.
+    /// Words from a PE to its neighbor's data task, some time later.
     fn others(&mut self, from: usize, to: usize) -> [Act; 2] {
         let color = OTHERS + (from % 2) as u8;
         self.route(from, color, Port::Ramp, Port::East);

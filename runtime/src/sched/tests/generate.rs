@@ -105,7 +105,7 @@ pub(super) fn machine(seed: u64, style: Style) -> Machine {
 }
 
 impl Build<'_> {
-    fn neighbour(&self, pe: usize, port: Port) -> Option<usize> {
+    fn neighbor(&self, pe: usize, port: Port) -> Option<usize> {
         let (width, height) = (i32::from(self.spec.width), i32::from(self.spec.height));
         let (dx, dy) = port.step();
         let (x, y) = (pe as i32 % width + dx, pe as i32 / width + dy);
@@ -123,7 +123,7 @@ impl Build<'_> {
         for _ in 0..1 + self.rng.below(count + 2) {
             let at = self.rng.pick(&tips);
             let port = self.rng.pick(&[Port::West, Port::East, Port::South, Port::North]);
-            let Some(next) = self.neighbour(at, port) else { continue };
+            let Some(next) = self.neighbor(at, port) else { continue };
             if routes[next].is_some() {
                 continue;
             }

@@ -118,7 +118,7 @@ impl Build<'_> {
             let at = self.rng.pick(&tips);
             let port =
                 self.rng.pick(&[Port::East, Port::East, Port::West, Port::South, Port::North]);
-            let Some(next) = self.neighbour(at, port).filter(|&it| routes[it].is_none()) else {
+            let Some(next) = self.neighbor(at, port).filter(|&it| routes[it].is_none()) else {
                 continue;
             };
             let tx = PortSet::one(port.opposite());
