@@ -268,8 +268,8 @@ pub(crate) struct MachineArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     /// Warn where a variable is read that nothing has written (slow: the interpreter runs the code)
-    #[arg(long, alias = "track-uninitialized")]
-    pub(crate) track_uninitialised: bool,
+    #[arg(long, alias = "track-uninitialised")]
+    pub(crate) track_uninitialized: bool,
     /// Say at the end what became of every word, even if all is as expected
     #[arg(long)]
     pub(crate) account: bool,

@@ -68,7 +68,7 @@ pub(crate) fn config(args: &MachineArgs) -> Config {
         code: args.code.into(),
         threads: args.threads.map_or(0, usize::from),
         strict: args.strict,
-        track: args.track_uninitialised,
+        track: args.track_uninitialized,
         timing: args.timing.clone(),
         ..Config::default()
     }

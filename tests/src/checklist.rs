@@ -17,7 +17,7 @@ const RUN_PROGRAMS: usize = 150;
 
 /// Builtins that no program can run, and why.
 const NEVER_RUN: &[(&str, &str)] = &[
-    ("fnormh", "refused: nothing public says what the normalised form is"),
+    ("fnormh", "refused: nothing public says what the normalized form is"),
     ("fnorms", "likewise"),
 ];
 

@@ -43,7 +43,7 @@ pub(crate) struct LayoutState {
     pub(crate) plan: Plan,
     /// Setting the rectangle has failed: what misses it needs no report of its own.
     pub(crate) rectangle_failed: Option<Reported>,
-    /// 0 while the layout runs, else the number of the program being analysed.
+    /// 0 while the layout runs, else the number of the program being analyzed.
     pub(crate) current_owner: u32,
     owners: u32,
     templates: Vec<Template>,
@@ -55,7 +55,7 @@ pub(crate) struct LayoutState {
     bound: Vec<Bound>,
     /// Their names.
     bound_names: Vec<String>,
-    /// Coordinates of the PE whose program is analysed, as values with provenance.
+    /// Coordinates of the PE whose program is analyzed, as values with provenance.
     pub(crate) pe_coords: Option<(Value, Value)>,
     /// Numbers that were named or given.
     pub(crate) taken: crate::builtins::allocate::Taken,
@@ -337,7 +337,7 @@ fn marked(sema: &Sema<'_, '_>, value: &Value, next: &mut u32) -> Value {
 
 /// A template whose guards hold for these leaves, and its slots there. At most one does (the analysis of
 /// another PE with these leaves would have taken its way), so the one that held last is tried first:
-/// neighbours are alike.
+/// neighbors are alike.
 fn fitting(
     sema: &mut Sema<'_, '_>,
     key: &TemplateKey,
@@ -439,7 +439,7 @@ fn build_inner(
     sema.layout.pe_coords = Some(coords);
     sema.run_top_level(module)?;
     sema.link_symbols()?;
-    sema.analyse_pending()?;
+    sema.analyze_pending()?;
     sema.finish_queues();
     sema.check_queues();
     sema.finish_teardown();

@@ -225,7 +225,7 @@ fn wrong_ones_are_refused() {
         ("@fmovs(x, y, .{ .async = true });", "invalid-dsd", "asynchronous"),
         ("@fmovs(x, y, .{ .asnc = true });", "unknown-option", "asnc"),
         ("@fmovs(x, a);", "invalid-operands", "no operand"),
-        ("@fnorms(&s, s);", "not-supported", "normalised"),
+        ("@fnorms(&s, s);", "not-supported", "normalized"),
         ("@fmovs(&n, x);", "type-mismatch", "`f32`"),
         ("@add16(hx, hx, 70000);", "value-out-of-range", "70000"),
         ("@fadds(x, x, n);", "type-mismatch", "`f32`"),

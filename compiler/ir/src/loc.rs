@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A place: index into [`crate::image::Image::files`], line and column, both from 1.
-/// Line 0 means "no place" (synthesised code).
+/// Line 0 means "no place" (synthesized code).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]

@@ -172,7 +172,7 @@ pub enum Symbol {
 }
 
 /// Extents and strides of a mem4d descriptor, outermost dimension first, 1 to 4 of them.
-/// Strides are in elements of the operation, each the plain distance between neighbours in
+/// Strides are in elements of the operation, each the plain distance between neighbors in
 /// that dimension (not the hardware's delta form).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {

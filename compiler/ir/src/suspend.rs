@@ -51,7 +51,7 @@ pub enum PointAt {
 }
 
 impl Suspension {
-    /// Analyses a validated program.
+    /// Analyzes a validated program.
     pub fn analyze(program: &Program) -> Suspension {
         let flows: PrimaryMap<FuncId, Flow> = program.funcs.values().map(Flow::of).collect();
         let may_suspend = fixpoint(program, &flows);

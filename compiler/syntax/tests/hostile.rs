@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dflow_syntax::{Dialect, Interner, SourceMap, ast, parse};
 
-/// Generous for an unoptimised build on a busy machine; quadratic work would take hours.
+/// Generous for an unoptimized build on a busy machine; quadratic work would take hours.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn ends_soon(name: &str, text: &str) {

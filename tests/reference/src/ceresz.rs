@@ -1,4 +1,4 @@
-//! CereSZ as `spec/ceresz.md` says it: blocks of 32 values, quantised, predicted by their
+//! CereSZ as `spec/ceresz.md` says it: blocks of 32 values, quantized, predicted by their
 //! predecessor, stored as bit planes of fixed length.
 //!
 //! Arithmetic on values is in f32, multiply and add rounded separately; whether a value keeps
@@ -21,7 +21,7 @@ pub const MAGIC: u32 = u32::from_le_bytes(*b"CSZ1");
 /// Words before the block stream: magic, number of values (two), bound (two).
 pub const HEADER: usize = 5;
 
-/// Quantised values lie strictly between this and its negative.
+/// Quantized values lie strictly between this and its negative.
 const LIMIT: f32 = 1_073_741_824.0;
 
 /// An absolute error bound, with the two constants that are made from it.
@@ -29,7 +29,7 @@ const LIMIT: f32 = 1_073_741_824.0;
 pub struct Bound {
     /// The bound, in units of the values.
     pub eps: f64,
-    /// Distance of two quantised values: 2 eps, rounded once.
+    /// Distance of two quantized values: 2 eps, rounded once.
     pub step: f32,
     /// 1 / (2 eps), rounded once; 0 for a bound of 0.
     pub recip: f32,
@@ -202,7 +202,7 @@ pub fn decode(words: &[u32]) -> Result<Vec<f32>, Malformed> {
 }
 
 fn compress_block(block: &[f32; BLOCK], bound: &Bound, apart: bool) -> Vec<u32> {
-    let Some(levels) = quantise(block, bound) else {
+    let Some(levels) = quantize(block, bound) else {
         return std::iter::once(RAW).chain(block.map(f32::to_bits)).collect();
     };
     let whole = coded(&levels, 0);
@@ -229,7 +229,7 @@ fn coded(levels: &[i32; BLOCK], mut before: i32) -> Vec<u32> {
 }
 
 /// The block as multiples of the step, unless a value cannot be carried that way.
-fn quantise(block: &[f32; BLOCK], bound: &Bound) -> Option<[i32; BLOCK]> {
+fn quantize(block: &[f32; BLOCK], bound: &Bound) -> Option<[i32; BLOCK]> {
     let mut levels = [0; BLOCK];
     for (level, &value) in levels.iter_mut().zip(block) {
         let scaled = (value * bound.recip + 0.5).floor();

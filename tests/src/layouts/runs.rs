@@ -104,7 +104,7 @@ fn painted_switches_deal_words_out() {
     }
 }
 
-/// The neighbour's route leads to the region's edge; the host is joined there or further on.
+/// The neighbor's route leads to the region's edge; the host is joined there or further on.
 #[test]
 fn a_painted_color_can_be_joined_to_the_host() {
     for target in TARGETS {

@@ -22,7 +22,7 @@ pub(super) fn cycle_estimate(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Opera
     Ok(Operand::Const(Value::int(ty, i128::from(cycles))))
 }
 
-/// Analyses a function in a program that nobody runs, and forgets it. What the program around had decided by its
+/// Analyzes a function in a program that nobody runs, and forgets it. What the program around had decided by its
 /// params stays decided by them.
 fn in_scratch(sema: &mut Sema<'_, '_>, func: FuncRef, span: Span) -> R<u64> {
     let mut scratch = ProgramCx::new("estimate".to_owned(), Profile::Pe);
@@ -35,7 +35,7 @@ fn in_scratch(sema: &mut Sema<'_, '_>, func: FuncRef, span: Span) -> R<u64> {
     }
     let queues = sema.layout.implicit_queues.clone();
     sema.program = Some(scratch);
-    let result = sema.program_func(func, span).and_then(|idx| sema.analyse_pending().map(|()| idx));
+    let result = sema.program_func(func, span).and_then(|idx| sema.analyze_pending().map(|()| idx));
     let mut scratch = sema.program.take();
     sema.program = outer;
     sema.layout.implicit_queues = queues;

@@ -65,7 +65,7 @@ const R: Where = Where::CODE;
 const H: Where = Where::HOST;
 /// Top-level comptime blocks and code.
 const CR: Where = Where(2 | 8);
-/// Initialisers of globals.
+/// Initializers of globals.
 const V: Where = Where(2 | 4);
 const MANY: usize = usize::MAX;
 

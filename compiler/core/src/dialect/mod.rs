@@ -1,7 +1,7 @@
 //! Which release of the SDK a program was written for.
 //!
 //! All spellings of all releases are understood at once; only what the same text means in two ways
-//! depends on the [`Dialect`]. It is chosen before anything is analysed: by the caller, by a comment in the
+//! depends on the [`Dialect`]. It is chosen before anything is analyzed: by the caller, by a comment in the
 //! top file, by marks in the files that the program names, else it is 1.4's. `.dfl` files carry no marks: they
 //! are of no release.
 

@@ -53,5 +53,5 @@ fn host_body(sema: &mut Sema<'_, '_>, module: ModuleId, body: &Body) -> R<()> {
     func.locals = emitter.locals;
     func.labels = emitter.labels;
     func.body = stmts;
-    sema.analyse_pending()
+    sema.analyze_pending()
 }

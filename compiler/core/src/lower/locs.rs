@@ -7,7 +7,7 @@ use dflow_syntax::{SourceMap, Span};
 
 /// Turns spans into lines and columns.
 ///
-/// Remembers the last answer, since neighbouring questions are about neighbouring places and a
+/// Remembers the last answer, since neighboring questions are about neighboring places and a
 /// line may be megabytes long.
 pub(crate) struct LocTable<'s> {
     sources: &'s SourceMap,

@@ -1,6 +1,6 @@
 //! Typed programs become IR. Cannot fail: what could be wrong was said while checking.
 //!
-//! Absences first: no diagnostics, no knowledge of the target, no optimisation but the obvious
+//! Absences first: no diagnostics, no knowledge of the target, no optimization but the obvious
 //! (a scalar local is used where it lives, an expression is computed where it is wanted).
 //!
 //! Invariants: entities keep their order, so index `n` of the typed program is index `n` of the

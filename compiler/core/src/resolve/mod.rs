@@ -49,7 +49,7 @@ pub(crate) struct ResolvedFile {
     pub(crate) layout: Option<Body>,
     pub(crate) host: Option<Body>,
     pub(crate) tests: Vec<(String, Body)>,
-    /// Names that nothing declares. What is never analysed may have some.
+    /// Names that nothing declares. What is never analyzed may have some.
     pub(crate) undeclared: Vec<(ExprId, Diagnostic)>,
     /// Names whose address is taken somewhere in the file.
     pub(crate) addressed: HashSet<Symbol>,
@@ -76,11 +76,11 @@ pub(crate) struct Decl {
     pub(crate) name: Ident,
     pub(crate) span: Span,
     pub(crate) kind: DeclKind,
-    /// Slots that its body or initialiser needs.
+    /// Slots that its body or initializer needs.
     pub(crate) frame: u32,
-    /// Its initialiser imports a module, which must happen even if nobody asks for it.
+    /// Its initializer imports a module, which must happen even if nobody asks for it.
     pub(crate) imports: bool,
-    /// Its initialiser allocates a FIFO, perhaps in registers that are used by their numbers.
+    /// Its initializer allocates a FIFO, perhaps in registers that are used by their numbers.
     pub(crate) allocates: bool,
 }
 

@@ -230,7 +230,7 @@ impl Sema<'_, '_> {
                 };
                 self.bind(var, operand, known, span)?
             }
-            None => self.uninitialised(var, ty, known)?,
+            None => self.uninitialized(var, ty, known)?,
         };
         match (align, &cell) {
             (Some(least), Cell::Memory { address, .. }) => self.align_local(address, least),
@@ -269,7 +269,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn uninitialised(&mut self, var: &VarDecl, ty: Option<TypeId>, known: bool) -> R<Cell> {
+    fn uninitialized(&mut self, var: &VarDecl, ty: Option<TypeId>, known: bool) -> R<Cell> {
         let Some(ty) = ty else {
             return self.fail(
                 codes::MISSING_TYPE,

@@ -213,7 +213,7 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// A call with analysed arguments.
+    /// A call with analyzed arguments.
     pub(crate) fn call_with(
         &mut self,
         func: FuncRef,
@@ -434,7 +434,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Emits a call of a specialised function.
+    /// Emits a call of a specialized function.
     fn call_emitted(
         &mut self,
         func: FuncRef,
@@ -443,7 +443,7 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Operand> {
         self.trace.push(TraceStep::Call { name: decl.name.name, span });
-        let special = self.specialise(func, decl, args);
+        let special = self.specialize(func, decl, args);
         self.trace.pop();
         let (key, args, ret) = special?;
         if self.types.repr(ret, self.profile()) == Repr::Comptime {
@@ -463,15 +463,15 @@ impl Sema<'_, '_> {
         }
         let name = self.spell(decl.name.name);
         self.check_versions(func, &name, span)?;
-        let idx = self.specialised_for(key, decl, span);
+        let idx = self.specialized_for(key, decl, span);
         self.finish_call(ExprKind::Call { func: idx, args: values }, ret, result, span)
     }
 
     /// The function for a key. What is wrong in one that depends on its arguments is reported with
     /// the way to the first call.
-    fn specialised_for(&mut self, key: FuncKey, decl: &FnDecl, span: Span) -> FuncIdx {
+    fn specialized_for(&mut self, key: FuncKey, decl: &FnDecl, span: Span) -> FuncIdx {
         let known = self.program_mut().funcs.contains_key(&key);
-        let idx = self.specialised(key);
+        let idx = self.specialized(key);
         if !known && self.is_generic(decl) {
             let shown = self.trace.len().saturating_sub(super::MAX_FRAMES);
             let mut way = self.trace[shown..].to_vec();
@@ -483,7 +483,7 @@ impl Sema<'_, '_> {
 
     /// Key, coerced arguments and result type of a call.
     #[expect(clippy::type_complexity, reason = "three results of one walk over the parameters")]
-    fn specialise(
+    fn specialize(
         &mut self,
         func: FuncRef,
         decl: &FnDecl,

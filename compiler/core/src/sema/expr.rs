@@ -20,7 +20,7 @@ use crate::resolve::Res;
 use crate::typed::{Expr, ExprKind};
 
 impl Sema<'_, '_> {
-    /// Analyses an expression. `hint` is the type that the surroundings want, for literals and
+    /// Analyzes an expression. `hint` is the type that the surroundings want, for literals and
     /// untyped results; the result may still need [`Sema::coerce`].
     pub(crate) fn expr(&mut self, id: ExprId, hint: Option<TypeId>) -> R<Operand> {
         let file = Rc::clone(&self.frame().file);

@@ -12,18 +12,18 @@ use super::{BodyKind, Cell, Flow, Operand, R, Sema};
 use crate::typed::{ExprKind, FuncIdx, LocalKind, StmtKind};
 
 impl Sema<'_, '_> {
-    /// Analyses the bodies of all functions asked for, until there are none left.
-    pub(crate) fn analyse_pending(&mut self) -> R<()> {
+    /// Analyzes the bodies of all functions asked for, until there are none left.
+    pub(crate) fn analyze_pending(&mut self) -> R<()> {
         let mut result = Ok(());
         while let Some((idx, key)) = self.program_mut().pending.pop_front() {
-            if let Err(reported) = self.analyse_func(idx, &key) {
+            if let Err(reported) = self.analyze_func(idx, &key) {
                 result = Err(reported);
             }
         }
         result
     }
 
-    fn analyse_func(&mut self, idx: FuncIdx, key: &FuncKey) -> R<()> {
+    fn analyze_func(&mut self, idx: FuncIdx, key: &FuncKey) -> R<()> {
         let func = key.func;
         let Some(decl) = self.func_decl(func) else { return Ok(()) };
         let Some(body) = &decl.body else { return self.external(&decl, decl.name.span) };

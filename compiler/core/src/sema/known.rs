@@ -4,7 +4,7 @@
 //! An expression is *plain* if it is made of literals, names, operators and builtins without effect. What
 //! follows from a plain expression depends on the locals that it reads and on nothing else, so it
 //! is kept by their values. Invariants: only what was read without a fault is kept; nothing is kept while a
-//! program is analysed, where a value may differ between PEs and must leave a guard.
+//! program is analyzed, where a value may differ between PEs and must leave a guard.
 
 use std::rc::Rc;
 

@@ -97,7 +97,7 @@ const STEPS_PER_LOOK: u64 = 1 << 10;
 /// Steps that a report shows.
 pub(crate) const MAX_FRAMES: usize = 8;
 
-/// A step of the way to what is analysed, kept cheap: spelled out only in reports.
+/// A step of the way to what is analyzed, kept cheap: spelled out only in reports.
 #[derive(Clone, Debug)]
 pub(crate) enum TraceStep {
     Call { name: Symbol, span: Span },
@@ -142,7 +142,7 @@ pub(crate) enum BodyKind {
     Layout,
     /// A top-level comptime block of a tile or module, and functions called from it.
     TopLevel,
-    /// An initialiser, type or any other comptime expression.
+    /// An initializer, type or any other comptime expression.
     Value,
     /// Code that the PE (or host) runs; aggregates return through this address.
     Code { result: Option<LocalIdx> },
@@ -293,7 +293,7 @@ impl<'a, 'w> Sema<'a, 'w> {
         }
     }
 
-    /// Whether host code is being analysed.
+    /// Whether host code is being analyzed.
     pub(crate) fn is_host(&self) -> bool {
         self.profile() == Profile::Host
     }

@@ -300,7 +300,7 @@ impl Sema<'_, '_> {
                     return sema.missing_param(module, var, used);
                 }
             }
-            sema.initialised(var, ty)
+            sema.initialized(var, ty)
         })
     }
 
@@ -384,7 +384,7 @@ impl Sema<'_, '_> {
         ))
     }
 
-    fn initialised(&mut self, var: &VarDecl, ty: Option<TypeId>) -> R<DeclState> {
+    fn initialized(&mut self, var: &VarDecl, ty: Option<TypeId>) -> R<DeclState> {
         let value = match var.init {
             Some(init) => {
                 let span = self.expr_span(init);

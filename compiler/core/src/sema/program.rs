@@ -78,7 +78,7 @@ pub(crate) struct Turn {
 /// Versions that a program may have of one function.
 const MAX_VERSIONS: u32 = 4_096;
 
-/// A function specialised for its comptime arguments.
+/// A function specialized for its comptime arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FuncKey {
     pub(crate) func: FuncRef,
@@ -344,11 +344,11 @@ impl Sema<'_, '_> {
             types: params.to_vec(),
             values: KeyValues(vec![None; params.len()]),
         };
-        Ok(self.specialised(key))
+        Ok(self.specialized(key))
     }
 
-    /// The function of the program for a key; its body is analysed later.
-    pub(crate) fn specialised(&mut self, key: FuncKey) -> FuncIdx {
+    /// The function of the program for a key; its body is analyzed later.
+    pub(crate) fn specialized(&mut self, key: FuncKey) -> FuncIdx {
         let program = self.program_mut();
         if let Some(&known) = program.funcs.get(&key) {
             return known;

@@ -72,7 +72,7 @@ impl Port {
         }
     }
 
-    /// Step in (x, y) to the neighbour; the ramp leads nowhere.
+    /// Step in (x, y) to the neighbor; the ramp leads nowhere.
     pub fn step(self) -> (i32, i32) {
         match self {
             Port::West => (-1, 0),

@@ -89,7 +89,7 @@ impl<T> RectMap<T> {
 }
 
 impl<T: Eq> RectMap<T> {
-    /// The values of a grid, given PE by PE, merged: neighbours in a row into the longest runs
+    /// The values of a grid, given PE by PE, merged: neighbors in a row into the longest runs
     /// of equal values, and a run with an equal one exactly below it into a rectangle.
     pub fn from_grid(
         width: u16,

@@ -212,7 +212,7 @@ pub fn add_product(ty: Ty, wide: u32, b: u64, k: u64) -> u32 {
     round(Ty::F32, odd_sum(product, to_f64(Ty::F32, u64::from(wide)))) as u32
 }
 
-/// The sum of two doubles rounded to odd: exact, or else the neighbour with an odd last bit.
+/// The sum of two doubles rounded to odd: exact, or else the neighbor with an odd last bit.
 /// Rounding that once more to a type of at least two bits less rounds the exact sum.
 fn odd_sum(a: f64, b: f64) -> f64 {
     let sum = a + b;
@@ -252,7 +252,7 @@ fn scale_double(value: f64, exponent: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return value;
     }
-    // Normalise first, then at most one step may be inexact.
+    // Normalize first, then at most one step may be inexact.
     let (value, shift) =
         if value.abs() < f64::MIN_POSITIVE { (value * power_of_two(64), -64) } else { (value, 0) };
     let own = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;

@@ -33,7 +33,7 @@ pub enum OverrideError {
 }
 
 /// What can be changed, with its bounds. Latencies are at least 1, since nothing acts on a
-/// neighbour in the same cycle, and small against the latency of the host.
+/// neighbor in the same cycle, and small against the latency of the host.
 const ROWS: &[(&str, u32, u32)] = &[
     ("clock_hz", 1_000_000, u32::MAX),
     ("input_queues", 1, 64),

@@ -16,7 +16,7 @@ fn type_value(sema: &Sema<'_, '_>, ty: TypeId) -> Operand {
     Operand::Const(Value::new(sema.types.common.type_, Data::Type(ty)))
 }
 
-/// `@type_of(expr)`: the expression is analysed and not evaluated.
+/// `@type_of(expr)`: the expression is analyzed and not evaluated.
 pub(crate) fn type_of(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let arg = call.args[0];
     let ty = match sema.frame().kind {

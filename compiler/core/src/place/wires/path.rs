@@ -66,7 +66,7 @@ impl Search {
         search
     }
 
-    /// The neighbour at a side, if the mesh has one.
+    /// The neighbor at a side, if the mesh has one.
     pub(super) fn step(&self, at: Coord, side: Port) -> Option<Coord> {
         let (dx, dy) = side.step();
         let x = at.x.checked_add_signed(dx as i16).filter(|&x| x < self.width)?;

@@ -105,7 +105,7 @@ fn check(request: &Request, wired: &Wired) {
 use dflow_ir::mesh::Rect;
 
 #[test]
-fn neighbours_need_no_way() {
+fn neighbors_need_no_way() {
     let size = (3, 1);
     let ends = (End::Side(at(0, 0), Port::East), End::Side(at(1, 0), Port::West));
     let request = request(size, &[ends]);

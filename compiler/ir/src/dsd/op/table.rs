@@ -22,7 +22,7 @@ const SHIFT_COUNT: RowState =
 const ZERO_COUNT: RowState = RowState::Assumed("0 has 16 zeros");
 const FUSED: RowState = RowState::Assumed("one rounding (fused)");
 const MAX_RULES: RowState = RowState::Assumed("a number wins over NaN, +0 over -0");
-const NORMAL_FORM: RowState = RowState::NotYet("no public text says what the normalised form is");
+const NORMAL_FORM: RowState = RowState::NotYet("no public text says what the normalized form is");
 const SCALING: RowState = RowState::Assumed("one rounding, also into subnormals");
 const TO_INTEGER: RowState = RowState::Assumed("to nearest, ties to even; saturates; NaN gives 0");
 const FROM_INTEGER: RowState = RowState::Assumed("the integer is signed");
@@ -155,9 +155,9 @@ const ROWS: &[OpRow] = &[
         .raising(raised::fmuls),
     row("fnegh", Unary, UNARY, F16, [4, 8], k::fnegh, "dest[i] = -a[i]"),
     row("fnegs", Unary, UNARY, F32, [2, 4], k::fnegs, "dest[i] = -a[i]"),
-    row("fnormh", Normalize, &[Form::Pk], F16, [4, 8], k::word, "*p = k, normalised")
+    row("fnormh", Normalize, &[Form::Pk], F16, [4, 8], k::word, "*p = k, normalized")
         .state(NORMAL_FORM),
-    row("fnorms", Normalize, &[Form::Pk], F32, [2, 4], k::double_word, "*p = k, normalised")
+    row("fnorms", Normalize, &[Form::Pk], F32, [2, 4], k::double_word, "*p = k, normalized")
         .state(NORMAL_FORM),
     row(
         "fs2h",
