@@ -576,3 +576,17 @@ fn compiled_functions_do_not_grow_with_the_mesh() {
     assert_eq!(counts(3), (2.into(), 3.into()), "the first PE needs one function, the others two");
     assert_eq!(counts(700), counts(3));
 }
+
+#[test]
+fn reads_of_what_nothing_has_written_are_told_when_asked_for() {
+    let source =
+        program("var a: u32; var b: u32; fn go() void { b = a; sys.unblock_cmd_stream(); }");
+    let said = |args: &[&str]| {
+        let output = dflowc(&source, args);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stderr).contains("`a` is read at byte 0")
+    };
+    assert!(!said(&[]));
+    assert!(said(&["--track-uninitialized"]));
+    assert!(said(&["--track-uninitialised"]), "the old spelling");
+}

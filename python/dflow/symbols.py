@@ -1,4 +1,4 @@
-"""What the host can name on a program, and how values are fitted to it."""
+"""Symbols and variables that the host names, and how values are fitted to them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def unknown_export(symbols: Mapping[str, Symbol], name: str, what: str = "nothin
 
 
 def named(symbols: Iterable[Symbol]) -> str:
-    """The names of some symbols, for a message."""
+    """Give the names of some symbols, for a message."""
     return ", ".join(f"`{symbol.name}`" for symbol in symbols) or "nothing"
 
 

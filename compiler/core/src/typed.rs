@@ -30,7 +30,7 @@ pub(crate) struct LocalIdx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SlotIdx(pub u32);
 
-/// A jump target within a function: a loop or labelled block. Unique within the function.
+/// A jump target within a function: a loop or labeled block. Unique within the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LabelIdx(pub u32);
 

@@ -5,7 +5,7 @@
 //! They are evenly spaced but for *bends*: words whose times are known because the operation's
 //! pace changed behind them, or it stood still. The times after the last bend may still change,
 //! while the operation sends: what depends on them looks again. Contention for the ramps of the
-//! two PEs is not modelled word by word (spec/flow.md).
+//! two PEs is not modeled word by word (spec/flow.md).
 //!
 //! Invariants: packets keep the order in which they were sent; words are numbered in that order,
 //! from 0 (those of a multicast from more on, `multicast`); a pipe holds no more words than the output queue, the way and
@@ -41,6 +41,9 @@ pub(crate) struct Span {
     pub(super) first: u64,
     pub(super) last: u64,
 }
+
+/// Bends that a pipe has memory for when it has been in use for a while: its list has grown twice.
+const BENDS: usize = 8;
 
 /// A word whose time is known, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,10 +235,11 @@ impl Pipe {
         }
     }
 
-    /// Estimated bytes, with the bends that most come to have.
+    /// Estimated bytes without its words, whose buffers go from pipe to pipe.
     pub(crate) fn bytes(&self) -> u64 {
         let packets = self.packets.capacity() * size_of::<Packet>();
-        (size_of::<Pipe>() + packets + 8 * size_of::<Bend>()) as u64
+        let end = self.end.as_deref().map_or(0, size_of_val) + size_of_val(&*self.shared);
+        (size_of::<Pipe>() + packets + BENDS * size_of::<Bend>() + end) as u64
     }
 
     /// An empty one behind a line of the host, whose words wait before it for what its input queue has no places for.

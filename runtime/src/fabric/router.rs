@@ -253,9 +253,10 @@ impl Router {
         }
     }
 
-    /// Estimated bytes, once each of its colors has come from one side.
+    /// Estimated bytes: as if each of its colors came from one side, by a link. Some have more sides, some none.
     pub(crate) fn bytes(&self, plan: &Plan) -> u64 {
-        (size_of::<Router>() + size_of::<Lane>() * self.table(plan).colors.len()) as u64
+        let lane = size_of::<Lane>() + Ring::<3>::unopened(plan.timing.link_places).bytes();
+        (size_of::<Router>() + lane * self.table(plan).colors.len()) as u64
     }
 
     /// From how many sides words of a color have come.

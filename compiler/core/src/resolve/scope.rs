@@ -506,7 +506,7 @@ impl<'a, 'w> Walker<'a, 'w> {
         Res::None
     }
 
-    /// The visible name nearest to a misspelled one, at most two edits away. Only the first
+    /// The visible name nearest to a misspelt one, at most two edits away. Only the first
     /// [`ADVISED`] names of a file get one: each is compared with all that there are.
     fn similar(&self, text: &str) -> Option<String> {
         if self.out.undeclared.len() >= ADVISED {

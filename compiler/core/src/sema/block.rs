@@ -119,7 +119,7 @@ impl Sema<'_, '_> {
         match file.file.expr(id) {
             ast::Expr::Block { label: None, block } => self.block(block),
             ast::Expr::Block { label: Some(label), block } => {
-                self.labelled_stmt(*label, block, span)
+                self.labeled_stmt(*label, block, span)
             }
             ast::Expr::If { cond, then, otherwise } => self.if_stmt(*cond, *then, *otherwise, span),
             ast::Expr::Switch { subject, prongs } => self.switch_stmt(*subject, prongs, span),

@@ -1,4 +1,4 @@
-//! Branches, switches, labelled blocks, and the ways out of them.
+//! Branches, switches, labeled blocks, and the ways out of them.
 
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{Expr as Ast, ExprId, Prong};

@@ -1,4 +1,4 @@
-//! Labelled blocks, and the ways out of them: `break`, `continue`, `return`.
+//! Labeled blocks, and the ways out of them: `break`, `continue`, `return`.
 
 use dflow_syntax::ast::{Block, Ident};
 use dflow_syntax::{Span, codes};
@@ -30,7 +30,7 @@ impl Sema<'_, '_> {
                 ),
             };
         };
-        let (flow, label) = self.labelled(label, block, hint, span)?;
+        let (flow, label) = self.labeled(label, block, hint, span)?;
         match flow {
             Flow::Break(_, value) => Ok(value.unwrap_or_else(|| self.void_operand())),
             Flow::Next | Flow::Diverges => match label.result {
@@ -46,9 +46,9 @@ impl Sema<'_, '_> {
         }
     }
 
-    pub(crate) fn labelled_stmt(&mut self, label: Ident, block: &Block, span: Span) -> R<Flow> {
+    pub(crate) fn labeled_stmt(&mut self, label: Ident, block: &Block, span: Span) -> R<Flow> {
         let depth = self.frame().labels.len();
-        let (flow, label) = self.labelled(label, block, None, span)?;
+        let (flow, label) = self.labeled(label, block, None, span)?;
         Ok(match flow {
             Flow::Break(at, _) if at == depth => Flow::Next,
             Flow::Diverges if label.on_break.is_some() => Flow::Next,
@@ -56,9 +56,9 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Runs a labelled block. A break decided now is still in the flow; breaks in emitted code
+    /// Runs a labeled block. A break decided now is still in the flow; breaks in emitted code
     /// have made a run-time block.
-    fn labelled(
+    fn labeled(
         &mut self,
         label: Ident,
         block: &Block,

@@ -192,7 +192,7 @@ pub(crate) enum Cell {
     Failed(Reported),
 }
 
-/// A loop or labelled block that can be left.
+/// A loop or labeled block that can be left.
 #[derive(Clone, Debug)]
 pub(crate) struct Label {
     pub(crate) name: Option<Symbol>,

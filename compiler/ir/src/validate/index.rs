@@ -47,7 +47,7 @@ pub enum IndexError {
     },
 }
 
-/// Limits that keep analyzes of what comes from disk in bounds.
+/// Limits that keep analyses of what comes from disk in bounds.
 const MAX_LOCALS: usize = 1 << 20;
 const MAX_BLOCKS: usize = 1 << 18;
 /// Blocks times locals: bits of liveness.

@@ -11,7 +11,7 @@ impl Pipe {
         self.first.set(NEVER);
         self.sent.last = (end + self.transit).max(self.sent.first);
         if let Some(packet) = self.packets.back_mut().filter(|it| it.span.end() == number) {
-            // That a single word that has joined others waits for a place is not modelled.
+            // That a single word that has joined others waits for a place is not modeled.
             let joined = self.sent.count == 1 && packet.span.count > 1;
             packet.span.last = if joined { self.sent.first } else { self.sent.last };
         }

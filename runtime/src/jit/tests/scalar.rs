@@ -43,7 +43,7 @@ fn samples(ty: Ty) -> Vec<u64> {
         all.extend(floats.map(|value| {
             dflow_ir::scalar::convert(Convert::FloatFromFloat, Ty::F64, ty, f64::to_bits(value))
         }));
-        // Signalling and negative NaNs.
+        // Signaling and negative NaNs.
         all.extend([0x7c01, 0xfe00, 0x7f80_0001, 0xffc0_0000].map(|raw| ty.mask(raw)));
         all.push(ty.mask(0xfff0_0000_0000_0001));
     }
