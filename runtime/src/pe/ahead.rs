@@ -434,7 +434,9 @@ impl<C: Code> Region<C> {
         let early = op.asynchronous && begin > at.t && core.is_before_main(op.priority);
         let flows = self.may_flow(at, core, &op);
         if !flows || early && self.pipes_of(at.pe, &mut op).is_none() {
-            return Ok(Some(at.code.start(op.code)));
+            let start = at.code.start(&op.code);
+            self.spare.push(op);
+            return Ok(Some(start));
         }
         (op.from, core.main_from) = (begin + 1, begin + 1);
         self.active_until = self.active_until.max(begin + 1);

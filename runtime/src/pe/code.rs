@@ -66,7 +66,7 @@ pub(crate) trait Code: Sync {
     fn begin(&self, pe: Pe, state: &mut Self::State, start: SharedStart) -> Self::Op;
 
     /// What an operation was begun with.
-    fn start(&self, op: Self::Op) -> SharedStart;
+    fn start(&self, op: &Self::Op) -> SharedStart;
 
     /// Whether the operation's FIFOs allow another element.
     fn fifo(&self, pe: Pe, state: &mut Self::State, op: &Self::Op) -> Fifo;

@@ -92,8 +92,8 @@ impl Code for Programs {
         VectorState::new(self.program(pe), start)
     }
 
-    fn start(&self, op: VectorState) -> SharedStart {
-        op.into_start()
+    fn start(&self, op: &VectorState) -> SharedStart {
+        op.shared_start()
     }
 
     fn fifo(&self, pe: Pe, state: &mut PeState, op: &VectorState) -> Fifo {

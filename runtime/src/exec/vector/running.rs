@@ -77,8 +77,8 @@ impl VectorState {
     }
 
     /// What was started, to start it again.
-    pub(crate) fn into_start(self) -> SharedStart {
-        self.start
+    pub(crate) fn shared_start(&self) -> SharedStart {
+        self.start.clone()
     }
 
     /// Input queues that each element takes a word from; the place is the index into

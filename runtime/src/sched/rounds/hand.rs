@@ -28,7 +28,7 @@ impl<O: Clone> Work<O> {
     }
 
     fn of<C: Code<Op = O>>(code: &C, op: &Op<O>) -> Work<O> {
-        let start = Start::other(code.start(op.code.clone()), op.ends);
+        let start = Start::other(code.start(&op.code), op.ends);
         Work { code: Some(Box::new(op.code.clone())), ..Work::new(start) }
     }
 

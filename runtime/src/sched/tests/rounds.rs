@@ -16,6 +16,7 @@ use super::steady::run;
 use crate::config::{EngineKind, Limit, Limits};
 use crate::exec::{Stream, VectorStart};
 use crate::outcome::RunEnd;
+use crate::sched::engine::Engine;
 use crate::sched::reached::{self, Reached};
 
 const FIRST: u8 = 9;
@@ -528,5 +529,22 @@ fn looking_for_rounds_holds_no_memory() {
         let memory = 4 * engine.doing().bytes;
         let end = engine.run(&[], &Limits { cycle: 100_000, memory, ..Limits::default() });
         assert_eq!(end, RunEnd::Limit(Limit::Cycles), "every {every}");
+    }
+}
+
+/// Boxes of operations are used again: their number does not grow with the time.
+#[test]
+fn operations_hold_no_memory_when_they_have_ended() {
+    for kind in [EngineKind::Exact, EngineKind::Flow] {
+        for seed in 0..20 {
+            let mut engine = Spec { records: false, ..machine(seed) }.engine(kind, 1, 0);
+            let bytes = |engine: &mut Engine<_>, cycle| {
+                engine.run(&[], &Limits { cycle, ..Limits::default() });
+                engine.doing().bytes
+            };
+            let early = bytes(&mut engine, 5_000);
+            let late = bytes(&mut engine, 20_000);
+            assert!(late <= 2 * early, "{kind:?}, seed {seed}: {early} bytes, {late} later");
+        }
     }
 }

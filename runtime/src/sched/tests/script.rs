@@ -388,8 +388,8 @@ impl Code for Script {
         }
     }
 
-    fn start(&self, op: Op) -> SharedStart {
-        op.start
+    fn start(&self, op: &Op) -> SharedStart {
+        op.start.clone()
     }
 
     fn fifo(&self, _: Pe, _: &mut State, _: &Op) -> Fifo {
