@@ -6,9 +6,9 @@
 #[cfg(target_os = "linux")]
 use std::io::Read as _;
 use std::path::Path;
-#[cfg(target_os = "linux")]
 use std::process::Child;
 use std::process::{Command, Output, Stdio};
+#[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
 use dflow_ir::text::parse_image;
@@ -307,12 +307,14 @@ fn ctrl_c_ends_a_mesh_that_never_rests() {
             let mut said = String::new();
             let busy = "1600 PEs, (0, 0) to (39, 39), of `t` in `main`";
             let computes = |said: &str| said.contains(busy) && said.contains(": computes\n");
-            // A busy computer may be interrupted before the first task of all PEs has begun.
-            for _ in 0..20 {
+            // A busy computer may be interrupted before the first task of all PEs has begun: the later the try, the
+            // more time it has.
+            for tries in 0..20 {
                 let mut child = started(&args);
                 // The machine is there when the host block says something.
                 let mut printed = child.stdout.take().expect("a pipe");
                 printed.read_exact(&mut [0]).expect("a byte");
+                std::thread::sleep(Duration::from_millis(10 * tries));
                 said = interrupted(child);
                 assert!(said.starts_with("dflowc: interrupted at cycle "), "{args:?}: {said}");
                 if computes(&said) {
