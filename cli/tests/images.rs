@@ -6,9 +6,9 @@
 #[cfg(target_os = "linux")]
 use std::io::Read as _;
 use std::path::Path;
+#[cfg(target_os = "linux")]
 use std::process::Child;
 use std::process::{Command, Output, Stdio};
-#[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
 use dflow_ir::text::parse_image;
