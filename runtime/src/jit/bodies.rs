@@ -199,20 +199,18 @@ pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at
 }
 
 pub(super) fn vector(parts: &mut Parts<'_>, func: u32, number: u32, frame: u64) -> u32 {
-    let (Some(site), &[dest, first, second, third, index, ..]) =
-        (parts.program.vectors().get(func, number), parts.args)
+    let (Some(site), Some(args)) = (parts.program.vectors().get(func, number), parts.vector_args())
     else {
         return fail(parts, CodeTrapKind::Unreachable, Loc::default());
     };
-    let args = VectorArgs { dest, sources: [first, second, third], index };
-    if site.is_asynchronous() && parts.registers.pass_again(&site.inst, &args, since(parts)) {
+    if site.is_asynchronous() && parts.registers.pass_again(&site.inst, args, since(parts)) {
         return vector_passed(parts);
     }
     // Most are known; what the others give is larger.
-    match vector::run_known(parts.program, parts.state, site, &args) {
+    match vector::run_known(parts.program, parts.state, site, args) {
         Some(Ok(slots)) => vector_done(parts, slots, true),
         Some(Err(kind)) => fail(parts, kind, site.loc),
-        None => vector_seen(parts, site, &args, frame),
+        None => vector_seen(parts, site, args, frame),
     }
 }
 

@@ -13,7 +13,7 @@ use dflow_ir::cost::Slots;
 
 use crate::exec::program::LoadedProgram;
 use crate::exec::state::PeState;
-use crate::exec::{Registers, Segment};
+use crate::exec::{Registers, Segment, VectorArgs};
 
 /// The context of a run. Fields above the line are read by generated code. Fields that are copied from two which lie
 /// side by side in a state are kept apart here: one wide store that is read in halves at once would hold the host up.
@@ -59,6 +59,18 @@ pub(super) struct Parts<'a> {
     pub(super) cycles: &'a mut u64,
     pub(super) result: &'a mut u64,
     pub(super) sp: &'a mut u64,
+}
+
+impl<'a> Parts<'a> {
+    /// Operands of a vector instruction, where generated code has put them: a host that loads two at once, to copy
+    /// them, waits until both stores are through.
+    #[inline]
+    pub(super) fn vector_args(&self) -> Option<&'a VectorArgs> {
+        const { assert!(size_of::<VectorArgs>() == size_of::<[u64; 5]>()) };
+        let words: &[u64; 5] = self.args.first_chunk()?;
+        // SAFETY: `VectorArgs` is of C's layout and consists of five `u64` (the assertion above), like `words`.
+        Some(unsafe { &*std::ptr::from_ref(words).cast() })
+    }
 }
 
 /// What a run sees beside program and state.

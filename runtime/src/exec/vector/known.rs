@@ -40,10 +40,26 @@ pub(super) struct Entry {
     quick: Quick,
 }
 
+impl Entry {
+    /// Runs it; issue slots beyond the start-up.
+    #[inline]
+    fn run(&self, args: &VectorArgs, state: &mut PeState) -> Result<Slots, CodeTrapKind> {
+        // The slots are read here: a host that finds them behind all that was written waits until that is through.
+        self.quick.run(args, state).map(|()| self.quick.slots)
+    }
+}
+
 impl Debug for Entry {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Entry").field("described", &self.described).finish_non_exhaustive()
     }
+}
+
+/// Whether descriptors are the same, looked at one by one: a host that loads two at once that were stored one by one, as
+/// they have just been, waits until they are through.
+#[inline]
+fn are_same(these: &Described, those: &Described) -> bool {
+    these.iter().zip(those).fold(0, |differ, (this, that)| differ | (this ^ that)) == 0
 }
 
 /// One of an instruction that has issued another one before.
@@ -81,7 +97,7 @@ pub(crate) fn run(
     let described = site.described(args);
     let _vectors = program.during(Work::Vectors, Work::Tasks);
     match site.first.get() {
-        Some(first) if first.described == described => Some(first.quick.run(args, state)),
+        Some(first) if are_same(&first.described, &described) => Some(first.run(args, state)),
         Some(_) | None => run_other(program, state, site, (described, args)),
     }
 }
@@ -98,14 +114,15 @@ fn run_other(
     let place = place_of(of.1, &described, 0);
     OTHERS.with_borrow_mut(|others| {
         if let Some(Some(other)) = others.get(place)
-            && (other.of, other.entry.described) == (of, described)
+            && other.of == of
+            && are_same(&other.entry.described, &described)
         {
-            return Some(other.entry.quick.run(args, state));
+            return Some(other.entry.run(args, state));
         }
         // What is odd is not kept: it is to be told each time.
         let quick = Quick::new(&site.inst, args)?.look(program)?;
-        let done = quick.run(args, state);
         let entry = Entry { described, quick };
+        let done = entry.run(args, state);
         // There may be a first one already.
         if let Err(entry) = site.first.set(Box::new(entry)) {
             others.resize_with(ENTRIES, || None);

@@ -37,8 +37,9 @@ use super::state::PeState;
 use super::{CodeTrapKind, Stream};
 use crate::profile::Work;
 
-/// Values of a vector instruction's locals, raw; zero where there is none.
+/// Values of a vector instruction's locals, raw; zero where there is none. Generated code writes them in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct VectorArgs {
     /// Of the destination.
     pub(crate) dest: u64,

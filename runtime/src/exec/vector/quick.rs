@@ -35,8 +35,8 @@ pub(super) struct Quick {
     dest: Plain,
     sources: [Plain; 3],
     length: u32,
-    /// Issue slots of its elements.
-    slots: Slots,
+    /// Issue slots of its elements, beyond the start-up.
+    pub(super) slots: Slots,
     /// Bytes of memory that its elements lie in, if they may be done in chunks, and how these are done.
     chunks_in: Option<u32>,
     runner: Runner,
@@ -99,23 +99,19 @@ impl Quick {
         self.row.sources[at].mask(args.sources[at]) as u32
     }
 
-    /// Runs it; issue slots beyond the start-up.
+    /// Runs it; issue slots beyond the start-up are [`Quick::slots`].
     #[inline]
-    pub(super) fn run(
-        &self,
-        args: &VectorArgs,
-        state: &mut PeState,
-    ) -> Result<Slots, CodeTrapKind> {
+    pub(super) fn run(&self, args: &VectorArgs, state: &mut PeState) -> Result<(), CodeTrapKind> {
         if let Some(short) = &self.short
             && self.may_chunk(state)
         {
             short.run(&args.sources, state.memory.bytes_mut());
+            Ok(())
         } else if self.length == 1 && state.unmasked == 0 {
-            self.single(args, state)?;
+            self.single(args, state)
         } else {
-            self.many(args, state)?;
+            self.many(args, state)
         }
-        Ok(self.slots)
     }
 
     /// Issue slots of its elements.

@@ -134,12 +134,12 @@ impl Outcome {
         &mut self,
         number: u32,
         values: Values,
-        (program, bound): (&PePlan, &Bindings),
+        with: (&PePlan, &Bindings),
     ) -> Option<Start> {
-        if self.ends.is_none() {
-            self.ends = ends_of(program, bound, self.start()?);
-        }
-        let ends = self.ends?;
+        let ends = match self.ends {
+            Some(ends) => ends,
+            None => self.find_ends(with)?,
+        };
         match values {
             Values::Same => {
                 #[cfg(test)]
@@ -148,5 +148,13 @@ impl Outcome {
             }
             Values::Other => Some(Start::other(self.other.clone()?, ends)),
         }
+    }
+
+    /// Finds where words come from and go. Apart, so that nobody looks at what a PE has bound where that is known.
+    #[cold]
+    #[inline(never)]
+    fn find_ends(&mut self, (program, bound): (&PePlan, &Bindings)) -> Option<Ends> {
+        self.ends = ends_of(program, bound, self.start()?);
+        self.ends
     }
 }

@@ -383,6 +383,8 @@ impl<C: Code> Part<'_, C> {
         let Some(core) = &mut regions[region].cores[process.at.1 as usize] else {
             return Went::Apart;
         };
+        let into = process.outputs.iter().filter_map(|&(_, into)| self.own(into));
+        into.for_each(|own| prefetch(&self.fifos[own]));
         let mut went = Went::Through;
         let mut next = process.next;
         while went == Went::Through {

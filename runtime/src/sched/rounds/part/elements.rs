@@ -249,7 +249,7 @@ impl<C: Code> Part<'_, C> {
 
     /// Which of the part's own a queue among all is, if it is one.
     #[inline]
-    fn own(&self, queue: u32) -> Option<usize> {
+    pub(super) fn own(&self, queue: u32) -> Option<usize> {
         let own = queue.wrapping_sub(self.first.2) as usize;
         (own < self.fifos.len()).then_some(own)
     }
