@@ -1,5 +1,7 @@
 //! Operators with two operands: their common type, what they mean, what is known of them.
 
+use std::borrow::Cow;
+
 use dflow_ir::scalar::BinaryOp as Ir;
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{BinaryOp, ExprId};
@@ -250,21 +252,23 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn value_peers(
+    /// Both values in one type.
+    fn value_peers<'v>(
         &mut self,
         op: BinaryOp,
-        lhs: &Value,
-        rhs: &Value,
+        lhs: &'v Value,
+        rhs: &'v Value,
         span: Span,
-    ) -> R<(Value, Value, TypeId)> {
+    ) -> R<(Cow<'v, Value>, Cow<'v, Value>, TypeId)> {
+        let own = Cow::Borrowed;
         if lhs.ty == rhs.ty {
-            return Ok((lhs.clone(), rhs.clone(), lhs.ty));
+            return Ok((own(lhs), own(rhs), lhs.ty));
         }
         if matches!(op, BinaryOp::Shl | BinaryOp::Shr)
             && self.types.is_int(lhs.ty)
             && self.types.is_int(rhs.ty)
         {
-            return Ok((lhs.clone(), rhs.clone(), lhs.ty));
+            return Ok((own(lhs), own(rhs), lhs.ty));
         }
         let untyped = |ty: TypeId| {
             ty == self.types.common.comptime_int || ty == self.types.common.comptime_float
@@ -286,10 +290,10 @@ impl Sema<'_, '_> {
         };
         if to_left {
             let ty = lhs.ty;
-            Ok((lhs.clone(), self.coerce_value(rhs.clone(), ty, span)?, ty))
+            Ok((own(lhs), Cow::Owned(self.coerce_value(rhs.clone(), ty, span)?), ty))
         } else {
             let ty = rhs.ty;
-            Ok((self.coerce_value(lhs.clone(), ty, span)?, rhs.clone(), ty))
+            Ok((Cow::Owned(self.coerce_value(lhs.clone(), ty, span)?), own(rhs), ty))
         }
     }
 
