@@ -5,6 +5,7 @@
 //! file's scope. Invariant: after this phase every [`Res`] of a name that is evaluated is set.
 
 mod near;
+mod order;
 mod scope;
 
 pub(crate) use near::{edit_distance, nearest};
@@ -43,6 +44,8 @@ pub(crate) struct ResolvedFile {
     pub(crate) names: Vec<Res>,
     /// Per expression: first slot of a tensor access's variables.
     pub(crate) tensor_slots: Vec<u32>,
+    /// Per expression: whether what it reads is to be kept, for what comes after it ([`order`]).
+    pub(crate) early: Vec<bool>,
     /// Per statement: slot of a variable; slots of a loop's captures.
     pub(crate) stmt_slots: Vec<[u32; 2]>,
     /// Bodies of the file's scope that are not declarations.
@@ -103,6 +106,11 @@ impl ResolvedFile {
     /// What a name means here.
     pub(crate) fn res(&self, expr: ExprId) -> Res {
         self.names[expr.0 as usize]
+    }
+
+    /// Whether what an expression reads is to be kept, for what comes after it.
+    pub(crate) fn is_early(&self, expr: ExprId) -> bool {
+        self.early[expr.0 as usize]
     }
 
     /// Reports every name that nothing declares, wherever it stands.
@@ -175,6 +183,7 @@ pub(crate) fn file(cx: &mut Session<'_>, file: ast::File) -> Result<ResolvedFile
     let mut out = ResolvedFile {
         names: vec![Res::None; file.expr_count()],
         tensor_slots: vec![0; file.expr_count()],
+        early: order::early(&file, &cx.names),
         stmt_slots: vec![[NO_SLOT; 2]; file.stmt_count()],
         scopes: vec![Scope::default()],
         layout: None,

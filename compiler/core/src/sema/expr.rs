@@ -16,7 +16,7 @@ use super::types::{Type, TypeId};
 use super::value::{Arg, Data, Node, Scalar, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::builtins;
-use crate::resolve::Res;
+use crate::resolve::{Res, ResolvedFile};
 use crate::typed::{Expr, ExprKind};
 
 impl Sema<'_, '_> {
@@ -32,6 +32,14 @@ impl Sema<'_, '_> {
         {
             return Ok(Operand::Const(value.clone()));
         }
+        let around = std::mem::replace(&mut self.early, file.is_early(id));
+        let operand = self.expr_of(&file, id, Wish { hint, wanted }, span);
+        self.early = around;
+        operand
+    }
+
+    fn expr_of(&mut self, file: &ResolvedFile, id: ExprId, wish: Wish, span: Span) -> R<Operand> {
+        let Wish { hint, .. } = wish;
         match file.file.expr(id) {
             Ast::Error => Err(self.poisoned()),
             Ast::Int(value) => self.int_literal(*value, span),
@@ -49,7 +57,15 @@ impl Sema<'_, '_> {
                 self.load(place, span)
             }
             Ast::Builtin { name, name_span, args } => {
-                builtins::call(self, *name, *name_span, args, span, hint)
+                let early = self.early;
+                let operand = builtins::call(self, *name, *name_span, args, span, hint)?;
+                // Counters and random numbers are read, too.
+                Ok(match operand {
+                    Operand::Scalar { ty, expr } if early => {
+                        Operand::Scalar { ty, expr: self.pin(expr, span) }
+                    }
+                    operand => operand,
+                })
             }
             Ast::Call { callee, args } => self.call(*callee, args, span),
             Ast::Unary { op: UnaryOp::AddressOf, operand } => self.address_of(*operand, span),
@@ -68,12 +84,8 @@ impl Sema<'_, '_> {
                 self.need_const(operand, span).map(Operand::Const)
             }
             Ast::Block { label, block } => self.block_expr(*label, block, hint, span),
-            Ast::If { cond, then, otherwise } => {
-                self.if_expr(*cond, *then, *otherwise, Wish { hint, wanted }, span)
-            }
-            Ast::Switch { subject, prongs } => {
-                self.switch_expr(*subject, prongs, Wish { hint, wanted }, span)
-            }
+            Ast::If { cond, then, otherwise } => self.if_expr(*cond, *then, *otherwise, wish, span),
+            Ast::Switch { subject, prongs } => self.switch_expr(*subject, prongs, wish, span),
             Ast::StructLiteral { fields } => self.struct_literal(fields, hint, span),
             Ast::TupleLiteral { elems } => self.tuple_literal(elems, hint, span),
             Ast::TypedStruct { ty, fields } => self.typed_struct(*ty, fields, span),

@@ -248,8 +248,8 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Place> {
         let (pointer, offset) = self.split_address(&address, span)?;
-        let load = ExprKind::Load { address: pointer, offset };
-        let base = Address::of_expr(typed(load, Ty::I64, span));
+        let load = typed(ExprKind::Load { address: pointer, offset }, Ty::I64, span);
+        let base = Address::of_expr(if self.early { self.pin(load, span) } else { load });
         self.offset_element(base, indices, elem, true, span)
     }
 }

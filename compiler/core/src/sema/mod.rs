@@ -21,6 +21,7 @@ mod index;
 mod jump;
 mod known;
 mod literal;
+mod load;
 mod loops;
 mod materialize;
 pub(crate) mod module;
@@ -79,6 +80,8 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) given: Vec<crate::params::Given>,
     /// What `@as` makes of the branches of the expression about to be read.
     pub(crate) wanted: Option<TypeId>,
+    /// What is read now is kept, for what comes after it in the statement.
+    pub(crate) early: bool,
     /// Pointer types around the type being read: there a struct may name itself.
     pub(crate) behind_pointer: u32,
     /// Declarations being evaluated, outermost first, and who needed them.
@@ -253,6 +256,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             next_look: 0,
             given: Vec::new(),
             wanted: None,
+            early: false,
             behind_pointer: 0,
             busy: Vec::new(),
             pending: FxHashMap::default(),

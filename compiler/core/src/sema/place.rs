@@ -5,14 +5,14 @@ use std::rc::Rc;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
-use super::address::{Address, AddressBase, typed};
+use super::address::{Address, AddressBase};
 use super::module::DeclView;
-use super::types::{MAX_BITS, Repr, Type, TypeId};
+use super::types::{MAX_BITS, Type, TypeId};
 use super::value::{Data, FuncRef, ModuleId, Pointer, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::dialect::SdkVersion;
-use crate::resolve::Res;
-use crate::typed::{ExprKind, LocalIdx};
+use crate::resolve::{Res, ResolvedFile};
+use crate::typed::LocalIdx;
 
 /// Directions by their numbers.
 pub(crate) const DIRECTIONS: [&str; 5] = ["WEST", "EAST", "SOUTH", "NORTH", "RAMP"];
@@ -38,16 +38,26 @@ impl Sema<'_, '_> {
     /// The place that an expression names.
     pub(crate) fn place(&mut self, id: ExprId) -> R<Place> {
         let file = Rc::clone(&self.frame().file);
+        let around = self.early;
+        let place = self.place_of(&file, id);
+        self.early = around;
+        place
+    }
+
+    fn place_of(&mut self, file: &ResolvedFile, id: ExprId) -> R<Place> {
         let span = file.file.expr_span(id);
         match file.file.expr(id) {
             Ast::Name(_) => self.name_place(id, span),
             Ast::Field { base, name } => {
-                let base = self.place(*base)?;
-                self.field_place(base, name.name, span)
+                let place = self.place(*base)?;
+                // A pointer there is read now.
+                self.early = file.is_early(*base);
+                self.field_place(place, name.name, span)
             }
             Ast::Index { base, indices } => {
-                let base = self.place(*base)?;
-                self.index_place(base, indices, span)
+                let place = self.place(*base)?;
+                self.early = file.is_early(*base);
+                self.index_place(place, indices, span)
             }
             Ast::Deref(base) => {
                 let pointer = self.expr(*base, None)?;
@@ -485,60 +495,6 @@ impl Sema<'_, '_> {
             homes.push((slot, home));
         }
         Ok(())
-    }
-
-    /// Reads a place.
-    pub(crate) fn load(&mut self, place: Place, span: Span) -> R<Operand> {
-        match place {
-            Place::Const { value, .. } => Ok(Operand::Const(value)),
-            Place::Slot { slot, path, .. } => {
-                let Cell::Var(root) = &self.frame().slots[slot as usize] else {
-                    return self.undefined(span);
-                };
-                let mut value = root.clone();
-                for index in path {
-                    match value.element(index) {
-                        Some(element) => value = element,
-                        None => return self.undefined(span),
-                    }
-                }
-                if matches!(value.data, Data::Undef) {
-                    return self.undefined(span);
-                }
-                Ok(Operand::Const(value))
-            }
-            Place::Local { local, ty, .. } => {
-                let machine = self.machine_ty(ty, span)?;
-                Ok(Operand::Scalar { ty, expr: typed(ExprKind::Local(local), machine, span) })
-            }
-            Place::Memory { address, ty, .. } => self.load_memory(address, ty, span),
-            Place::Bits { base, shift, ty } => self.load_bits(*base, shift, ty, span),
-            Place::Value(operand) => Ok(operand),
-        }
-    }
-
-    fn load_memory(&mut self, address: Address, ty: TypeId, span: Span) -> R<Operand> {
-        if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base
-            && (self.is_foreign(module) || !self.is_runtime())
-        {
-            return self.not_now(module, decl, span);
-        }
-        self.need_runtime(span)?;
-        match self.types.repr(ty, self.profile()) {
-            Repr::Scalar(_) => {
-                let machine = self.machine_ty(ty, span)?;
-                let (address, offset) = self.split_address(&address, span)?;
-                let expr = typed(ExprKind::Load { address, offset }, machine, span);
-                Ok(Operand::Scalar { ty, expr })
-            }
-            Repr::Memory { .. } => Ok(Operand::Memory { ty, address }),
-            Repr::Void => Ok(Operand::Void),
-            Repr::Comptime => {
-                let name = self.type_name(ty);
-                let message = format!("a value of type `{name}` exists at compile time only");
-                self.fail(codes::NOT_COMPTIME, message, span, "read at run time here")
-            }
-        }
     }
 
     pub(crate) fn not_now<T>(&mut self, module: ModuleId, decl: u32, span: Span) -> R<T> {

@@ -113,6 +113,11 @@ impl File {
         (0..).map(ExprId).zip(&self.exprs)
     }
 
+    /// Every statement.
+    pub fn stmts(&self) -> impl Iterator<Item = &Stmt> {
+        self.stmts.iter()
+    }
+
     /// Adds an expression.
     pub fn add_expr(&mut self, expr: Expr, span: Span) -> ExprId {
         let id = ExprId(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));

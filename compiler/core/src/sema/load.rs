@@ -1,0 +1,81 @@
+//! Reading what lies at a place.
+
+use dflow_syntax::{Span, codes};
+
+use super::address::{Address, AddressBase, typed};
+use super::place::Place;
+use super::types::{Repr, TypeId};
+use super::value::{Data, PointerBase};
+use super::{Cell, Operand, R, Sema};
+use crate::typed::ExprKind;
+
+impl Sema<'_, '_> {
+    /// What lies at a place. If something comes after it that may change it, it is read here and kept.
+    pub(crate) fn load(&mut self, place: Place, span: Span) -> R<Operand> {
+        let stays = !self.early || matches!(place, Place::Local { mutable: false, .. });
+        let operand = self.load_when_used(place, span)?;
+        match operand {
+            operand if stays => Ok(operand),
+            Operand::Scalar { ty, expr } => Ok(Operand::Scalar { ty, expr: self.pin(expr, span) }),
+            Operand::Memory { ty, .. } => {
+                let address = Address::of_local(self.new_memory(None, ty, span)?);
+                self.store_memory(&address, ty, operand, span)?;
+                Ok(Operand::Memory { ty, address })
+            }
+            Operand::Const(_) | Operand::Void => Ok(operand),
+        }
+    }
+
+    fn load_when_used(&mut self, place: Place, span: Span) -> R<Operand> {
+        match place {
+            Place::Const { value, .. } => Ok(Operand::Const(value)),
+            Place::Slot { slot, path, .. } => {
+                let Cell::Var(root) = &self.frame().slots[slot as usize] else {
+                    return self.undefined(span);
+                };
+                let mut value = root.clone();
+                for index in path {
+                    match value.element(index) {
+                        Some(element) => value = element,
+                        None => return self.undefined(span),
+                    }
+                }
+                if matches!(value.data, Data::Undef) {
+                    return self.undefined(span);
+                }
+                Ok(Operand::Const(value))
+            }
+            Place::Local { local, ty, .. } => {
+                let machine = self.machine_ty(ty, span)?;
+                Ok(Operand::Scalar { ty, expr: typed(ExprKind::Local(local), machine, span) })
+            }
+            Place::Memory { address, ty, .. } => self.load_memory(address, ty, span),
+            Place::Bits { base, shift, ty } => self.load_bits(*base, shift, ty, span),
+            Place::Value(operand) => Ok(operand),
+        }
+    }
+
+    fn load_memory(&mut self, address: Address, ty: TypeId, span: Span) -> R<Operand> {
+        if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base
+            && (self.is_foreign(module) || !self.is_runtime())
+        {
+            return self.not_now(module, decl, span);
+        }
+        self.need_runtime(span)?;
+        match self.types.repr(ty, self.profile()) {
+            Repr::Scalar(_) => {
+                let machine = self.machine_ty(ty, span)?;
+                let (address, offset) = self.split_address(&address, span)?;
+                let expr = typed(ExprKind::Load { address, offset }, machine, span);
+                Ok(Operand::Scalar { ty, expr })
+            }
+            Repr::Memory { .. } => Ok(Operand::Memory { ty, address }),
+            Repr::Void => Ok(Operand::Void),
+            Repr::Comptime => {
+                let name = self.type_name(ty);
+                let message = format!("a value of type `{name}` exists at compile time only");
+                self.fail(codes::NOT_COMPTIME, message, span, "read at run time here")
+            }
+        }
+    }
+}
