@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ArtifactError;
-use crate::data::{Input, Pending, Unwritten};
+use crate::data::{self, Input, Unwritten};
 use crate::interrupt::Interrupt;
 
 fn fault(path: &Path, error: &std::io::Error) -> ArtifactError {
@@ -24,17 +24,18 @@ pub(super) fn make_folder(path: &Path) -> Result<(), ArtifactError> {
     })
 }
 
-/// Writes all files beside their places, then moves them there in order; unless Ctrl-C is pressed before.
+/// Writes all files or none, unless Ctrl-C is pressed before they are complete.
 pub(super) fn write_all(
     parts: &[(PathBuf, Vec<u8>)],
     interrupt: &Interrupt,
 ) -> Result<(), ArtifactError> {
-    let written = parts.iter().map(|(path, bytes)| Pending::write(path, &[bytes], interrupt));
-    let ready = written.collect::<Result<Vec<_>, _>>();
-    let moved = ready.and_then(|ready| ready.into_iter().try_for_each(Pending::finish));
-    moved.map_err(|unwritten| match unwritten {
-        Unwritten::System(path, error) => fault(&path, &error),
-        Unwritten::Interrupted => ArtifactError::Interrupted,
+    let bytes: Vec<[&[u8]; 1]> = parts.iter().map(|(_, bytes)| [bytes.as_slice()]).collect();
+    let files: Vec<(&Path, &[&[u8]])> = std::iter::zip(parts, &bytes)
+        .map(|((path, _), bytes)| (path.as_path(), bytes.as_slice()))
+        .collect();
+    data::write_all(&files, interrupt).map_err(|unwritten: Unwritten| match unwritten.fault() {
+        Some((path, reason)) => ArtifactError::File { path: path.display().to_string(), reason },
+        None => ArtifactError::Interrupted,
     })
 }
 

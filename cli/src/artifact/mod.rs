@@ -132,7 +132,7 @@ pub fn is_artifact(folder: &Path) -> bool {
 ///
 /// # Errors
 /// The system does not let us; then no file is changed, or, should the disk fail within the last
-/// renames, `out.json` is still the old one.
+/// renames and not let us put back what was there, the error names a file that is.
 pub fn write(folder: &Path, artifact: &Artifact) -> Result<(), ArtifactError> {
     write_unless(folder, artifact, &Interrupt::default())
 }

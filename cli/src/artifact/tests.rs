@@ -136,6 +136,20 @@ fn each_fault_of_a_folder_has_its_error() {
 }
 
 #[test]
+fn a_folder_that_cannot_have_one_file_keeps_what_it_had() {
+    let there = folder();
+    assert_eq!(write(there.path(), &artifact()), Ok(()));
+    let before = std::fs::read(image_path(there.path())).expect("the image");
+    std::fs::remove_file(there.path().join("out.json")).expect("it is there");
+    std::fs::create_dir(there.path().join("out.json")).expect("a folder");
+    let mut other = artifact();
+    other.image.params.clear();
+    let said = write(there.path(), &other).unwrap_err().to_string();
+    assert!(said.ends_with("out.json: is a directory"), "{said}");
+    assert_eq!(std::fs::read(image_path(there.path())).expect("the image"), before);
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let there = folder();
     let file = there.path().join("file");

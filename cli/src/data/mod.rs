@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub(crate) use dtype::Dtype;
 pub(crate) use input::Input;
 pub(crate) use output::{Outputs, check_not_read, check_place, same_place, write_file};
-pub(crate) use whole::{Pending, Unwritten};
+pub(crate) use whole::{Unwritten, write_all};
 
 /// `NAME=PATH[:DTYPE]`.
 #[derive(Clone, Debug, PartialEq, Eq)]

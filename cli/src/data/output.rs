@@ -1,13 +1,10 @@
-//! Writing outputs: all of them or none.
-//!
-//! Every output is written beside its place and synced; when all of them are there, they are put
-//! into their places.
+//! Writing outputs: all of them or none ([`super::whole`]).
 
 use std::path::Path;
 
 use dflow_ir::ty::Ty;
 
-use super::whole::{Pending, folder_of, is_special, temporary};
+use super::whole::{folder_of, is_special, temporary, write_all};
 use super::{Binding, Dtype, Input, npy};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -94,21 +91,25 @@ impl Outputs {
                 return Err(Failure::program(format!("the program gave no output `{name}`")));
             }
         }
-        let mut ready = Vec::new();
-        for (index, ty, bytes) in &self.given {
-            let binding = &self.wanted[*index];
-            let dtype = binding.dtype.unwrap_or_else(|| Dtype::of(*ty));
-            let header = if binding.path.extension().is_some_and(|end| end == "npy") {
-                npy::write_header(dtype, &[bytes.len() as u64 / dtype.bytes()])
-            } else {
-                Vec::new()
-            };
-            let pending = Pending::write(&binding.path, &[&header, bytes], interrupt)?;
-            pending.sync()?;
-            ready.push(pending);
+        let headers = self.given.iter().map(|(index, ty, bytes)| self.header(*index, *ty, bytes));
+        let headers: Vec<Vec<u8>> = headers.collect();
+        let parts: Vec<[&[u8]; 2]> = std::iter::zip(&headers, &self.given)
+            .map(|(header, (.., bytes))| [header.as_slice(), bytes.as_slice()])
+            .collect();
+        let files: Vec<(&Path, &[&[u8]])> = std::iter::zip(&self.given, &parts)
+            .map(|((index, ..), parts)| (self.wanted[*index].path.as_path(), parts.as_slice()))
+            .collect();
+        Ok(write_all(&files, interrupt)?)
+    }
+
+    /// What stands in the file of an output before its bytes.
+    fn header(&self, index: usize, ty: Ty, bytes: &[u8]) -> Vec<u8> {
+        let binding = &self.wanted[index];
+        if binding.path.extension().is_none_or(|end| end != "npy") {
+            return Vec::new();
         }
-        ready.into_iter().try_for_each(Pending::finish)?;
-        Ok(())
+        let dtype = binding.dtype.unwrap_or_else(|| Dtype::of(ty));
+        npy::write_header(dtype, &[bytes.len() as u64 / dtype.bytes()])
     }
 }
 
@@ -117,10 +118,7 @@ impl Outputs {
 /// # Errors
 /// It cannot be written, or the user gave up.
 pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Result<(), Failure> {
-    let pending = Pending::write(path, &[bytes], interrupt)?;
-    pending.sync()?;
-    pending.finish()?;
-    Ok(())
+    Ok(write_all(&[(path, &[bytes])], interrupt)?)
 }
 
 /// Whether two paths lead to the same file, which may not be there yet.

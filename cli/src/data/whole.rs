@@ -1,13 +1,14 @@
-//! Files that are written whole or not at all.
+//! Files that are written whole or not at all, and several of them all or none.
 //!
-//! A file is written to a temporary one in its own folder, which takes its place by being renamed. Invariants: a link
-//! keeps pointing where it points, rights are kept, and what is no regular file (a device, a pipe) is written directly
-//! and never replaced.
+//! A file is written to a temporary one in its own folder and synced; when all are there, each takes its place by being
+//! renamed. Should the system refuse one of several, those before it get back what they were. Invariants: a link keeps
+//! pointing where it points, rights are kept, and what is no regular file (a device, a pipe) is written directly and
+//! never replaced, nor can it give back what it has taken.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use super::Input;
 use crate::exit::Failure;
@@ -21,46 +22,72 @@ const CHUNK: usize = 1 << 20;
 pub(crate) enum Unwritten {
     /// The system does not let us.
     System(PathBuf, io::Error),
+    /// The system does not let us, and does not let us put back this other file, which is the new one.
+    Torn(PathBuf, io::Error, PathBuf),
     /// The user gave up.
     Interrupted,
 }
 
-impl From<Unwritten> for Failure {
-    fn from(unwritten: Unwritten) -> Failure {
-        match unwritten {
-            Unwritten::System(path, error) => {
-                let why = Input::reason(&error);
-                Failure::program(format!("cannot write {}: {why}", path.display()))
+impl Unwritten {
+    /// The file, if it is not the user who gave up, and why it is not written.
+    pub(crate) fn fault(&self) -> Option<(&Path, String)> {
+        match self {
+            Unwritten::System(path, error) => Some((path, Input::reason(error))),
+            Unwritten::Torn(path, error, other) => {
+                let (why, other) = (Input::reason(error), other.display());
+                Some((path, format!("{why}; {other} is written and cannot be put back")))
             }
-            Unwritten::Interrupted => Failure::interrupted(),
+            Unwritten::Interrupted => None,
         }
     }
 }
 
-/// A file that is complete but not in its place yet.
-pub(crate) enum Pending {
-    /// Beside its place.
-    Ready(NamedTempFile, PathBuf),
-    /// What is no regular file has its bytes already.
-    Done,
+impl From<Unwritten> for Failure {
+    fn from(unwritten: Unwritten) -> Failure {
+        unwritten.fault().map_or_else(Failure::interrupted, |(path, why)| {
+            Failure::program(format!("cannot write {}: {why}", path.display()))
+        })
+    }
+}
+
+/// Writes files, each with the bytes of its parts: all of them or none. What is no regular file has its bytes at once.
+///
+/// # Errors
+/// The system does not let us, or the user gave up before all were complete.
+pub(crate) fn write_all(
+    files: &[(&Path, &[&[u8]])],
+    interrupt: &Interrupt,
+) -> Result<(), Unwritten> {
+    let mut ready = Vec::new();
+    for (path, parts) in files {
+        ready.extend(Pending::write(path, parts, interrupt)?);
+    }
+    put(ready, interrupt, |from, to| std::fs::hard_link(from, to))
+}
+
+/// A file that is complete and on the disk, beside its place.
+struct Pending {
+    file: NamedTempFile,
+    target: PathBuf,
 }
 
 impl Pending {
-    /// Writes the bytes of a file.
-    ///
-    /// # Errors
-    /// The system does not let us, or the user gave up.
-    pub(crate) fn write(
+    /// Writes the bytes of a file, and waits until they are on the disk. None if it is no regular one, which has them
+    /// then.
+    fn write(
         path: &Path,
         parts: &[&[u8]],
         interrupt: &Interrupt,
-    ) -> Result<Pending, Unwritten> {
+    ) -> Result<Option<Pending>, Unwritten> {
         let fail = |error| Unwritten::System(path.to_path_buf(), error);
+        if path.is_dir() {
+            return Err(fail(io::Error::from(io::ErrorKind::IsADirectory)));
+        }
         if is_special(path) {
             let mut file = std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
             return match copy(&mut file, parts, interrupt)? {
-                Ok(()) => Ok(Pending::Done),
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Pending::Done),
+                Ok(()) => Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
                 Err(error) => Err(fail(error)),
             };
         }
@@ -73,27 +100,85 @@ impl Pending {
             // Rights of the file that is replaced are kept where the system lets us.
             let _ = file.as_file().set_permissions(old.permissions());
         }
-        Ok(Pending::Ready(file, target))
+        // Else a crash might leave the name without the bytes.
+        file.as_file().sync_all().map_err(fail)?;
+        Ok(Some(Pending { file, target }))
     }
+}
 
-    /// Waits until the bytes are on the disk.
-    ///
-    /// # Errors
-    /// The system does not let us.
-    pub(crate) fn sync(&self) -> Result<(), Unwritten> {
-        let Pending::Ready(file, target) = self else { return Ok(()) };
-        file.as_file().sync_all().map_err(|error| Unwritten::System(target.clone(), error))
+/// Puts files into their places. `link` gives a file a second name.
+fn put(
+    ready: Vec<Pending>,
+    interrupt: &Interrupt,
+    link: impl Fn(&Path, &Path) -> io::Result<()>,
+) -> Result<(), Unwritten> {
+    let alone = ready.len() == 1;
+    let mut placed = Vec::new();
+    for Pending { file, target } in ready {
+        // Nothing can be half done with one.
+        let old = if alone { Ok(None) } else { set_aside(&target, interrupt, &link) };
+        let moved = old.and_then(|old| {
+            placed.push((target.clone(), old));
+            file.persist(&target).map_err(|error| error.error)
+        });
+        if let Err(error) = moved {
+            return Err(match put_back(placed) {
+                Some(torn) => Unwritten::Torn(target, error, torn),
+                None => Unwritten::System(target, error),
+            });
+        }
     }
+    Ok(())
+}
 
-    /// Puts the file into its place.
-    ///
-    /// # Errors
-    /// The system does not let us.
-    pub(crate) fn finish(self) -> Result<(), Unwritten> {
-        let Pending::Ready(file, target) = self else { return Ok(()) };
-        let renamed = file.persist(&target);
-        renamed.map(drop).map_err(|error| Unwritten::System(target, error.error))
+/// Keeps what is at a place under another name, which is gone when it is dropped. Where the file system knows no second
+/// names, it is moved there.
+fn set_aside(
+    target: &Path,
+    interrupt: &Interrupt,
+    link: impl Fn(&Path, &Path) -> io::Result<()>,
+) -> io::Result<Option<TempPath>> {
+    if !target.try_exists()? {
+        return Ok(None);
     }
+    if target.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let folder = folder_of(target);
+    if let Ok(old) = beside().make_in(&folder, |path| link(target, path)) {
+        interrupt.remove_on_exit(old.path());
+        return Ok(Some(old.into_temp_path()));
+    }
+    let old = beside().make_in(&folder, |path| std::fs::rename(target, path))?;
+    Ok(Some(old.into_temp_path()))
+}
+
+/// Gives places back what was there. One that cannot have it is told; what it was stays beside it.
+fn put_back(placed: Vec<(PathBuf, Option<TempPath>)>) -> Option<PathBuf> {
+    let mut torn = None;
+    for (target, old) in placed.into_iter().rev() {
+        let done = match old {
+            Some(old) => {
+                let aside = old.to_path_buf();
+                let done = old.persist(&target).map_err(|error| {
+                    let _ = error.path.keep();
+                });
+                // Two names of one file are left alone by a rename.
+                if done.is_ok() {
+                    let _ = std::fs::remove_file(aside);
+                }
+                done.is_ok()
+            }
+            None => match std::fs::remove_file(&target) {
+                Ok(()) => true,
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            },
+        };
+        if !done {
+            torn = Some(target);
+        }
+    }
+    torn
 }
 
 fn copy(
@@ -114,8 +199,7 @@ fn copy(
 
 /// A new file in a folder, which is gone when it is dropped.
 pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".dflow-").suffix(".part");
+    let mut builder = beside();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -123,6 +207,13 @@ pub(super) fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)
+}
+
+/// How files beside others are called.
+fn beside() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".dflow-").suffix(".part");
+    builder
 }
 
 /// The folder that a file is in.
@@ -136,4 +227,63 @@ pub(super) fn folder_of(path: &Path) -> PathBuf {
 /// Whether something is there that is neither a file nor a folder.
 pub(super) fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Link = fn(&Path, &Path) -> io::Result<()>;
+
+    /// The second of three files has nothing that could take its place; what is there then, by name.
+    fn after_a_failure(link: Link) -> io::Result<Vec<(String, String)>> {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        for name in ["b", "c"] {
+            std::fs::write(at(name), "old")?;
+        }
+        let never = Interrupt::never();
+        let write = |name: &str| Pending::write(&at(name), &[b"new"], &never).ok().flatten();
+        let ready: Vec<Pending> = ["a", "b", "c"].iter().filter_map(|name| write(name)).collect();
+        std::fs::remove_file(ready[2].file.path())?;
+        let failure = put(ready, &never, link).expect_err("one file is not there");
+        assert!(
+            matches!(&failure, Unwritten::System(path, _) if path.ends_with("c")),
+            "{failure:?}"
+        );
+        let mut left = Vec::new();
+        for entry in std::fs::read_dir(folder.path())? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            left.push((name, std::fs::read_to_string(entry.path())?));
+        }
+        left.sort();
+        Ok(left)
+    }
+
+    #[test]
+    fn files_before_one_that_fails_are_what_they_were() {
+        let links: [Link; 2] = [
+            |from, to| std::fs::hard_link(from, to),
+            |_, _| Err(io::Error::from(io::ErrorKind::Unsupported)),
+        ];
+        let old = |name: &str| (name.to_owned(), "old".to_owned());
+        for link in links {
+            let left = after_a_failure(link).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(left, [old("b"), old("c")]);
+        }
+    }
+
+    #[test]
+    fn what_was_there_is_kept_for_the_time_of_writing_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a"), "old").expect("a file");
+        let (a, b) = (at("a"), at("b"));
+        let new: &[&[u8]] = &[b"n", b"ew"];
+        let done = write_all(&[(&a, new), (&b, new)], &Interrupt::never());
+        assert!(done.is_ok(), "{done:?}");
+        assert_eq!(std::fs::read(&a).expect("a file"), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).map_or(0, Iterator::count), 2);
+    }
 }
