@@ -83,13 +83,18 @@ pub(super) fn script(
         .stderr(both);
     apart(&mut command);
     let mut child = command.spawn().map_err(|error| fault(&folder.join(file), &error))?;
-    let end = wait(&mut child, start, log, limits);
+    let stopped = wait(&mut child, start, log, limits);
     // What the script left running goes with it.
-    end_group(&child);
-    let _ = child.wait();
+    end_group(&mut child);
+    let status = child.wait();
+    let end = match stopped {
+        Ok(Some(end)) => Ok(end),
+        Ok(None) => status.map(|status| End::Code(code(status))),
+        Err(error) => Err(error),
+    };
     let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     Ok(Ran {
-        end,
+        end: end.map_err(|error| fault(&folder.join(file), &error))?,
         seconds: start.elapsed().as_secs_f64(),
         output: printed(log).map_err(|error| fault(log, &error))?,
         compiler: text(&codes).lines().filter_map(|line| line.trim().parse().ok()).collect(),
@@ -118,24 +123,46 @@ fn interpreter(folder: &Path, file: &str) -> Command {
     command
 }
 
-fn wait(child: &mut Child, start: Instant, log: &Path, limits: &Limits) -> End {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return End::Code(code(status)),
-            Ok(None) => {}
-            Err(_) => return End::Code(-1),
-        }
+/// Waits until a script has ended by itself (none), or is to be ended. It is not reaped: its number is that of its
+/// group until all of that is ended.
+fn wait(
+    child: &mut Child,
+    start: Instant,
+    log: &Path,
+    limits: &Limits,
+) -> std::io::Result<Option<End>> {
+    while !has_ended(child)? {
         if limits.interrupt.load(Ordering::SeqCst) {
-            return End::Interrupted;
+            return Ok(Some(End::Interrupted));
         }
         if start.elapsed() >= limits.time {
-            return End::Timeout;
+            return Ok(Some(End::Timeout));
         }
         if std::fs::metadata(log).is_ok_and(|data| data.len() > MAX_PRINTED) {
-            return End::Flood;
+            return Ok(Some(End::Flood));
         }
         std::thread::sleep(GLANCE);
     }
+    Ok(None)
+}
+
+/// The number of a script's process, and of its group.
+#[cfg(unix)]
+fn number(child: &Child) -> Option<rustix::process::Pid> {
+    i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+}
+
+#[cfg(unix)]
+fn has_ended(child: &Child) -> std::io::Result<bool> {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let number = number(child).ok_or(std::io::ErrorKind::InvalidInput)?;
+    let only_look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(number), only_look)?.is_some())
+}
+
+#[cfg(not(unix))]
+fn has_ended(child: &mut Child) -> std::io::Result<bool> {
+    Ok(child.try_wait()?.is_some())
 }
 
 fn code(status: ExitStatus) -> i32 {
@@ -159,18 +186,21 @@ fn apart(command: &mut Command) {
 #[cfg(not(unix))]
 fn apart(_: &mut Command) {}
 
-/// Ends all processes of a script.
+/// Ends all processes of a script, which has not been reaped.
 #[cfg(unix)]
-fn end_group(child: &Child) {
-    use nix::sys::signal::{Signal, killpg};
-    if let Ok(group) = i32::try_from(child.id()) {
+fn end_group(child: &mut Child) {
+    if let Some(group) = number(child) {
         // Nobody may be left: no fault.
-        let _ = killpg(nix::unistd::Pid::from_raw(group), Signal::SIGKILL);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }
 
+/// Ends a script; what it started is not known here.
 #[cfg(not(unix))]
-fn end_group(_: &Child) {}
+fn end_group(child: &mut Child) {
+    // It may have ended: no fault.
+    let _ = child.kill();
+}
 
 fn printed(log: &Path) -> std::io::Result<String> {
     let mut file = File::open(log)?;
@@ -193,4 +223,40 @@ fn cycles(text: &str) -> Option<u64> {
         text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let cycles: Vec<u64> = values.filter_map(|value| value["cycles"].as_u64()).collect();
     (!cycles.is_empty()).then(|| cycles.iter().sum())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_has_ended_has_its_number_until_its_group_is_ended() {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 600 & exit 3"]).stdout(Stdio::null());
+        apart(&mut command);
+        let mut child = command.spawn().expect("it starts");
+        let group = number(&child).expect("a number");
+        let limits = Limits { time: Duration::from_secs(60), interrupt: Arc::default() };
+        let ended = wait(&mut child, Instant::now(), log.path(), &limits);
+        assert_eq!(ended.expect("it can be waited for"), None);
+        assert!(rustix::process::test_kill_process(group).is_ok(), "the number may be another's");
+        end_group(&mut child);
+        assert_eq!(child.wait().expect("it has ended").code(), Some(3));
+        let start = Instant::now();
+        while rustix::process::test_kill_process_group(group).is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(30), "somebody is left");
+            std::thread::sleep(GLANCE);
+        }
+    }
+
+    #[test]
+    fn a_script_that_cannot_be_waited_for_says_why() {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let mut child = Command::new("true").spawn().expect("it starts");
+        child.wait().expect("it ends");
+        let limits = Limits { time: Duration::from_secs(60), interrupt: Arc::default() };
+        let failed = wait(&mut child, Instant::now(), log.path(), &limits);
+        assert!(failed.is_err(), "{failed:?}");
+    }
 }
