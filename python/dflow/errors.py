@@ -20,7 +20,11 @@ class CompileError(Error):
 
 
 class HostError(Error):
-    """A request that cannot be carried out. Nothing was sent to the mesh for it."""
+    """A request that cannot be carried out. Nothing was sent to the mesh for it.
+
+    An argument of a type that no such argument has, as a number in the place of a path, is a
+    :class:`TypeError` instead, as it is anywhere in Python.
+    """
 
 
 class Trap(Error):

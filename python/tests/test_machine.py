@@ -145,6 +145,28 @@ def test_requests_are_checked(machine: dflow.Machine) -> None:
     machine.launch("double")
 
 
+def test_arguments_of_a_wrong_type_are_told_as_python_does(
+    many_program: dflow.Program, machine: dflow.Machine
+) -> None:
+    source = PROGRAMS / "many" / "layout.csl"
+    wrong = [
+        lambda: dflow.Machine(many_program, engine=5),
+        lambda: dflow.Machine(many_program, code=None),
+        lambda: dflow.Machine(many_program, seconds="x"),
+        lambda: dflow.compile(5),
+        lambda: dflow.compile(source, MANY, import_paths=[5]),
+        lambda: machine.copy_out(["a"]),
+    ]
+    for request in wrong:
+        with pytest.raises(TypeError):
+            request()
+    # The type is right, and the value is none that there is.
+    with pytest.raises(dflow.HostError, match="is no engine"):
+        dflow.Machine(many_program, engine="swift")
+    with pytest.raises(dflow.HostError, match="nothing is exported"):
+        machine.copy_out("nowhere")
+
+
 def test_arguments_have_the_parameters_types(machine: dflow.Machine) -> None:
     machine.launch("mix", np.int16(-3), np.uint16(65535), np.uint32(1 << 31), np.float32(0.5))
     assert machine.copy_out("shorts", count=2)[1, 1].tolist() == [-3, -1]
