@@ -1,8 +1,8 @@
 //! The standard library: sources of the language's own libraries and of the programs that come
 //! with the tool, embedded as text.
 //!
-//! Absences first: nothing here is executed or parsed, and no other crate knows a library by
-//! name: what a library does, it does in its source.
+//! Absences first: nothing here is executed or parsed, and no other crate does anything for a library: what it does, it
+//! does in its source.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

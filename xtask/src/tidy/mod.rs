@@ -44,7 +44,8 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     faults.extend(files.iter().flat_map(text::too_long));
     faults.extend(files.iter().flat_map(text::misplaced_unsafe));
     faults.extend(files.iter().flat_map(text::unfinished));
-    faults.extend(files.iter().flat_map(text::library_names));
+    let libraries = text::libraries(&files);
+    faults.extend(files.iter().flat_map(|file| text::library_names(file, &libraries)));
     faults.extend(text::missing_forbid(&files));
     faults.extend(arrows::crates(&files));
     faults.extend(arrows::modules(&files));

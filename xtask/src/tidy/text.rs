@@ -1,5 +1,7 @@
 //! Rules about single files: length, `unsafe`, unfinished parts, names of libraries.
 
+use std::collections::BTreeSet;
+
 use super::File;
 
 /// No file has more lines than this.
@@ -7,17 +9,34 @@ const MAX_LINES: usize = 700;
 /// The only files that may hold `unsafe`.
 const UNSAFE: [&str; 3] =
     ["runtime/src/jit/context.rs", "runtime/src/jit/helpers.rs", "runtime/src/jit/code.rs"];
-/// Libraries that the machine must not know.
-const LIBRARIES: [&str; 9] = [
-    "memcpy",
-    "collectives",
-    "ceresz",
-    "tally",
-    "allreduce",
-    "kernels/fft",
-    "message_passing",
-    "tile_config",
-    "simprint",
+/// Where libraries are listed: `source!("name", …)`, and programs behind them.
+const LIST: &str = "stdlib/src/lib.rs";
+/// Libraries are also called as other things are: those of these names are found by how they are imported alone.
+const ORDINARY: [&str; 13] = [
+    "control",
+    "debug",
+    "directions",
+    "empty",
+    "kernels",
+    "layout",
+    "math",
+    "random",
+    "report",
+    "schedule",
+    "string",
+    "time",
+    "types",
+];
+/// What tells releases of the vendor's SDK from one another by the libraries that sources import.
+const MARKS: &str = "compiler/core/src/dialect/marks.rs";
+/// Crates that libraries are nothing special to.
+const BLIND: [&str; 6] = [
+    "compiler/core/src/",
+    "compiler/ir/src/",
+    "compiler/syntax/src/",
+    "runtime/src/",
+    "cli/src/",
+    "python/src/",
 ];
 /// `memcpy` is also the host's side of its protocol.
 const HOST: &str = "runtime/src/host/";
@@ -58,22 +77,44 @@ pub(crate) fn unfinished(file: &File) -> Vec<String> {
     faults
 }
 
-/// Names of libraries in the machine: they would be a back door.
-pub(crate) fn library_names(file: &File) -> Vec<String> {
-    if !file.path.starts_with("runtime/src/") || file.is_test() {
+/// Names of all libraries, as they are imported.
+pub(crate) fn libraries(files: &[File]) -> Vec<&str> {
+    let list = files.iter().find(|file| file.path == LIST).map_or("", |file| &file.text);
+    let libraries = list.split("pub const PROGRAMS").next().unwrap_or_default();
+    let sources = libraries.split("source!(").skip(1);
+    sources.filter_map(|source| source.trim_start().strip_prefix('"')?.split('"').next()).collect()
+}
+
+/// Names of libraries in the machine: they would be a back door. So would an import that Rust code waits for; what
+/// diagnostics say to people is none.
+pub(crate) fn library_names(file: &File, libraries: &[&str]) -> Vec<String> {
+    if !BLIND.iter().any(|home| file.path.starts_with(home)) || file.is_test() {
         return Vec::new();
     }
     let mut faults = Vec::new();
     for (line, text) in file.text.lines().enumerate() {
-        let lower = text.to_lowercase();
-        for name in LIBRARIES {
-            let at_home = name == "memcpy" && file.path.starts_with(HOST);
-            if lower.contains(name) && !at_home {
-                faults.push(format!("{}:{}: the machine knows `{name}`", file.path, line + 1));
-            }
+        let at = format!("{}:{}", file.path, line + 1);
+        let import = libraries.iter().find(|name| text.contains(&format!("\"<{name}>\"")));
+        if let Some(name) = import.filter(|_| file.is_rust() && file.path != MARKS) {
+            faults.push(format!("{at}: code that waits for the library <{name}>"));
+        }
+        if file.path.starts_with("runtime/src/") {
+            let known = words_of(libraries).into_iter().filter(|name| is_named(file, text, name));
+            faults.extend(known.map(|name| format!("{at}: the machine knows `{name}`")));
         }
     }
     faults
+}
+
+/// What libraries are called beside ordinary words, each once: the first such part of each name.
+fn words_of<'a>(libraries: &[&'a str]) -> BTreeSet<&'a str> {
+    let part = |name: &&'a str| name.split('/').find(|part| !ORDINARY.contains(part));
+    libraries.iter().filter_map(part).collect()
+}
+
+fn is_named(file: &File, line: &str, name: &str) -> bool {
+    let at_home = name == "memcpy" && file.path.starts_with(HOST);
+    line.to_lowercase().contains(name) && !at_home
 }
 
 /// Crates that do not forbid `unsafe`.
@@ -131,11 +172,39 @@ mod tests {
         assert!(misplaced_unsafe(&file(UNSAFE[0], text)).is_empty());
     }
 
+    const SOME: [&str; 4] = ["ceresz/pe", "kernels/tally/pe", "memcpy/memcpy", "time"];
+
     #[test]
     fn the_machine_knows_memcpy_at_the_host_only() {
-        assert_eq!(library_names(&file("runtime/src/sched/a.rs", "// memcpy")).len(), 1);
-        assert!(library_names(&file("runtime/src/host/a.rs", "// memcpy")).is_empty());
-        assert_eq!(library_names(&file("runtime/src/host/a.rs", "ceresz")).len(), 1);
+        let names = |path, text| library_names(&file(path, text), &SOME).len();
+        assert_eq!(names("runtime/src/sched/a.rs", "// memcpy"), 1);
+        assert_eq!(names("runtime/src/host/a.rs", "// memcpy"), 0);
+        assert_eq!(names("runtime/src/host/a.rs", "ceresz"), 1);
+        assert_eq!(names("runtime/src/host/a.rs", "tally"), 1);
+        assert_eq!(names("runtime/src/host/a.rs", "the time of kernels"), 0);
+    }
+
+    #[test]
+    fn imports_are_waited_for_by_marks_alone() {
+        let names = |path, text| library_names(&file(path, text), &SOME).len();
+        let waits = "if path == \"<time>\" {";
+        assert_eq!(names("compiler/core/src/a.rs", waits), 1);
+        assert_eq!(names("cli/src/a.rs", waits), 1);
+        assert_eq!(names(MARKS, waits), 0);
+        assert_eq!(names("compiler/core/src/a.rs", "\"it is in `<time>`\""), 0);
+    }
+
+    #[test]
+    fn names_are_those_of_the_library() {
+        let files = super::super::files::collect(&super::super::root());
+        let names = libraries(&files);
+        for name in ["allreduce/choice", "kernels/tally/pe", "simprint"] {
+            assert!(names.contains(&name), "{name} of {names:?}");
+        }
+        for word in ORDINARY {
+            let is_part = names.iter().any(|name| name.split('/').any(|part| part == word));
+            assert!(is_part, "no library is called {word}");
+        }
     }
 
     #[test]
