@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::{complain, python, say, tidy};
 
-/// Fuzz targets, in the order in which they run.
-const FUZZ_TARGETS: [&str; 5] = ["parse", "compile", "image", "engines", "compressed"];
+/// Where fuzz targets are, a file for each.
+const FUZZ_TARGETS: &str = "fuzz/src/bin";
 /// What the gate gives each fuzz target.
 const FUZZ_SECONDS: &str = "60";
 
@@ -138,7 +138,12 @@ fn run_fuzz(seconds: &str, seed: Option<&str>) -> Count {
     if !succeeds(&mut cargo(&["build", "--package", "dflow-fuzz", "--bins"])) {
         return Count::one(false);
     }
-    for target in FUZZ_TARGETS {
+    let targets = fuzz_targets();
+    if targets.is_empty() {
+        complain(&format!("{FUZZ_TARGETS} has no fuzz targets\n"));
+        return Count::one(false);
+    }
+    for target in &targets {
         let mut command = cargo(&["run", "--quiet", "--package", "dflow-fuzz", "--bin", target]);
         command.args(["--", "--seconds", seconds]);
         if let Some(seed) = seed {
@@ -148,6 +153,17 @@ fn run_fuzz(seconds: &str, seed: Option<&str>) -> Count {
         count.add(Count::one(succeeds_within(&mut command, limit)));
     }
     count
+}
+
+/// Names of all fuzz targets, in the order in which they run.
+fn fuzz_targets() -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(tidy::root().join(FUZZ_TARGETS)) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|end| end == "rs"));
+    let mut names: Vec<String> =
+        sources.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
+    names.sort();
+    names
 }
 
 fn cargo(args: &[&str]) -> Command {
@@ -194,6 +210,20 @@ mod tests {
         let std = "test result: ok. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
         assert_eq!(parse_result(std), Some(Count { passed: 12, failed: 3, skipped: 0 }));
         assert_eq!(parse_result("running 3 tests"), None);
+    }
+
+    /// The gate takes its own list from the same folder, and cargo has a test for each.
+    #[test]
+    fn fuzz_targets_are_the_files_of_their_folder() {
+        let targets = fuzz_targets();
+        assert!(targets.contains(&"parse".to_owned()), "{targets:?}");
+        let read = |path: &str| std::fs::read_to_string(tidy::root().join(path)).expect(path);
+        assert!(read(".ci/run").contains(&format!("in {FUZZ_TARGETS}/*.rs")));
+        let tests = read("fuzz/tests/targets.rs");
+        for target in &targets {
+            assert!(tests.contains(&format!("CARGO_BIN_EXE_{target}\"")), "{target} has no test");
+        }
+        assert_eq!(tests.matches("CARGO_BIN_EXE_").count(), targets.len());
     }
 
     #[test]
