@@ -1,19 +1,17 @@
 //! The state of a machine that has stopped: its memory, with the names to find things in it.
 //!
-//! A file is the magic `DFLS`, a format version (`u32`, little endian), the length and a checksum
-//! of the body, and the body in postcard form. What is read is checked before use.
+//! A file is sealed ([`dflow_ir::sealed`]) with the magic `DFLS`. What is read is checked before use.
 
 use cranelift_entity::EntityRef as _;
 use dflow_ir::image::Image;
 use dflow_ir::mesh::{Coord, Rect};
+use dflow_ir::sealed::{Format, Unsealed};
 use dflow_ir::target::TargetId;
 use serde::{Deserialize, Serialize};
 
 /// Version of the format; states of another version are refused.
 const VERSION: u32 = 1;
-const MAGIC: [u8; 4] = *b"DFLS";
-/// Magic, version, length and checksum of the body.
-const HEADER: usize = 4 + 4 + 8 + 8;
+const FORMAT: Format = Format { magic: *b"DFLS", version: VERSION };
 
 /// The memory of all PEs of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +70,16 @@ pub enum StateError {
     /// Bytes are missing, or changed.
     #[error("the state is damaged ({0})")]
     Damaged(String),
+}
+
+impl From<Unsealed> for StateError {
+    fn from(unsealed: Unsealed) -> StateError {
+        match unsealed {
+            Unsealed::Foreign => StateError::NotAState,
+            Unsealed::Version(found) => StateError::Version { found },
+            Unsealed::Damaged(how) => StateError::Damaged(how),
+        }
+    }
 }
 
 impl State {
@@ -134,15 +142,7 @@ impl State {
 
     /// As bytes of a file.
     pub fn encode(&self) -> Vec<u8> {
-        // Memory takes all data of known length: this cannot fail.
-        let body = postcard::to_stdvec(self).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(HEADER + body.len());
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((body.len() as u64).to_le_bytes());
-        bytes.extend(checksum(&body).to_le_bytes());
-        bytes.extend(body);
-        bytes
+        FORMAT.write(self)
     }
 
     /// Reads the bytes of a file.
@@ -150,24 +150,8 @@ impl State {
     /// # Errors
     /// They are no state, of another version, or damaged.
     pub fn decode(bytes: &[u8]) -> Result<State, StateError> {
-        let damaged = |what: &str| StateError::Damaged(what.to_owned());
-        let rest = bytes.strip_prefix(&MAGIC).ok_or(StateError::NotAState)?;
-        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(StateError::Version { found });
-        }
-        let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        let (sum, body) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        if body.len() as u64 != u64::from_le_bytes(*length) {
-            return Err(damaged("cut short, or bytes are left over"));
-        }
-        if checksum(body) != u64::from_le_bytes(*sum) {
-            return Err(damaged("the checksum differs"));
-        }
-        let state: State =
-            postcard::from_bytes(body).map_err(|error| StateError::Damaged(error.to_string()))?;
-        state.check().map_err(damaged)?;
+        let state: State = FORMAT.read(bytes)?;
+        state.check().map_err(|how| StateError::Damaged(how.to_owned()))?;
         Ok(state)
     }
 
@@ -209,15 +193,4 @@ fn symbols(image: &Image) -> Vec<ProgramSymbols> {
         ProgramSymbols { name: program.name.clone(), symbols: symbols.collect() }
     });
     maps.collect()
-}
-
-/// FNV-1a over words of 64 bits: finds accidents.
-fn checksum(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-    let chunks = bytes.chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    chunks.fold(0xcbf2_9ce4_8422_2325, |hash, word| step(hash, word).rotate_left(29))
 }

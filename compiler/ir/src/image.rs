@@ -1,8 +1,7 @@
 //! The image: everything a run needs, on disk as a `.dfi` file.
 //!
-//! The only format of the project. A file is the magic `DFLI`, a format version (`u32`, little
-//! endian), the length and a checksum of the body, and the body in postcard form. Reading never
-//! panics; what is read is validated before use.
+//! A file is sealed ([`crate::sealed`]) with the magic `DFLI`. Reading never panics; what is read is validated before
+//! use.
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 use serde::{Deserialize, Serialize};
@@ -10,12 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::loc::Loc;
 use crate::mesh::{Color, ColorConfig, Coord, Port, Rect, RectMap};
 use crate::program::{GlobalId, Program};
+use crate::sealed::{Format, Unsealed};
 use crate::target::TargetId;
 pub use crate::ty::{ElementKind, ElementType};
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -157,21 +157,22 @@ pub enum ImageError {
     Invalid(String),
 }
 
-const MAGIC: [u8; 4] = *b"DFLI";
-/// Magic, version, length and checksum of the body.
-const HEADER: usize = 4 + 4 + 8 + 8;
+const FORMAT: Format = Format { magic: *b"DFLI", version: VERSION };
+
+impl From<Unsealed> for ImageError {
+    fn from(unsealed: Unsealed) -> ImageError {
+        match unsealed {
+            Unsealed::Foreign => ImageError::NotAnImage,
+            Unsealed::Version(found) => ImageError::Version { found },
+            Unsealed::Damaged(how) => ImageError::Damaged(how),
+        }
+    }
+}
 
 impl Image {
     /// The image as bytes of a `.dfi` file.
     pub fn encode(&self) -> Vec<u8> {
-        let body = postcard::to_stdvec(self).expect("memory takes all data of known length");
-        let mut bytes = Vec::with_capacity(HEADER + body.len());
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((body.len() as u64).to_le_bytes());
-        bytes.extend(checksum(&body).to_le_bytes());
-        bytes.extend(body);
-        bytes
+        FORMAT.write(self)
     }
 
     /// Reads the bytes of a `.dfi` file and validates what they say.
@@ -181,28 +182,7 @@ impl Image {
 
     /// Reads the bytes of a `.dfi` file; the result is the proof that it is valid.
     pub fn decode_validated(bytes: &[u8]) -> Result<Validated<Image>, ImageError> {
-        let damaged = |what: &str| ImageError::Damaged(what.to_owned());
-        let rest = bytes.strip_prefix(&MAGIC).ok_or(ImageError::NotAnImage)?;
-        let (version, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        let found = u32::from_le_bytes(*version);
-        if found != VERSION {
-            return Err(ImageError::Version { found });
-        }
-        let (length, rest) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        let (sum, body) = rest.split_first_chunk().ok_or_else(|| damaged("cut short"))?;
-        if body.len() as u64 != u64::from_le_bytes(*length) {
-            let expected = u64::from_le_bytes(*length);
-            let found = body.len();
-            return Err(ImageError::Damaged(format!("{found} bytes where {expected} should be")));
-        }
-        if checksum(body) != u64::from_le_bytes(*sum) {
-            return Err(damaged("the checksum differs"));
-        }
-        let (image, left) = postcard::take_from_bytes::<Image>(body)
-            .map_err(|error| ImageError::Damaged(error.to_string()))?;
-        if !left.is_empty() {
-            return Err(damaged("bytes are left over"));
-        }
+        let image = FORMAT.read(bytes)?;
         validate::image(image).map_err(|error| ImageError::Invalid(error.to_string()))
     }
 
@@ -210,13 +190,6 @@ impl Image {
     pub fn program_at(&self, at: Coord) -> Option<ProgramId> {
         self.placement.programs.get(at).copied()
     }
-}
-
-/// FNV-1a, 64 bits: finds accidents, not attackers (those meet the validator).
-fn checksum(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]
@@ -227,6 +200,7 @@ mod tests {
     use super::*;
     use crate::dsd::op::DsdOp;
     use crate::generate;
+    use crate::sealed::{HEADER, seal};
 
     /// Operations are told by their place in the table, and all else by what it looks like in bytes: files of before
     /// would be something else.
@@ -239,10 +213,12 @@ mod tests {
         let images =
             (0..40).map(|seed| generate::image(&random(seed).collect::<Vec<_>>()).encode());
         let bytes: Vec<u8> = images.flatten().chain(names.concat().into_bytes()).collect();
-        let all = (VERSION, checksum(&bytes));
+        let sealed = FORMAT.write(&bytes);
+        let sum: [u8; 8] = *sealed[..HEADER].last_chunk().expect("a header has a checksum");
+        let all = (VERSION, u64::from_le_bytes(sum));
         assert_eq!(
             all,
-            (5, 16_428_326_345_477_532_575),
+            (6, 9_739_416_762_888_494_253),
             "the format has changed: it has a new version, and this checksum"
         );
     }
@@ -281,14 +257,19 @@ mod tests {
                 let at = HEADER + at.index(bytes.len() - HEADER);
                 bytes[at] = byte;
             }
-            let sum = checksum(&bytes[HEADER..]);
-            bytes[HEADER - 8..HEADER].copy_from_slice(&sum.to_le_bytes());
+            seal(&mut bytes);
             if let Ok(image) = Image::decode(&bytes) {
                 for program in image.programs.values() {
                     crate::suspend::Suspension::analyze(program);
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_manual_names_the_version() {
+        let manual = include_str!("../../../spec/image.md");
+        assert!(manual.contains(&format!("format version, now {VERSION} |")), "it is {VERSION}");
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub mod operands;
 pub mod program;
 pub mod registers;
 pub mod scalar;
+pub mod sealed;
 pub mod suspend;
 pub mod target;
 pub mod text;

@@ -8,8 +8,9 @@
 use std::process::ExitCode;
 
 use dflow_compiler::{MemoryWorld, Options};
-use dflow_fuzz::{Nobody, Target, checksum, limits, main as fuzz, sources};
+use dflow_fuzz::{Nobody, Target, limits, main as fuzz, sources};
 use dflow_ir::image::Image;
+use dflow_ir::sealed::seal;
 use dflow_runtime::config::{CodeKind, Config, EngineKind};
 use dflow_runtime::host;
 
@@ -51,15 +52,4 @@ fn run(bytes: &[u8]) -> bool {
         }
     }
     accepted
-}
-
-/// Puts the right length and checksum into the header of a changed image (spec/image.md).
-fn seal(bytes: &mut [u8]) {
-    const HEADER: usize = 24;
-    if bytes.len() < HEADER {
-        return;
-    }
-    let (header, body) = bytes.split_at_mut(HEADER);
-    header[8..16].copy_from_slice(&(body.len() as u64).to_le_bytes());
-    header[16..24].copy_from_slice(&checksum(body).to_le_bytes());
 }
