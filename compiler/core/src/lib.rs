@@ -28,5 +28,6 @@ pub use dialect::{Dialect, Mark, Origin, QueueBinding, SdkVersion};
 pub use driver::{Compiled, Stage, builtin_table, compile, dump, routes};
 #[doc(hidden)]
 pub use place::Wafer;
+pub use resolve::edit_distance;
 pub use session::{Options, ParamsFrom, Stop};
 pub use world::{MemoryWorld, World, fold};

@@ -8,7 +8,8 @@ mod near;
 mod order;
 mod scope;
 
-pub(crate) use near::{edit_distance, nearest};
+pub use near::edit_distance;
+pub(crate) use near::nearest;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

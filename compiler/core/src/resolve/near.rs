@@ -1,17 +1,18 @@
 //! Names that a misspelt one may have meant.
 
-/// Levenshtein distance; long names count as far apart.
-pub(crate) fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
+/// How many characters have to be put in, left out or changed to make one text of another; long ones count as far
+/// apart.
+pub fn edit_distance(a: &str, b: &str) -> usize {
     if a.len() > 64 || b.len() > 64 {
         return usize::MAX;
     }
+    let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
+    for (i, x) in a.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
+            let replaced = diagonal + usize::from(x != *y);
             diagonal = row[j + 1];
             row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
         }
@@ -41,7 +42,15 @@ pub(crate) fn nearest<'n>(text: &str, known: impl IntoIterator<Item = &'n str>) 
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{edit_distance, nearest};
+
+    #[test]
+    fn distances_count_characters() {
+        assert_eq!(edit_distance("abc", "abd"), 1);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("größe", "grösse"), 2);
+        assert_eq!(edit_distance(&"a".repeat(65), "a"), usize::MAX);
+    }
 
     #[test]
     fn slips_find_their_names() {
