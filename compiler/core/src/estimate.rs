@@ -255,6 +255,12 @@ fn constant(expr: &Expr) -> Option<Constant> {
 
 /// How often a loop runs whose counter starts, ends and changes by constants.
 fn trips(cond: &Expr, step: &[Stmt], constants: &Constants) -> Option<u64> {
+    // What is asked behind the rounds alone lets one more pass.
+    if let (Some(_), Some((goes_on, step))) =
+        (constant(cond).filter(|cond| cond.raw != 0), asked_behind(step))
+    {
+        return trips(goes_on, step, constants)?.checked_add(1);
+    }
     let ExprKind::Binary(op, lhs, rhs) = &*cond.kind else { return None };
     let (counter, end, up) = match (local(lhs), local(rhs)) {
         (Some(counter), _) => (counter, constant(rhs)?, true),
@@ -279,6 +285,14 @@ fn trips(cond: &Expr, step: &[Stmt], constants: &Constants) -> Option<u64> {
         false => (start - end, by.wrap(-by.read(signed)).read(signed)),
     };
     quotient((way + inclusive).max(0), by)
+}
+
+/// The condition that a loop asks ahead of its step, and the step.
+fn asked_behind(step: &[Stmt]) -> Option<(&Expr, &[Stmt])> {
+    let (first, rest) = step.split_first()?;
+    let StmtKind::If { cond, then, otherwise } = &first.kind else { return None };
+    let leaves = matches!(otherwise.as_slice(), [Stmt { kind: StmtKind::Break(_), .. }]);
+    (then.is_empty() && leaves).then_some((cond, rest))
 }
 
 /// How often a counter changes until it is its end; it may come around.

@@ -50,6 +50,16 @@ fn counted() -> Program {
     program(cond, vec![stmt(StmtKind::Set(COUNTER, step))])
 }
 
+/// Ten rounds, the last of which is known for it ahead of the step.
+fn counted_behind() -> Program {
+    let step = expr(ExprKind::Binary(BinaryOp::Add, counter(), int(7000)), Ty::I16);
+    let goes_on = expr(ExprKind::Binary(BinaryOp::LtU, counter(), int(58_000)), Ty::I8);
+    let otherwise = vec![stmt(StmtKind::Break(LabelIdx(0)))];
+    let leave = StmtKind::If { cond: goes_on, then: Vec::new(), otherwise };
+    let steps = vec![stmt(leave), stmt(StmtKind::Set(COUNTER, step))];
+    program(expr(ExprKind::Const(1), Ty::I8), steps)
+}
+
 fn target(zero: &[&str]) -> &'static Target {
     let changes: Vec<_> = zero.iter().map(|&name| (name.to_owned(), 0)).collect();
     Target::custom(TargetId::Wse3, &changes).expect("constants that may be 0")
@@ -81,4 +91,14 @@ fn a_round_costs_what_engines_charge() {
         assert_eq!(cost(&counted(), FuncIdx(0), target), 10 * round, "{zero:?}");
         assert_eq!(charged(&counted(), target), round, "{zero:?}");
     }
+}
+
+#[test]
+fn rounds_of_a_loop_that_asks_ahead_of_its_step_are_counted() {
+    let target = target(&[]);
+    let once = cost(&endless(), FuncIdx(0), target);
+    let [behind, ahead] =
+        [counted_behind(), counted()].map(|program| cost(&program, FuncIdx(0), target));
+    assert!(behind > 10 * once, "{behind} for ten rounds of {once} and more");
+    assert!(behind.abs_diff(ahead) < ahead, "{behind} beside {ahead}");
 }

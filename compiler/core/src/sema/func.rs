@@ -170,8 +170,9 @@ fn ends(sema: &Sema<'_, '_>, flow: &Flow) -> bool {
     let endless =
         sema.program.as_ref().and_then(|program| program.emitter.as_ref()).is_some_and(|emitter| {
             match emitter.stmts.last().and_then(|list| list.last()).map(|stmt| &stmt.kind) {
-                Some(StmtKind::While { label, cond, body, .. }) => {
-                    matches!(*cond.kind, ExprKind::Const(1)) && !leaves(body, *label)
+                Some(StmtKind::While { label, cond, step, body }) => {
+                    let always = matches!(*cond.kind, ExprKind::Const(1));
+                    always && !leaves(body, *label) && !leaves(step, *label)
                 }
                 _ => false,
             }

@@ -8,10 +8,11 @@ use dflow_syntax::ast::{Expr as Ast, ExprId, StmtId};
 use dflow_syntax::{Span, Symbol, codes};
 
 use super::address::{Address, typed};
+use super::counting::{Walk, known_bound};
 use super::place::Place;
 use super::types::{Type, TypeId};
 use super::value::{Data, RangeValue, Value};
-use super::{Cell, Flow, Label, Operand, R, Sema};
+use super::{Cell, Flow, Label, Operand, R, Sema, ops};
 use crate::resolve::NO_SLOT;
 use crate::typed::{Expr, ExprKind, LabelIdx, LocalIdx, StmtKind};
 
@@ -102,7 +103,7 @@ impl Sema<'_, '_> {
         if self.cx.names.resolve(*name) != "range" || !matches!(args.len(), 2 | 4) {
             return Ok(None);
         }
-        let ty = self.type_expr(args[0])?;
+        let ty = self.range_type(args[0])?;
         let mut operands = Vec::new();
         for &arg in &args[1..] {
             let span = self.expr_span(arg);
@@ -134,6 +135,21 @@ impl Sema<'_, '_> {
         Ok(Some(Counting { start: operands.remove(0), stop, step, ty }))
     }
 
+    /// What is known of a counter's walk.
+    fn walk(&mut self, counting: &Counting, span: Span) -> R<Walk> {
+        let Counting { start, stop, step, ty } = counting;
+        let machine = self.machine_ty(*ty, span)?;
+        let Some(step) = self.fix_int(step).filter(|&step| step != 0) else {
+            let message = "the step of a range cannot be 0";
+            return self.fail(codes::VALUE_OUT_OF_RANGE, message, span, "this loop");
+        };
+        let Some(range) = ops::int_range(&self.types, *ty) else {
+            unreachable!("ranges are of integers, those at run time of sized ones")
+        };
+        let (start, stop) = (known_bound(start), known_bound(stop));
+        Ok(Walk { start, stop, step, machine, signed: self.types.is_signed(*ty), range })
+    }
+
     /// Emits a loop over a counter.
     fn emit_counting(
         &mut self,
@@ -143,15 +159,9 @@ impl Sema<'_, '_> {
         body: StmtId,
         span: Span,
     ) -> R<Flow> {
+        let walk = self.walk(&counting, span)?;
         let Counting { start, stop, step, ty } = counting;
-        let machine = self.machine_ty(ty, span)?;
-        let down = match self.fix_int(&step) {
-            Some(0) | None => {
-                let message = "the step of a range cannot be 0";
-                return self.fail(codes::VALUE_OUT_OF_RANGE, message, span, "this loop");
-            }
-            Some(step) => step < 0,
-        };
+        let machine = walk.machine;
         let counter = self.new_scalar(None, machine);
         let start = self.scalar_of(start, span)?;
         self.emit(StmtKind::Set(counter, start), span);
@@ -159,16 +169,28 @@ impl Sema<'_, '_> {
         let stop = self.pin(stop, span);
         let step = self.const_expr(&step, machine, span)?;
         let current = typed(ExprKind::Local(counter), machine, span);
-        let signed = self.types.is_signed(ty);
-        let less = if signed { Ir::LtS } else { Ir::LtU };
-        let (lhs, rhs) = if down { (stop, current.clone()) } else { (current.clone(), stop) };
-        let cond = typed(ExprKind::Binary(less, lhs, rhs), Ty::I8, span);
-        let next = typed(ExprKind::Binary(Ir::Add, current, step), machine, span);
+        let begins = walk.before(current.clone(), stop.clone(), span);
+        let next = typed(ExprKind::Binary(Ir::Add, current.clone(), step), machine, span);
         let index = self.iteration_index(captures, span)?;
-        let mut steps = vec![set(counter, next, span)];
-        steps.extend(index.map(|(_, step)| step));
-        let elem = Cell::Scalar { local: counter, ty, mutable: false };
-        self.emit_loop(name, cond, steps, captures, elem, index_cell(self, captures), body, span)
+        let mut step = vec![set(counter, next, span)];
+        step.extend(index.map(|(_, step)| step));
+        let elem = ElemCell::Cell(Cell::Scalar { local: counter, ty, mutable: false });
+        let index = index_cell(self, captures);
+        if !walk.may_wrap() {
+            let head = Head { cond: begins, goes_on: None, step };
+            return self.emit_loop(name, head, captures, elem, index, body, span);
+        }
+        // The end is asked for ahead of the step: behind it the counter may have wrapped.
+        let goes_on = Some(walk.goes_on(current, stop, span));
+        let head = Head { cond: typed(ExprKind::Const(1), Ty::I8, span), goes_on, step };
+        if walk.is_known() {
+            return self.emit_loop(name, head, captures, elem, index, body, span);
+        }
+        self.open_list();
+        let flow = self.emit_loop(name, head, captures, elem, index, body, span);
+        let then = self.close_list();
+        self.emit(StmtKind::If { cond: begins, then, otherwise: Vec::new() }, span);
+        flow
     }
 
     /// The counter of iterations, if the loop captures one that is not its element.
@@ -251,32 +273,16 @@ impl Sema<'_, '_> {
         } else {
             ElemCell::Copy { address, ty: items.elem }
         };
-        let steps = vec![set(counter, next, span)];
-        self.emit_loop_with(name, cond, steps, captures, elem, index, body, span)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the parts of one loop")]
-    fn emit_loop(
-        &mut self,
-        name: Option<Symbol>,
-        cond: Expr,
-        step: Vec<crate::typed::Stmt>,
-        captures: Captures,
-        elem: Cell,
-        index: Option<Cell>,
-        body: StmtId,
-        span: Span,
-    ) -> R<Flow> {
-        self.emit_loop_with(name, cond, step, captures, ElemCell::Cell(elem), index, body, span)
+        let head = Head { cond, goes_on: None, step: vec![set(counter, next, span)] };
+        self.emit_loop(name, head, captures, elem, index, body, span)
     }
 
     /// Emits the loop itself: captures are set at the start of each iteration.
     #[expect(clippy::too_many_arguments, reason = "the parts of one loop")]
-    fn emit_loop_with(
+    fn emit_loop(
         &mut self,
         name: Option<Symbol>,
-        cond: Expr,
-        step: Vec<crate::typed::Stmt>,
+        head: Head,
         captures: Captures,
         elem: ElemCell,
         index: Option<Cell>,
@@ -295,6 +301,10 @@ impl Sema<'_, '_> {
         };
         let flow = bound.and_then(|()| self.body(body));
         let stmts = self.close_list();
+        let Head { cond, goes_on, mut step } = head;
+        if let Some(goes_on) = goes_on {
+            step.insert(0, leave_unless(goes_on, label, span));
+        }
         self.close_loop(label, flow, cond, step, stmts, span)
     }
 
@@ -444,15 +454,24 @@ impl Sema<'_, '_> {
         }
         // The condition needs statements of its own: they run at the start of each iteration.
         let mut body = head_stmts;
-        let leave = crate::typed::Stmt { kind: StmtKind::Break(label), span };
-        let test = StmtKind::If { cond: head, then: Vec::new(), otherwise: vec![leave] };
-        body.push(crate::typed::Stmt { kind: test, span });
+        body.push(leave_unless(head, label, span));
         body.extend(stmts);
         let always = typed(ExprKind::Const(1), Ty::I8, span);
         self.close_loop(label, Ok(Flow::Next), always, steps, body, span)
     }
 
-    /// Whether a range written with these operators is empty; used by `@range`.
+    /// The type of a range's elements, as it is written in `@range`.
+    pub(crate) fn range_type(&mut self, arg: ExprId) -> R<TypeId> {
+        let ty = self.type_expr(arg)?;
+        if self.types.is_int(ty) {
+            return Ok(ty);
+        }
+        let (name, span) = (self.type_name(ty), self.expr_span(arg));
+        let message = format!("a range is of integers, not of `{name}`");
+        self.fail(codes::INVALID_ARGUMENT, message, span, "no integer type")
+    }
+
+    /// A range as a value; used by `@range`.
     pub(crate) fn range_value(
         &mut self,
         elem: TypeId,
@@ -473,11 +492,25 @@ struct Items {
     stop: Operand,
 }
 
+/// What an emitted loop asks ahead of a round, and behind it ahead of its step.
+struct Head {
+    cond: Expr,
+    goes_on: Option<Expr>,
+    step: Vec<crate::typed::Stmt>,
+}
+
 /// What the element capture of an emitted loop is.
 enum ElemCell {
     Cell(Cell),
     Copy { address: Address, ty: TypeId },
     Pointer { address: Address, ty: TypeId },
+}
+
+/// Leaves a loop unless a condition holds.
+fn leave_unless(cond: Expr, label: LabelIdx, span: Span) -> crate::typed::Stmt {
+    let leave = crate::typed::Stmt { kind: StmtKind::Break(label), span };
+    let kind = StmtKind::If { cond, then: Vec::new(), otherwise: vec![leave] };
+    crate::typed::Stmt { kind, span }
 }
 
 fn set(local: LocalIdx, value: Expr, span: Span) -> crate::typed::Stmt {

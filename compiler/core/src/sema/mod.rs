@@ -15,6 +15,7 @@ mod block;
 mod call;
 mod coerce;
 mod control;
+mod counting;
 mod expr;
 mod func;
 mod index;

@@ -12,12 +12,7 @@ use crate::sema::{Operand, R, Sema};
 
 /// `@range(T, stop)` or `@range(T, start, stop, step)`.
 pub(crate) fn range(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
-    let ty = sema.type_expr(call.args[0])?;
-    if !sema.types.is_int(ty) {
-        let (name, span) = (sema.type_name(ty), sema.expr_span(call.args[0]));
-        let message = format!("a range is of integers, not of `{name}`");
-        return sema.fail(codes::INVALID_ARGUMENT, message, span, "no integer type");
-    }
+    let ty = sema.range_type(call.args[0])?;
     let (start, stop, step) = match *call.args {
         [_, stop] => (Value::int(ty, 0), bound(sema, stop, ty)?, Value::int(ty, 1)),
         [_, start, stop, step] => {
