@@ -42,10 +42,10 @@ impl Address {
         Address { base: AddressBase::Expr(expr), offset: 0, index: None }
     }
 
-    /// The same address some bytes further.
+    /// The same address some bytes further; as at run time, addresses wrap.
     #[must_use]
     pub(crate) fn plus(mut self, bytes: i64) -> Address {
-        self.offset += bytes;
+        self.offset = self.offset.wrapping_add(bytes);
         self
     }
 
@@ -66,36 +66,46 @@ pub(crate) fn typed(kind: ExprKind, ty: Ty, span: Span) -> Expr {
 }
 
 impl Sema<'_, '_> {
+    /// The constant offset that an instruction can hold, and what else has to be added.
+    fn split_offset(&self, offset: i64) -> (i32, Option<u64>) {
+        let pointer = self.profile().pointer();
+        match i32::try_from(offset) {
+            Ok(offset) => (offset, None),
+            // Narrow addresses wrap: the lower bits are all that counts.
+            Err(_) if pointer.bits() <= i32::BITS => (offset as i32, None),
+            Err(_) => (0, Some(pointer.mask(offset as u64))),
+        }
+    }
+
     /// An address as a pointer expression and a constant offset for loads and stores.
     pub(crate) fn split_address(&mut self, address: &Address, span: Span) -> R<(Expr, i32)> {
         let pointer = self.profile().pointer();
-        let offset = address.offset as i32;
-        let (base, rest) = match &address.base {
+        let (offset, far) = self.split_offset(address.offset);
+        let (base, rest, far) = match &address.base {
             AddressBase::Pointer(PointerBase::Address) => {
-                (typed(ExprKind::Const(pointer.mask(address.offset as u64)), pointer, span), 0)
+                let number = pointer.mask(address.offset as u64);
+                (typed(ExprKind::Const(number), pointer, span), 0, None)
             }
             AddressBase::Pointer(
                 base @ (PointerBase::Global { .. } | PointerBase::Constant(_)),
             ) => {
                 let global = self.program_global(*base, span)?;
-                (typed(ExprKind::GlobalAddress { global, offset }, pointer, span), 0)
+                (typed(ExprKind::GlobalAddress { global, offset }, pointer, span), 0, far)
             }
             AddressBase::Pointer(PointerBase::Func(func)) => {
                 let func = self.program_func(*func, span)?;
-                (typed(ExprKind::FuncAddress(func), pointer, span), 0)
+                (typed(ExprKind::FuncAddress(func), pointer, span), 0, None)
             }
             AddressBase::Local(local) => {
-                (typed(ExprKind::LocalAddress { local: *local, offset }, pointer, span), 0)
+                let local = ExprKind::LocalAddress { local: *local, offset };
+                (typed(local, pointer, span), 0, far)
             }
-            AddressBase::Expr(expr) => (expr.clone(), offset),
+            AddressBase::Expr(expr) => (expr.clone(), offset, far),
         };
-        Ok(match &address.index {
-            None => (base, rest),
-            Some(index) => {
-                let sum = ExprKind::Binary(BinaryOp::Add, base, index.clone());
-                (typed(sum, pointer, span), rest)
-            }
-        })
+        let far = far.map(|bytes| typed(ExprKind::Const(bytes), pointer, span));
+        let parts = address.index.iter().cloned().chain(far);
+        let sum = |sum, part| typed(ExprKind::Binary(BinaryOp::Add, sum, part), pointer, span);
+        Ok((parts.fold(base, sum), rest))
     }
 
     /// An address as one pointer expression.

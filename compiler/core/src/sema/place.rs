@@ -332,8 +332,7 @@ impl Sema<'_, '_> {
                 let Some(element) = value.element(index) else {
                     return self.undefined(span);
                 };
-                let home = home
-                    .map(|home| Pointer { base: home.base, offset: home.offset + offset as i64 });
+                let home = home.map(|home| home.plus(offset as i64));
                 Place::Const { value: element, home }
             }
             Place::Slot { slot, mut path, ty: _ } => {

@@ -77,6 +77,14 @@ pub(crate) struct Pointer {
     pub(crate) offset: i64,
 }
 
+impl Pointer {
+    /// The same pointer some bytes further; as at run time, addresses wrap.
+    #[must_use]
+    pub(crate) fn plus(self, bytes: i64) -> Pointer {
+        Pointer { offset: self.offset.wrapping_add(bytes), ..self }
+    }
+}
+
 /// What a comptime pointer points into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum PointerBase {

@@ -26,11 +26,11 @@ pub(in crate::builtins) fn increment_offset(sema: &mut Sema<'_, '_>, call: Call<
         Distance::Computed(delta) => delta,
         Distance::Known(bytes) => match dsd_of(&dsd) {
             Some(DsdValue::Mem1d { mut base, extent, stride, indexed }) => {
-                base.offset += bytes;
+                base = base.plus(bytes);
                 return Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }));
             }
             Some(DsdValue::Mem4d { mut base, dims, indexed }) => {
-                base.offset += bytes;
+                base = base.plus(bytes);
                 return Ok(known(ty, DsdValue::Mem4d { base, dims, indexed }));
             }
             Some(DsdValue::Fabric { .. } | DsdValue::Ring { .. }) | None => {
