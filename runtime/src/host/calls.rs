@@ -4,8 +4,8 @@
 
 use dflow_ir::mesh::{Color, Rect};
 use dflow_ir::program::HostOp;
+use dflow_ir::scalar::float;
 use dflow_ir::ty::{ElementKind, ElementType, Ty};
-use half::f16;
 
 use super::env::Output;
 use super::program::{Host, Target};
@@ -245,8 +245,7 @@ fn parse(text: &str, element: ElementType) -> Option<u64> {
         },
         Ty::F64 => text.parse::<f64>().ok().map(f64::to_bits),
         Ty::F32 => text.parse::<f32>().ok().map(|value| value.to_bits().into()),
-        Ty::Bf16 => text.parse::<f64>().ok().map(|value| dflow_ir::scalar::float::round(ty, value)),
-        Ty::F16 => text.parse::<f64>().ok().map(|value| f16::from_f64(value).to_bits().into()),
+        Ty::F16 | Ty::Bf16 => text.parse().ok().map(|value| float::round(ty, value)),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
             let value = parse_integer(text)?;
             let bits = ty.bits();
@@ -294,6 +293,9 @@ mod tests {
         assert_eq!(parse("true", Ty::I8, false), None);
         assert_eq!(parse("1e-3", Ty::F64, true), Some(1e-3f64.to_bits()));
         assert_eq!(parse("0.1", Ty::F32, true), Some(0.1f32.to_bits().into()));
+        // A little more than the middle between two halves, which a single is not.
+        assert_eq!(parse("1.000488281251", Ty::F16, true), Some(0x3c01));
+        assert_eq!(parse("1.00390625001", Ty::Bf16, true), Some(0x3f81));
         assert_eq!(parse("rel", Ty::F32, true), None);
         assert_eq!(type_name(ElementType::number(Ty::I16, false)), "u16");
         assert_eq!(element(Ty::I32), "32-bit integers");

@@ -296,7 +296,7 @@ fn root(ty: Ty, raw: u64) -> u8 {
 }
 
 fn integer(to: Ty, value: i128) -> u8 {
-    let near = float::round(to, value as f64);
+    let near = float::from_integer(to, value);
     let got = to_f64(to, near);
     if got.is_infinite() {
         OVERFLOW | INEXACT

@@ -103,8 +103,8 @@ fn round_half_even(significand: u64, dropped: u32) -> u64 {
 pub(super) fn from_signed(to: Ty, value: i64) -> u64 {
     match to {
         Ty::F32 => u64::from((value as f32).to_bits()),
-        // Integers that a double cannot hold are far beyond the largest half.
-        Ty::F16 | Ty::F64 | Ty::Bf16 => round(to, value as f64),
+        Ty::F64 => (value as f64).to_bits(),
+        Ty::F16 | Ty::Bf16 => from_integer(to, i128::from(value)),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
     }
 }
@@ -114,9 +114,35 @@ pub(super) fn from_signed(to: Ty, value: i64) -> u64 {
 pub(super) fn from_unsigned(to: Ty, value: u64) -> u64 {
     match to {
         Ty::F32 => u64::from((value as f32).to_bits()),
-        Ty::F16 | Ty::F64 | Ty::Bf16 => round(to, value as f64),
+        Ty::F64 => (value as f64).to_bits(),
+        Ty::F16 | Ty::Bf16 => from_integer(to, i128::from(value)),
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
     }
+}
+
+/// An integer of any size, rounded once (integer types: 0).
+#[inline]
+pub fn from_integer(to: Ty, value: i128) -> u64 {
+    match to {
+        Ty::F32 => u64::from((value as f32).to_bits()),
+        Ty::F64 => (value as f64).to_bits(),
+        Ty::F16 | Ty::Bf16 => round(to, odd_integer(value)),
+        Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => 0,
+    }
+}
+
+/// An integer as a double rounded to odd: see [`odd_sum`].
+#[inline]
+fn odd_integer(value: i128) -> f64 {
+    let size = value.unsigned_abs();
+    let excess = (u128::BITS - size.leading_zeros()).saturating_sub(f64::MANTISSA_DIGITS);
+    if excess == 0 {
+        return value as f64;
+    }
+    let kept = size >> excess;
+    let odd = kept | u128::from(kept << excess != size);
+    let rounded = (odd << excess) as f64;
+    if value < 0 { -rounded } else { rounded }
 }
 
 #[inline]

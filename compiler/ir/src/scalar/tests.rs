@@ -26,6 +26,47 @@ fn raw() -> impl Strategy<Value = u64> {
     ]
 }
 
+/// Integers, those close to a middle between two floats frequent.
+fn integer() -> impl Strategy<Value = i128> {
+    let near = (0u32..12, 0i128..4096, 0u32..115, -3i128..4)
+        .prop_map(|(bits, high, shift, off)| ((high >> bits) << shift) + off);
+    let signed = |value: i128| prop_oneof![Just(value), Just(-value)];
+    prop_oneof![
+        near.prop_flat_map(signed),
+        any::<i64>().prop_map(i128::from),
+        any::<u64>().prop_map(i128::from),
+        any::<i128>().prop_map(|value| value / 2),
+        -70_000i128..70_000,
+    ]
+}
+
+/// The float of 16 bits nearest to an integer, ties to even, by search.
+fn nearest_of_16_bits(to: Ty, value: i128) -> u64 {
+    let infinity = if to == Ty::F16 { 0x7c00u64 } else { 0x7f80 };
+    let size = value.unsigned_abs();
+    // Twice the values of floats: exact from 1/2 on. What would be the one behind the greatest stands for infinity.
+    let twice = |raw: u64| {
+        let value = if raw == infinity {
+            let (last, before) = (to_f64(to, raw - 1), to_f64(to, raw - 2));
+            last + (last - before)
+        } else {
+            to_f64(to, raw)
+        };
+        (value * 2.0) as u128
+    };
+    let all: Vec<u64> = (0..=infinity).collect();
+    let above = all.partition_point(|&raw| twice(raw) < size * 2) as u64;
+    let found = match above {
+        0 => 0,
+        above if above > infinity => infinity,
+        above => {
+            let (up, down) = (twice(above) - size * 2, size * 2 - twice(above - 1));
+            if up < down || up == down && above & 1 == 0 { above } else { above - 1 }
+        }
+    };
+    if value < 0 { found | 0x8000 } else { found }
+}
+
 fn wide(ty: Ty, raw: u64) -> (i128, i128) {
     (i128::from(signed(ty, raw)), i128::from(raw))
 }
@@ -123,6 +164,19 @@ proptest! {
                 prop_assert_eq!(to_f64(Ty::F16, convert(Convert::FloatFromSigned, from, Ty::F16, src)),
                     to_f64(Ty::F16, u64::from(nearest(s << 24, 1))));
             }
+        }
+    }
+
+    /// The nearest of all floats of 16 bits, told by distances that are exact.
+    #[test]
+    fn integers_become_the_nearest_float_of_16_bits(value in integer(), to in prop_oneof![Just(Ty::F16), Just(Ty::Bf16)]) {
+        let got = float::from_integer(to, value);
+        prop_assert_eq!(got, nearest_of_16_bits(to, value), "{} {}", value, to);
+        if let Ok(signed) = i64::try_from(value) {
+            prop_assert_eq!(convert(Convert::FloatFromSigned, Ty::I64, to, signed as u64), got);
+        }
+        if let Ok(unsigned) = u64::try_from(value) {
+            prop_assert_eq!(convert(Convert::FloatFromUnsigned, Ty::I64, to, unsigned), got);
         }
     }
 
@@ -308,4 +362,14 @@ fn half_fma_differs_from_two_roundings() {
     // (1 + 2^-10)^2 - (1 + 2^-9) = 2^-20 is lost by rounding the product first.
     let a = 0x3c01;
     assert_eq!(to_f64(Ty::F16, fma(Ty::F16, a, a, 0xbc02)), 2f64.powi(-20));
+}
+
+/// Rounded to a double first, it would be in the middle between two and go to the even one.
+#[test]
+fn a_little_more_than_the_middle_goes_up() {
+    let middle = (1i64 << 60) + (1 << 52);
+    let bf16 = |value: i64| convert(Convert::FloatFromSigned, Ty::I64, Ty::Bf16, value as u64);
+    assert_eq!(to_f64(Ty::Bf16, bf16(middle)), 2f64.powi(60));
+    assert_eq!(to_f64(Ty::Bf16, bf16(middle + 1)), 2f64.powi(60) + 2f64.powi(53));
+    assert_eq!(to_f64(Ty::Bf16, bf16(-middle - 1)), -2f64.powi(60) - 2f64.powi(53));
 }
