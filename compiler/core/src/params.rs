@@ -1,6 +1,7 @@
 //! Params given as text on the command line, read as the types that the layout declares.
 
 use dflow_ir::mesh::Color;
+use dflow_ir::scalar;
 use dflow_ir::target::CONTROL_TASKS;
 use dflow_syntax::ast::VarKind;
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
@@ -121,10 +122,15 @@ fn read(sema: &Sema<'_, '_>, text: &str, ty: TypeId) -> Result<Value, String> {
             int.map(|int| Value::int(ty, int)).ok_or_else(|| "an integer".to_owned())
         }
         Type::Float(_) | Type::ComptimeFloat => {
-            let float = float(text).or(int.map(|int| int as f64));
-            let float = float.ok_or_else(|| "a finite number".to_owned())?;
             let machine = ops::float_ty(&sema.types, ty);
-            let rounded = ops::from_raw(machine, ops::to_raw(machine, float));
+            // As a float, zero has a sign; all other integers are rounded once.
+            let raw = match (int.filter(|&int| int != 0), float(text)) {
+                (Some(int), _) => Some(scalar::float::from_integer(machine, int)),
+                (None, Some(float)) => Some(ops::to_raw(machine, float)),
+                (None, None) => int.map(|_| 0),
+            };
+            let raw = raw.ok_or_else(|| "a finite number".to_owned())?;
+            let rounded = ops::from_raw(machine, raw);
             let finite = Some(rounded).filter(|rounded| rounded.is_finite());
             let rounded = finite.ok_or_else(|| "a number that it can hold".to_owned())?;
             Ok(Value::new(ty, Data::Float(rounded)))

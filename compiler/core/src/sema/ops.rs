@@ -251,9 +251,8 @@ pub(crate) fn convert(
     let (to_int, to_float) = (int_range(types, to), types.is_float(to));
     match arg {
         Scalar::Int(value) if to_float => {
-            let float = value as f64;
             let machine = float_ty(types, to);
-            let result = from_raw(machine, to_raw(machine, float));
+            let result = from_raw(machine, scalar::float::from_integer(machine, value));
             if implicit && result as i128 != value {
                 return Err(lossy(value));
             }
