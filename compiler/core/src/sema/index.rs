@@ -130,6 +130,11 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Place> {
         let elem_size = self.types.size_align(elem, self.profile()).map(|(size, _)| size);
+        if self.is_runtime() {
+            let all =
+                dims.iter().fold(elem_size.unwrap_or(0), |size, dim| size.saturating_mul(*dim));
+            self.reached(all, span)?;
+        }
         let mut known: u64 = 0;
         let mut runtime: Option<Expr> = None;
         for (at, (operand, index_span)) in operands.into_iter().enumerate() {
@@ -160,6 +165,17 @@ impl Sema<'_, '_> {
         let mut address = address.plus(offset as i64);
         address.index = Some(self.add_index(address.index, index, span));
         Ok(Place::Memory { address, ty: elem, mutable })
+    }
+
+    /// A distance in bytes, if addresses go so far.
+    pub(crate) fn reached(&mut self, bytes: u64, span: Span) -> R<i64> {
+        match i64::try_from(bytes) {
+            Ok(bytes) => Ok(bytes),
+            Err(_) => {
+                let message = "this is part of a value of more bytes than addresses reach";
+                self.fail(codes::ARRAY_TOO_LARGE, message, span, "in no memory")
+            }
+        }
     }
 
     /// Whether run-time indexing of a place is possible without fixing a per-PE index.

@@ -340,7 +340,8 @@ impl Sema<'_, '_> {
                 Place::Slot { slot, path, ty }
             }
             Place::Memory { address, ty: _, mutable } => {
-                Place::Memory { address: address.plus(offset as i64), ty, mutable }
+                let address = address.plus(self.reached(offset, span)?);
+                Place::Memory { address, ty, mutable }
             }
             Place::Local { .. } | Place::Value(_) | Place::Bits { .. } => {
                 return self.fail(codes::UNKNOWN_FIELD, "this value has no parts", span, "here");

@@ -80,15 +80,15 @@ impl TypePool {
             size = match info.layout {
                 Layout::Union => size.max(bytes),
                 Layout::InOrder | Layout::Packed | Layout::PackedUnion => {
-                    size.next_multiple_of(u64::from(align)).saturating_add(bytes)
+                    aligned(size, align).saturating_add(bytes)
                 }
             };
             max_align = max_align.max(align);
         }
-        Repr::Memory { size: size.next_multiple_of(u64::from(max_align)), align: max_align }
+        Repr::Memory { size: aligned(size, max_align), align: max_align }
     }
 
-    /// Byte offset of a struct field.
+    /// Byte offset of a struct field; what no memory reaches is the greatest number.
     pub(crate) fn field_offset(&self, info: &StructType, index: usize, profile: Profile) -> u64 {
         if info.is_union() {
             return 0;
@@ -96,11 +96,11 @@ impl TypePool {
         let mut offset = 0u64;
         for (at, &(_, field)) in info.fields.iter().enumerate() {
             let (bytes, align) = self.size_align(field, profile).unwrap_or((0, 1));
-            offset = offset.next_multiple_of(u64::from(align));
+            offset = aligned(offset, align);
             if at == index {
                 break;
             }
-            offset += bytes;
+            offset = offset.saturating_add(bytes);
         }
         offset
     }
@@ -154,4 +154,9 @@ fn container(bits: u32) -> Repr {
         33..=64 => Repr::Scalar(Ty::I64),
         _ => Repr::Comptime,
     }
+}
+
+/// The next multiple of an alignment; sizes end at the greatest number.
+fn aligned(bytes: u64, align: u32) -> u64 {
+    bytes.checked_next_multiple_of(u64::from(align)).unwrap_or(u64::MAX)
 }
