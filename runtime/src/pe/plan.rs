@@ -46,7 +46,7 @@ pub(crate) struct PePlan {
     /// Input queues, as bits, of which nothing but operations on them can tell how many words are
     /// in them.
     pub(crate) quiet: u64,
-    /// Likewise of those that have data tasks.
+    /// Input queues, as bits, that have data tasks and of which nothing else can tell how many words are in them.
     pub(crate) pulls: u64,
     /// Whether words start tasks, and whether none but data tasks.
     pub(crate) hears: bool,
@@ -166,6 +166,19 @@ impl PePlan {
         timing: &Latencies,
         ramp: u32,
     ) -> Result<PePlan, LoadError> {
+        let mut plan = PePlan::unbound(program, target, timing);
+        plan.bind_queues(program, target, ramp)?;
+        plan.bind_tasks(program, target)?;
+        plan.share_ids();
+        plan.open_channels(program, target, ramp)?;
+        plan.take_turns(program, target)?;
+        plan.find_listeners(program);
+        plan.set_initial_flags(program)?;
+        Ok(plan)
+    }
+
+    /// The plan of a program before queues are bound to colors, and tasks to ids.
+    fn unbound(program: &Program, target: &Target, timing: &Latencies) -> PePlan {
         let mut registers = written_registers(program);
         if let Some(registers) = &mut registers {
             registers.extend(program.initial_config.iter().map(|set| set.address));
@@ -181,7 +194,7 @@ impl PePlan {
             .iter()
             .map(|&depth| u32::from(depth.max(1)))
             .map(|places| OutputPlan { places, color: None, priority: None });
-        let mut plan = PePlan {
+        PePlan {
             name: program.name.clone(),
             inputs: inputs.collect(),
             numbered: target.input_queues.len(),
@@ -217,36 +230,39 @@ impl PePlan {
                 .map(|it| program.globals[it.buffer].name.clone())
                 .collect(),
             globals: program.globals.values().map(|it| (it.name.clone(), it.size)).collect(),
-        };
-        plan.bind_queues(program, target, ramp)?;
-        plan.bind_tasks(program, target)?;
-        plan.share_ids();
-        plan.open_channels(program, target, ramp)?;
-        plan.take_turns(program, target)?;
-        let heard = plan.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
-        plan.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
+        }
+    }
+
+    /// Which input queues have data tasks, and of which nothing but operations can tell how many words are in them.
+    fn find_listeners(&mut self, program: &Program) {
+        let heard = self.inputs.iter().enumerate().filter(|(_, input)| input.task != NO_TASK);
+        self.heard = heard.fold(0, |all, (queue, _)| all | 1 << queue);
         if !asks(program) {
             // No word comes to a queue without a color, and cores do not keep the last of those.
-            let colored = |queue: usize| plan.inputs[queue].color.is_some();
-            plan.pulls = bits(plan.heard)
+            let colored = |queue: usize| self.inputs[queue].color.is_some();
+            self.pulls = bits(self.heard)
                 .filter(|&queue| colored(queue))
                 .fold(0, |all, queue| all | 1 << queue);
             let quiet = |(_, input): &(usize, &InputPlan)| input.task == NO_TASK;
-            let numbered = plan.inputs.iter().enumerate().filter(quiet);
-            plan.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);
+            let numbered = self.inputs.iter().enumerate().filter(quiet);
+            self.quiet = numbered.fold(0, |quiet, (queue, _)| quiet | 1 << queue);
         }
+    }
+
+    /// Notes flag operations before the start.
+    fn set_initial_flags(&mut self, program: &Program) -> Result<(), LoadError> {
         for flag in &program.initial_flags {
-            plan.initial.push((flag.op, flag.id));
+            self.initial.push((flag.op, flag.id));
             if flag.op == FlagOp::Activate {
-                plan.starts = true;
-                if plan.local.get(usize::from(flag.id)).is_none_or(|&task| task == NO_TASK) {
-                    let (name, id) = (&plan.name, flag.id);
+                self.starts = true;
+                if self.local.get(usize::from(flag.id)).is_none_or(|&task| task == NO_TASK) {
+                    let (name, id) = (&self.name, flag.id);
                     let message = format!("`{name}` activates task id {id}, which is not bound");
                     return Err(LoadError::Invalid(message));
                 }
             }
         }
-        Ok(plan)
+        Ok(())
     }
 
     /// The input queue that takes a color.

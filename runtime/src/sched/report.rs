@@ -44,6 +44,54 @@ enum Kind {
 /// Names of program and task, place, kind: equal to a user, in whatever program of the mesh.
 type Key<'a> = (&'a str, Option<&'a str>, Loc, Kind);
 
+/// Operations that wait alike: how many PEs have one, and the first and the last of those.
+type Groups<'a> = BTreeMap<Key<'a>, (usize, usize, usize)>;
+
+/// Words that stand somewhere, by color and kind of place: how many, in how many places, and the first PE.
+#[derive(Default)]
+struct Stuck(BTreeMap<(Color, StuckPlace), (u64, usize, usize)>);
+
+impl Stuck {
+    /// Adds words that stand at a PE.
+    fn add(&mut self, color: u8, place: StuckPlace, number: usize, words: u64) {
+        let Some(color) = Color::new(color) else { return };
+        let entry = self.0.entry((color, place)).or_insert((0, 0, number));
+        *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
+    }
+
+    /// Adds words of a region that are in no router and no queue: on their way when a run was ended from outside.
+    fn add_moving<C: Code>(&mut self, plan: &Plan, regions: &[Region<C>], region: &Region<C>) {
+        let ramp = StuckPlace::Router(Port::Ramp);
+        // Those of cores that were ahead.
+        for &(_, pe, word) in &region.late {
+            self.add(word.color, ramp, region.number(plan, pe), 1);
+        }
+        for (source, color) in region.gathers.words() {
+            self.add(color, ramp, region.number(plan, source), 1);
+        }
+        for (pe, port, color, words) in region.under_way() {
+            self.add(color, StuckPlace::Router(port), region.number(plan, pe), words);
+        }
+        for (from, route, words) in region.in_pipes(regions) {
+            self.add(route.color, ramp, from.number(plan, route.source), words);
+        }
+    }
+
+    /// What is told of them: first what nothing else explains, then the most words.
+    fn told(self, plan: &Plan) -> Vec<StuckWords> {
+        let told = self.0.into_iter().map(|((color, place), (words, count, first))| StuckWords {
+            color,
+            place,
+            words,
+            count,
+            first: plan.coord(first),
+        });
+        let mut told: Vec<StuckWords> = told.collect();
+        told.sort_by_key(|stuck| (!stuck.place.is_explained(), std::cmp::Reverse(stuck.words)));
+        told
+    }
+}
+
 /// The report. Where waits lead, from sender to sender, is looked for if the machine is still: where something moves the
 /// word that is waited for may be under way, and in `flow` cores do not stand at one cycle.
 pub(crate) fn deadlock<C: Code>(
@@ -52,82 +100,59 @@ pub(crate) fn deadlock<C: Code>(
     regions: &[Region<C>],
     (cycle, is_still): (u64, bool),
 ) -> Deadlock {
-    let mut groups: BTreeMap<Key<'_>, (usize, usize, usize)> = BTreeMap::new();
-    let mut stuck: BTreeMap<(Color, StuckPlace), (u64, usize, usize)> = BTreeMap::new();
+    let mut groups = Groups::new();
+    let mut stuck = Stuck::default();
     let mut host_waiting = Vec::new();
     for region in regions {
         for pe in 0..region.cores.len() as u32 {
-            let number = region.number(plan, pe);
             region.fetch_standing(pe);
-            if let Some(core) = &region.cores[pe as usize] {
-                let program = &plan.programs[usize::from(core.at.program)];
-                let mut keys = waits(program, code, (region, core));
-                if keys.is_empty() {
-                    keys = blocked(program, core);
-                }
-                for key in keys {
-                    let group = groups.entry(key).or_insert((0, number, number));
-                    *group = (group.0 + 1, group.1.min(number), group.2.max(number));
-                }
-            }
+            add_waits(&mut groups, (plan, code), region, pe);
             for (color, place, words) in standing(plan, region, pe) {
-                let entry = stuck.entry((color, place)).or_insert((0, 0, number));
-                *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
+                stuck.add(color.index(), place, region.number(plan, pe), words);
             }
-            if let Some(router) = &region.routers[pe as usize] {
-                let full = router.sources.iter().filter(|source| !source.words.is_empty());
-                host_waiting.extend(full.map(|source| {
-                    let link = plan.links[source.link as usize];
-                    (link.at, link.color, source.words.len() as u64)
-                }));
-            }
+            host_waiting.extend(waiting_at_host(plan, region, pe));
         }
-        // Those of cores that were ahead when a run was ended from outside.
-        for &(_, pe, word) in &region.late {
-            let Some(color) = Color::new(word.color) else { continue };
-            let number = region.number(plan, pe);
-            let place = StuckPlace::Router(Port::Ramp);
-            let entry = stuck.entry((color, place)).or_insert((0, 0, number));
-            *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
-        }
-        // Under way when a run of the `flow` engine was ended.
-        for (source, color) in region.gathers.words() {
-            let Some(color) = Color::new(color) else { continue };
-            let number = region.number(plan, source);
-            let entry =
-                stuck.entry((color, StuckPlace::Router(Port::Ramp))).or_insert((0, 0, number));
-            *entry = (entry.0 + 1, entry.1 + 1, entry.2.min(number));
-        }
-        for (pe, port, color, words) in region.under_way() {
-            let Some(color) = Color::new(color) else { continue };
-            let number = region.number(plan, pe);
-            let entry = stuck.entry((color, StuckPlace::Router(port))).or_insert((0, 0, number));
-            *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
-        }
-        for (from, route, words) in region.in_pipes(regions) {
-            let Some(color) = Color::new(route.color) else { continue };
-            let number = from.number(plan, route.source);
-            let place = StuckPlace::Router(Port::Ramp);
-            let entry = stuck.entry((color, place)).or_insert((0, 0, number));
-            *entry = (entry.0 + words, entry.1 + 1, entry.2.min(number));
-        }
+        stuck.add_moving(plan, regions, region);
     }
     let waiter = |(key, group)| waiter((plan, code, regions), key, group, is_still);
     let mut waiters: Vec<Waiter> = groups.into_iter().map(waiter).collect();
     waiters.sort_by_key(|waiter| (std::cmp::Reverse(waiter.count), waiter.first.y, waiter.first.x));
-    let mut stuck: Vec<StuckWords> = stuck
-        .into_iter()
-        .map(|((color, place), (words, count, first))| StuckWords {
-            color,
-            place,
-            words,
-            count,
-            first: plan.coord(first),
-        })
-        .collect();
-    stuck.sort_by_key(|stuck| (!stuck.place.is_explained(), std::cmp::Reverse(stuck.words)));
     host_waiting.sort_by_key(|(at, color, _)| (at.y, at.x, *color));
+    let stuck = stuck.told(plan);
     Deadlock { cycle, waiters, stuck, host_waiting, host: Loc::default(), host_wait: None }
+}
+
+/// Adds what the core of a PE waits for; if nothing, which of its tasks are blocked.
+fn add_waits<'a, C: Code>(
+    groups: &mut Groups<'a>,
+    (plan, code): (&'a Plan, &C),
+    region: &Region<C>,
+    pe: u32,
+) {
+    let Some(core) = &region.cores[pe as usize] else { return };
+    let number = region.number(plan, pe);
+    let program = &plan.programs[usize::from(core.at.program)];
+    let mut keys = waits(program, code, (region, core));
+    if keys.is_empty() {
+        keys = blocked(program, core);
+    }
+    for key in keys {
+        let group = groups.entry(key).or_insert((0, number, number));
+        *group = (group.0 + 1, group.1.min(number), group.2.max(number));
+    }
+}
+
+/// Words that the host has for links of a PE.
+fn waiting_at_host<C: Code>(
+    plan: &Plan,
+    region: &Region<C>,
+    pe: u32,
+) -> impl Iterator<Item = (Coord, Color, u64)> {
+    let sources = region.routers[pe as usize].iter().flat_map(|router| &router.sources);
+    sources.filter(|source| !source.words.is_empty()).map(|source| {
+        let link = plan.links[source.link as usize];
+        (link.at, link.color, source.words.len() as u64)
+    })
 }
 
 fn key(program: &PePlan, task: u16, loc: Loc, kind: Kind) -> Key<'_> {
