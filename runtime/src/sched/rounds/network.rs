@@ -347,7 +347,7 @@ impl<'a, C: Code> Whole<'a, C> {
             turns.push((*lane, batch.count));
         }
         if !is_one {
-            lanes.values().for_each(|&(lane, _)| self.fifos[lane as usize].joins = fifo);
+            turns.iter().for_each(|&(lane, _)| self.fifos[lane as usize].joins = fifo);
             self.fifos[fifo as usize].turns = Some(Box::new(Turns::new(turns)));
         }
         Some(())

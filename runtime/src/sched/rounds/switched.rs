@@ -285,7 +285,12 @@ impl<'a, C: Code> Switches<'a, C> {
                 && junction.lanes.iter().all(VecDeque::is_empty)
                 && (junction.heard & junction.together).count_ones() <= 1
         };
-        self.junctions.values().all(is_through).then_some(self.takers)
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "whether all are does not depend on their order"
+        )]
+        let mut junctions = self.junctions.values();
+        junctions.all(is_through).then_some(self.takers)
     }
 
     /// A batch comes to a router.
