@@ -90,7 +90,7 @@ pub(crate) struct Wired {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Every way of a wire is taken; `by` is another net's wire that could not be avoided.
+    /// Every way of a wire is taken.
     NoPath {
         /// The wire.
         wire: usize,
