@@ -210,6 +210,19 @@ mod tests {
     }
 
     #[test]
+    fn contributors_are_told_each_key() {
+        let own = include_str!("header.rs").split("fn apply(").nth(1).unwrap_or_default();
+        let arms = own.split("_ => return Err").next().unwrap_or_default().lines();
+        let keys: Vec<&str> =
+            arms.filter_map(|line| line.strip_prefix("        \"")?.split('"').next()).collect();
+        assert!(keys.contains(&"stages") && keys.contains(&"mistake"), "{keys:?}");
+        let manual = include_str!("../../CONTRIBUTING.md");
+        for key in keys {
+            assert!(manual.contains(&format!("//# {key}")), "CONTRIBUTING.md has no `//# {key}`");
+        }
+    }
+
+    #[test]
     fn nothing_is_skipped_in_silence() {
         assert!(parse("layout {}").is_err());
         assert!(parse("//# stage: run\n").is_err());
