@@ -82,10 +82,11 @@ impl Machine<Loaded> {
         Machine::load_within(image, config, &Limits::default())
     }
 
-    /// Likewise, unless a limit of time or somebody outside ends it: of `limits` that counts and nothing else.
+    /// Loads an image as [`Machine::load`] does, unless a limit of time or somebody outside ends it: of `limits` that
+    /// counts and nothing else.
     ///
     /// # Errors
-    /// The same, or one of these limits.
+    /// The image is not valid, or uses a feature that is not supported yet; or one of these limits ended it.
     pub fn load_within(
         image: &Image,
         config: &Config,

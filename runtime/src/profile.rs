@@ -218,7 +218,7 @@ impl<'p> During<'p> {
         During::within(phases, work, Work::Cores)
     }
 
-    /// Likewise, of work within another.
+    /// Begins work within other work, which goes on then.
     #[inline]
     pub(crate) fn within(
         phases: Option<&'p Phases>,

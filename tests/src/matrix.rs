@@ -288,7 +288,7 @@ fn run_once(image: &Image, program: &Program, given: &Given, config: &Config) ->
     run_measured(image, program, given, config, &mut Figures::default())
 }
 
-/// Likewise, with what it took and did.
+/// Runs a program once; `figures` are what it took and did.
 fn run_measured(
     image: &Image,
     program: &Program,

@@ -137,7 +137,7 @@ pub fn write(folder: &Path, artifact: &Artifact) -> Result<(), ArtifactError> {
     write_unless(folder, artifact, &Interrupt::default())
 }
 
-/// Likewise, unless the user gives up before all files are complete.
+/// Writes a folder as [`write()`] does, unless the user gives up before all files are complete.
 ///
 /// # Errors
 /// The same, or the user gave up.

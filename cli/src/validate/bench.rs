@@ -77,10 +77,10 @@ impl Bench {
         self.run_with(program, target, params, &[])
     }
 
-    /// The same with constants changed, and keeps what every core does.
+    /// Runs a program with constants changed, and keeps what every core does.
     ///
     /// # Errors
-    /// Likewise.
+    /// It does not compile or does not end well.
     pub(crate) fn run_watched(
         &self,
         program: Program,
@@ -91,10 +91,10 @@ impl Bench {
         self.execute(program, target, params, changes, true)
     }
 
-    /// The same with constants changed.
+    /// Runs a program with constants changed.
     ///
     /// # Errors
-    /// Likewise.
+    /// It does not compile or does not end well.
     pub(crate) fn run_with(
         &self,
         program: Program,

@@ -104,7 +104,7 @@ impl Memory {
         self.unwritten = Some(Box::new(unwritten));
     }
 
-    /// Whether it does.
+    /// Whether it is tracked which bytes nothing has written.
     pub(crate) fn is_tracked(&self) -> bool {
         self.unwritten.is_some()
     }

@@ -258,7 +258,7 @@ impl LoadedProgram {
         self
     }
 
-    /// Whether it does.
+    /// Whether it tells of reads of variables that nothing has written.
     pub(crate) fn is_tracked(&self) -> bool {
         self.tracked
     }

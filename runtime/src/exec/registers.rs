@@ -27,8 +27,8 @@ pub trait Registers {
         false
     }
 
-    /// Likewise, of an operation that is told by its instruction and arguments alone: asked first, so that what it
-    /// starts need not be looked up.
+    /// Whether code goes on at once past what an instruction starts with these arguments, as [`Registers::pass`] says:
+    /// asked first, so that what it starts need not be looked up.
     fn pass_again(&self, _inst: &VectorInst, _args: &VectorArgs, _since: Passing<'_>) -> bool {
         false
     }

@@ -22,7 +22,7 @@ impl<M: Mesh> Session<M> {
         self.copy_spread(export, rect.into(), ty.into(), Spread::Each, data)
     }
 
-    /// Likewise, with a block of elements for each PE, for each row or for each column; a block
+    /// Copies elements as [`Session::copy_in`] does, a block for each PE, for each row or for each column; a block
     /// for a row moves once. Does not wait.
     ///
     /// # Errors

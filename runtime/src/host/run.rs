@@ -103,8 +103,8 @@ pub fn run_image(
     run_measured(image, program, config, limits, env, &mut Figures::default(), drop)
 }
 
-/// Likewise, with what it took. The machine goes to `rest`: a process that ends anyway need not
-/// wait until the state of each PE is given back.
+/// Runs `program` as [`run_image`] does, and says what it took. The machine goes to `rest`: a process that ends anyway
+/// need not wait until the state of each PE is given back.
 ///
 /// # Errors
 /// The machine cannot be made, or the run fails.

@@ -93,8 +93,8 @@ impl<M: Mesh> Session<M> {
         }
     }
 
-    /// Likewise, with finite queues at the edge and requests one after the other (spec/memcpy.md,
-    /// section 6): words to the host wait in the mesh until they are asked for.
+    /// The host of a machine that runs `image`, with finite queues at the edge and requests one after the other
+    /// (spec/memcpy.md, section 6): words to the host wait in the mesh until they are asked for.
     pub fn finite(mesh: M, image: &Image, limits: Limits) -> Session<M> {
         let mut session = Session::new(mesh, image, limits);
         session.finite = true;

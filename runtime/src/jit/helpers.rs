@@ -37,6 +37,7 @@ impl Passed for u64 {
     const FAILED: u64 = 0;
 }
 
+/// Does something; should it panic, the context keeps that, and code hears that it failed.
 fn guard<R: Passed>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -> R) -> R {
     let result = catch_unwind(AssertUnwindSafe(|| {
         let mut parts = context.parts();
@@ -49,7 +50,7 @@ fn guard<R: Passed>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -
     })
 }
 
-/// Likewise, of what neither panics nor moves what the context points at.
+/// Does what neither panics nor moves what the context points at.
 fn note<R>(context: &mut PeContext, body: impl FnOnce(&mut Parts<'_>) -> R) -> R {
     body(&mut context.parts())
 }

@@ -83,7 +83,7 @@ pub(crate) struct Core<C: Code> {
     pub(crate) busy_in: u64,
     /// The slots are to be shared anew among those in a stretch, before the visit ends.
     pub(super) unshared: bool,
-    /// Likewise, but their number is the same.
+    /// The slots are to be shared anew, but the number of those in a stretch is the same.
     pub(super) delayed: bool,
     /// What operations that go element by element use of the slots.
     pub(super) steps: Steps,

@@ -19,7 +19,7 @@ use crate::trap::TrapKind;
 pub(crate) enum Readiness {
     /// For an element.
     Element,
-    /// Likewise, of an operation of which [`Op::is_plain`] holds: words in, a word out.
+    /// For an element of an operation of which [`Op::is_plain`] holds: words in, a word out.
     Plain,
     /// A control wavelet ends it.
     Control,

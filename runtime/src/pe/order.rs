@@ -42,7 +42,7 @@ struct Seen {
     /// those whose words have started any.
     waited: u64,
     heard: u64,
-    /// Likewise, of the task of teardowns and flushes.
+    /// Whether the task of teardowns and flushes could have been started when another was picked, and whether it was.
     tear_waited: bool,
     torn: bool,
 }

@@ -67,7 +67,7 @@ pub(crate) struct Region<C: Code> {
     pub(crate) now: u64,
     /// Cycles that a core may be ahead of the region, and the cycle before which all is to stop.
     pub(crate) ahead: u64,
-    /// Likewise, of a core that does nothing but run code.
+    /// Cycles that a core which does nothing but run code may be ahead.
     pub(crate) alone: u64,
     pub(crate) end: u64,
     /// The cycle after the last one in which anything happened.
@@ -88,16 +88,16 @@ pub(crate) struct Region<C: Code> {
     /// Ways that are one buffer, the numbers of those that are not used, and those that are to be
     /// cut when the cycle is over, with their routers.
     pub(crate) channels: Vec<Channel>,
-    /// Likewise in the `flow` engine.
+    /// Ways that hold packets of words, in the `flow` engine.
     pub(crate) pipes: Vec<Pipe>,
     /// Links that several pipes may use, by four times the PE and the port, and what is on each.
     pub(crate) links: BTreeMap<u32, u32>,
     pub(crate) loads: Vec<Vec<Load>>,
     /// Words on their way to the host, in the `flow` engine.
     pub(crate) gathers: Gathers,
-    /// Likewise, in the `exact` engine.
+    /// Words on their way to the host, in the `exact` engine.
     pub(crate) merges: Merges,
-    /// Words on their way from the host, likewise.
+    /// Words on their way from the host, in the `exact` engine.
     pub(crate) flights: Flights,
     /// Words on their way from the host in the `flow` engine, and those that wait for a place in the core of a PE.
     pub(crate) lines: Vec<Option<Box<Line>>>,
@@ -108,7 +108,7 @@ pub(crate) struct Region<C: Code> {
     pub(crate) leaps: Leaps,
     /// Buffers of packets that are not used.
     pub(crate) buffers: Vec<Vec<u32>>,
-    /// Likewise, to watch cores with.
+    /// What cores are watched with: those that are not used.
     #[expect(clippy::vec_box, reason = "a core holds one as a box")]
     pub(crate) watches: Vec<Box<turns::Watch>>,
     /// Numbers of channels that are not used.
@@ -565,7 +565,7 @@ impl<C: Code> Region<C> {
         self.trap_at(plan, number, cycle, kind, color);
     }
 
-    /// Likewise, anywhere.
+    /// Notes a trap without a source place on any PE of the mesh.
     pub(crate) fn trap_at(
         &mut self,
         plan: &Plan,

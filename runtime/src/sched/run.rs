@@ -146,8 +146,9 @@ pub(crate) struct Run<'a, C: Code> {
     pub(crate) limits: &'a Limits,
     links: &'a [Mutex<LinkState>],
     now: u64,
+    /// No cycle from this one on is run.
     stop: AtomicU64,
-    /// Likewise, for a while: the run goes on from there.
+    /// No cycle from this one on is run for a while: the run goes on from there.
     pause: AtomicU64,
     open: AtomicUsize,
     goals: usize,
@@ -254,12 +255,12 @@ impl<'a, C: Code> Run<'a, C> {
         done.then(|| self.reached.load(Ordering::SeqCst))
     }
 
-    /// No cycle from this one on is run.
+    /// No cycle from this one on is run before the run goes on, if it does.
     pub(crate) fn stop(&self) -> u64 {
         self.end().min(self.pause.load(Ordering::SeqCst))
     }
 
-    /// Likewise, however often it pauses.
+    /// No cycle from this one on is run, however often the run pauses.
     pub(crate) fn end(&self) -> u64 {
         self.stop.load(Ordering::SeqCst)
     }

@@ -156,7 +156,7 @@ pub struct ColorConfig {
     pub teardown: bool,
     /// Swaps with the color that differs in bit 0 when entering from EAST or WEST (wse2).
     pub swap_x: bool,
-    /// Likewise from NORTH or SOUTH (wse2).
+    /// Swaps with the color that differs in bit 0 when entering from NORTH or SOUTH (wse2).
     pub swap_y: bool,
 }
 

@@ -108,7 +108,7 @@ impl SharedStart {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Likewise, of one that has begun somewhere.
+    /// How its elements begin, if it has begun somewhere.
     pub(super) fn known_fresh(&self) -> Option<&Fresh> {
         self.0.fresh.get()
     }

@@ -58,7 +58,7 @@ impl<C: Code> Region<C> {
         }
     }
 
-    /// Likewise of all, at the end of a run.
+    /// Cuts all flights, at the end of a run.
     pub(crate) fn cut_flights(&mut self, plan: &Plan, (t, moves): (u64, bool)) {
         for id in 0..self.flights.all.len() as u32 {
             if !self.flights.all[id as usize].words.is_empty() {

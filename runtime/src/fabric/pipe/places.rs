@@ -91,7 +91,8 @@ impl Pipe {
         u64::from(self.route.entry == RAMP)
     }
 
-    /// Likewise, of so many places, seen so much later.
+    /// From when on a word of this number has a place, of so many, if whoever puts it there sees what becomes free so
+    /// much later; none if that is not known.
     fn freed(&self, (number, places): (u64, u32), later: u64) -> Option<u64> {
         if self.route.link.is_some() {
             return Some(0);

@@ -11,8 +11,8 @@ use crate::ways::Way;
 
 /// Stretches may begin so many cycles ahead where nobody waits for their words but the host.
 const SOON_TO_LINE: u64 = 64;
-/// Likewise, those of operations with one word left, which leave all slots to others, and have to wait for their turn:
-/// each PE of a wafer's row or column has it within that time.
+/// Stretches of operations with one word left may begin so many cycles ahead: these leave all slots to others, and have
+/// to wait for their turn, which each PE of a wafer's row or column has within that time.
 const SOON_WAITING: u64 = 1024;
 
 /// Where the words of a stretch go.

@@ -111,18 +111,18 @@ impl Sync {
         self.notify();
     }
 
-    /// Whether they are.
+    /// Whether all threads are to leave off.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::SeqCst)
     }
 
-    /// Likewise, as they are slower than one alone would be.
+    /// All threads are to leave off, as they are slower than one alone would be.
     pub(crate) fn end_slow_stint(&self) {
         self.slow.store(true, Ordering::SeqCst);
         self.end_stint();
     }
 
-    /// Whether they are.
+    /// Whether the threads have left off because they are slower than one alone would be.
     pub(crate) fn is_slow(&self) -> bool {
         self.slow.load(Ordering::SeqCst)
     }

@@ -47,7 +47,7 @@ pub(super) struct Network<'a, C: Code> {
 /// What a PE sends in a round, with colors.
 type Sends = Rc<[(u8, Batch)]>;
 
-/// Likewise, while they are found.
+/// The PEs and their words, while they are found.
 struct Whole<'a, C: Code> {
     plan: &'a Plan,
     processes: Vec<Process<C>>,

@@ -106,7 +106,7 @@ pub(super) struct Process<C: Code> {
     /// Queues of words by input queue, and those that words of a color go into, in the order of colors: among all.
     pub(super) inputs: Vec<u32>,
     pub(super) outputs: Vec<(u8, u32)>,
-    /// Likewise, of colors whose words go into these queues and into others, in turn.
+    /// Queues of words that words of a color go into in turn, where they are not always the same.
     pub(super) in_turn: Vec<InTurn>,
     /// The first of its own queues of words, and the one behind the last.
     pub(super) queues: (u32, u32),
