@@ -11,6 +11,7 @@ use std::process::Child;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use dflow_ir::image::VERSION;
 use dflow_ir::text::parse_image;
 use tempfile::TempDir;
 
@@ -232,11 +233,14 @@ fn an_image_of_before_is_refused() {
     let place = Place::new();
     let image = place.image(LOOP);
     let mut bytes = std::fs::read(&image).expect("it is there");
-    bytes[4] = 4;
+    let old = VERSION - 1;
+    bytes[4..8].copy_from_slice(&old.to_le_bytes());
     let (code, _, said) = run(&[&place.file("old.dfi", &bytes)]);
     assert_eq!(code, 2, "{said}");
-    let wanted = "the image has format version 4, this build reads version 5: build it again";
-    assert!(said.contains(wanted), "{said}");
+    let wanted = format!(
+        "the image has format version {old}, this build reads version {VERSION}: build it again"
+    );
+    assert!(said.contains(&wanted), "{said}");
 }
 
 #[test]
