@@ -515,6 +515,7 @@ fn finish(
         let (symbol, span) = (export.symbol, export.span);
         program.exports.push(typed::ExportBinding { export: id, symbol, span });
     }
+    crate::hold::settle(&mut program);
     sema.layout.programs.push(program);
     sema.layout.plan.slots.push(Vec::new());
     ProgramIdx(idx as u32)

@@ -12,6 +12,7 @@ mod driver;
 mod dump;
 mod elaborate;
 mod estimate;
+mod hold;
 mod link;
 mod load;
 mod lower;

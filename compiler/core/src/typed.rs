@@ -34,6 +34,10 @@ pub(crate) struct SlotIdx(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LabelIdx(pub u32);
 
+/// A value of several words that code reads where it lies or from a copy. Unique within the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct HoldIdx(pub u32);
+
 /// A checked program. Field for field what [`dflow_ir::program::Program`] holds, with bodies as
 /// trees.
 #[derive(Clone, Debug)]
@@ -206,10 +210,23 @@ pub(crate) struct Func {
     pub locals: Vec<Local>,
     /// Number of labels used.
     pub labels: u32,
+    /// How arrays and structs come and go.
+    pub passing: Passing,
     /// Code.
     pub body: Vec<Stmt>,
     /// The declaration.
     pub span: Span,
+}
+
+/// How a function takes and gives arrays and structs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passing {
+    /// The first parameter is the address of the result: fresh memory of the caller.
+    pub result: bool,
+    /// Parameters that are addresses of values, which nobody writes while the function runs.
+    pub values: Vec<LocalIdx>,
+    /// Number of [`HoldIdx`] used; none after [`crate::hold::settle`].
+    pub holds: u32,
 }
 
 /// A local variable.
@@ -255,6 +272,8 @@ pub(crate) enum StmtKind {
     Store { address: Expr, offset: i32, value: Expr },
     /// Copies `bytes` bytes between addresses (may overlap).
     Copy { dest: Expr, source: Expr, bytes: u32 },
+    /// From here on the hold stands for what is at `source` now. Gone after [`crate::hold::settle`].
+    Hold { hold: HoldIdx, source: Expr, bytes: u32, align: u32 },
     /// Stores `value` `count` times from `dest` on.
     Fill { dest: Expr, value: Expr, count: u32 },
     /// Two ways.
@@ -305,6 +324,7 @@ impl Stmt {
             | StmtKind::Set(..)
             | StmtKind::Store { .. }
             | StmtKind::Copy { .. }
+            | StmtKind::Hold { .. }
             | StmtKind::Fill { .. }
             | StmtKind::Break(_)
             | StmtKind::Continue(_)
@@ -348,6 +368,9 @@ pub(crate) enum ExprKind {
     GlobalAddress { global: GlobalIdx, offset: i32 },
     /// Address of a memory local.
     LocalAddress { local: LocalIdx, offset: i32 },
+    /// Address of a part of a hold: `source` if that is read where it lies, else `offset` (and `index`, bytes both)
+    /// from the copy's start. Gone after [`crate::hold::settle`].
+    Held { hold: HoldIdx, source: Expr, offset: i32, index: Option<Expr> },
     /// Code pointer.
     FuncAddress(FuncIdx),
     /// One operand.

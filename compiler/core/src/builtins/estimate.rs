@@ -44,6 +44,7 @@ fn in_scratch(sema: &mut Sema<'_, '_>, func: FuncRef, span: Span) -> R<u64> {
         outer.provenance = std::mem::take(&mut scratch.provenance);
         outer.typed.slots.clone_from(&scratch.typed.slots);
     }
-    let (Some(scratch), idx) = (scratch, result?) else { return sema.undefined(span) };
+    let (Some(mut scratch), idx) = (scratch, result?) else { return sema.undefined(span) };
+    crate::hold::settle(&mut scratch.typed);
     Ok(cost(&scratch.typed, idx, sema.target))
 }

@@ -148,7 +148,8 @@ fn slice_of(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Slice> {
     match shared.as_ref() {
         Type::Slice { elem } => {
             let Operand::Memory { address, .. } = operand else { return sema.undefined(span) };
-            let (address, offset) = sema.split_address(&address, span)?;
+            // Both parts are read at once.
+            let (address, offset) = sema.split_address(&address.of_variable(), span)?;
             let address = sema.pin(address, span);
             let (ptr, len) = (load(address.clone(), offset, span), load(address, offset + 8, span));
             let (ptr, len) = (sema.pin(ptr, span), sema.pin(len, span));
@@ -156,6 +157,7 @@ fn slice_of(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Slice> {
         }
         Type::Array { elem, .. } => {
             let address = sema.aggregate_address(operand, span)?;
+            let address = sema.sliceable(address, ty, span)?;
             array_slice(sema, &address, ty, *elem, constant, span)
         }
         &Type::Pointer { many: false, constant, pointee } => {

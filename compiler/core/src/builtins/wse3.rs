@@ -14,7 +14,7 @@ use super::task;
 use crate::sema::address::typed;
 use crate::sema::program::Turn;
 use crate::sema::{Operand, R, Sema};
-use crate::typed::{Expr, ExprKind, Func, FuncIdx, Stmt, StmtKind, TaskBinding};
+use crate::typed::{Expr, ExprKind, Func, FuncIdx, Passing, Stmt, StmtKind, TaskBinding};
 
 /// These builtins are for targets whose data tasks belong to queues.
 fn only_there(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<()> {
@@ -248,6 +248,7 @@ impl Sema<'_, '_> {
             ret: None,
             locals: Vec::new(),
             labels: 0,
+            passing: Passing::default(),
             body: stmts,
             span,
         });

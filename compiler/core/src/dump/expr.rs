@@ -88,6 +88,7 @@ impl<'p> Names<'p> {
             | ExprKind::Local(_)
             | ExprKind::GlobalAddress { .. }
             | ExprKind::LocalAddress { .. }
+            | ExprKind::Held { .. }
             | ExprKind::FuncAddress(_)
             | ExprKind::Call { .. }
             | ExprKind::CallIndirect { .. }
@@ -120,6 +121,9 @@ impl<'p> Names<'p> {
             }
             ExprKind::LocalAddress { local, offset } => {
                 format!("&{}{}", self.local(*local), signed(*offset))
+            }
+            ExprKind::Held { hold, source, .. } => {
+                format!("hold{}({})", hold.0, self.expr(source))
             }
             ExprKind::FuncAddress(func) => format!("&{}", self.func(*func)),
             ExprKind::Call { func, args } => format!("{}({})", self.func(*func), self.list(args)),

@@ -51,6 +51,9 @@ fn write_stmt(text: &mut String, names: &Names<'_>, stmt: &Stmt, depth: usize) -
         StmtKind::Copy { dest, source, bytes } => {
             format!("copy {bytes} bytes to {} from {}", names.expr(dest), names.expr(source))
         }
+        StmtKind::Hold { hold, source, bytes, align: _ } => {
+            format!("hold{} = {bytes} bytes at {}", hold.0, names.expr(source))
+        }
         StmtKind::Fill { dest, value, count } => {
             format!("fill {} with {count} times {}", names.expr(dest), names.expr(value))
         }

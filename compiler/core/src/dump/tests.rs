@@ -9,7 +9,8 @@ use dflow_syntax::{FileId, Span};
 
 use crate::typed::{
     Expr, ExprKind, Func, FuncIdx, Global, GlobalIdx, LabelIdx, Local, LocalIdx, LocalKind,
-    Operand, Options, Program, QueueBinding, SlotIdx, Stmt, StmtKind, Symbol, TaskBinding, Vector,
+    Operand, Options, Passing, Program, QueueBinding, SlotIdx, Stmt, StmtKind, Symbol, TaskBinding,
+    Vector,
 };
 
 const SPAN: Span = Span { file: FileId(0), start: 0, end: 1 };
@@ -83,6 +84,7 @@ fn a_typed_program_reads_like_code() {
         ret: None,
         locals: vec![local("i"), local("i"), buffer],
         labels: 1,
+        passing: Passing::default(),
         body: body(),
         span: SPAN,
     };

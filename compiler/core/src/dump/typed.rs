@@ -196,7 +196,7 @@ fn write_dsr(text: &mut String, program: &Program, load: &InitialDsr) -> std::fm
 }
 
 fn write_func(text: &mut String, program: &Program, func: &Func) -> std::fmt::Result {
-    let Func { name, params, ret, locals, labels: _, body, span: _ } = func;
+    let Func { name, params, ret, locals, labels: _, passing: _, body, span: _ } = func;
     let names = Names::of(program, locals);
     let declared = |index: usize, local: &Local| {
         let name = names.local(crate::typed::LocalIdx(index as u32));

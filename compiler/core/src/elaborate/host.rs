@@ -26,6 +26,7 @@ pub(super) fn host_program(
         ret: None,
         locals: Vec::new(),
         labels: 0,
+        passing: typed::Passing::default(),
         body: Vec::new(),
         span: body.block.span,
     });
@@ -35,7 +36,10 @@ pub(super) fn host_program(
     let built = sema.program.take();
     result?;
     match built {
-        Some(built) => Ok(built.typed),
+        Some(mut built) => {
+            crate::hold::settle(&mut built.typed);
+            Ok(built.typed)
+        }
         None => unreachable!("the program was put in place"),
     }
 }
@@ -52,6 +56,7 @@ fn host_body(sema: &mut Sema<'_, '_>, module: ModuleId, body: &Body) -> R<()> {
     let func = &mut sema.program_mut().typed.funcs[0];
     func.locals = emitter.locals;
     func.labels = emitter.labels;
+    func.passing.holds = emitter.holds;
     func.body = stmts;
     sema.analyze_pending()
 }

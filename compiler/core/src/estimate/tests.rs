@@ -35,7 +35,16 @@ fn program(cond: Expr, step: Vec<Stmt>) -> Program {
     let round = StmtKind::While { label: LabelIdx(0), cond, step, body: Vec::new() };
     let body = vec![stmt(StmtKind::Set(COUNTER, int(0))), stmt(round)];
     let locals = vec![Local { name: None, kind: LocalKind::Scalar(Ty::I16) }];
-    let func = Func { name: "f".into(), params: 0, ret: None, locals, labels: 1, body, span: SPAN };
+    let func = Func {
+        name: "f".into(),
+        params: 0,
+        ret: None,
+        locals,
+        labels: 1,
+        passing: crate::typed::Passing::default(),
+        body,
+        span: SPAN,
+    };
     Program { funcs: vec![func], ..Program::empty("p".into(), Profile::Pe) }
 }
 

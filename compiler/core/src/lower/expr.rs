@@ -72,6 +72,7 @@ impl Lower<'_> {
             ExprKind::LocalAddress { local, offset } => {
                 InstData::StackAddress { dst, slot: self.stack_slot(*local), offset: *offset }
             }
+            ExprKind::Held { .. } => unreachable!("holds are settled before"),
             ExprKind::FuncAddress(func) => InstData::FuncAddress { dst, func: func_id(*func) },
             ExprKind::Random => InstData::Random { dst },
             ExprKind::GetConfig(addr) => InstData::GetConfig { dst, addr: self.value(addr) },
@@ -182,6 +183,7 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         | ExprKind::Local(_)
         | ExprKind::GlobalAddress { .. }
         | ExprKind::LocalAddress { .. }
+        | ExprKind::Held { .. }
         | ExprKind::FuncAddress(_)
         | ExprKind::Call { .. }
         | ExprKind::CallIndirect { .. }

@@ -50,6 +50,7 @@ impl Lower<'_> {
                 let (dst, src) = (self.value(dest), self.value(source));
                 InstData::CopyMemory { dst, src, bytes: *bytes }
             }
+            StmtKind::Hold { .. } => unreachable!("holds are settled before"),
             StmtKind::Fill { dest, value, count } => {
                 let (dst, value) = (self.value(dest), self.value(value));
                 InstData::FillMemory { dst, value, count: *count }

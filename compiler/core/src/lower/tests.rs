@@ -9,7 +9,8 @@ use dflow_syntax::{FileId, SourceMap, Span};
 
 use super::{LocTable, program};
 use crate::typed::{
-    Expr, ExprKind, Func, FuncIdx, LabelIdx, Local, LocalIdx, LocalKind, Program, Stmt, StmtKind,
+    Expr, ExprKind, Func, FuncIdx, LabelIdx, Local, LocalIdx, LocalKind, Passing, Program, Stmt,
+    StmtKind,
 };
 
 const SPAN: Span = Span { file: FileId(0), start: 0, end: 1 };
@@ -49,7 +50,8 @@ fn func(labels: u32, body: Vec<Stmt>) -> Func {
     let local = |name: &str| Local { name: Some(name.into()), kind: LocalKind::Scalar(Ty::I16) };
     let ret = Some(Ty::I16);
     let locals = vec![local("x"), local("y")];
-    Func { name: "f".into(), params: 1, ret, locals, labels, body, span: SPAN }
+    let passing = Passing::default();
+    Func { name: "f".into(), params: 1, ret, locals, labels, passing, body, span: SPAN }
 }
 
 fn typed(funcs: Vec<Func>) -> Program {

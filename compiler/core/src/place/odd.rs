@@ -180,6 +180,7 @@ impl Odd<'_, '_, '_> {
             | StmtKind::Switch { .. }
             | StmtKind::Store { .. }
             | StmtKind::Copy { .. }
+            | StmtKind::Hold { .. }
             | StmtKind::Fill { .. }
             | StmtKind::Break(_)
             | StmtKind::Continue(_)
@@ -246,6 +247,7 @@ impl Odd<'_, '_, '_> {
             | ExprKind::Slot(_)
             | ExprKind::GlobalAddress { .. }
             | ExprKind::LocalAddress { .. }
+            | ExprKind::Held { .. }
             | ExprKind::FuncAddress(_)
             | ExprKind::Load { .. }
             | ExprKind::Unary(..)
@@ -300,6 +302,7 @@ fn values_of(stmt: &Stmt) -> Option<Vec<&Expr>> {
         StmtKind::Store { address, value, .. } => vec![address, value],
         StmtKind::Flag { .. } => Vec::new(),
         StmtKind::Copy { .. }
+        | StmtKind::Hold { .. }
         | StmtKind::Fill { .. }
         | StmtKind::If { .. }
         | StmtKind::While { .. }
@@ -340,7 +343,8 @@ fn plain(expr: &Expr) -> bool {
             };
             memory(&vector.dest) && vector.sources.iter().all(memory)
         }
-        ExprKind::Call { .. }
+        ExprKind::Held { .. }
+        | ExprKind::Call { .. }
         | ExprKind::CallIndirect { .. }
         | ExprKind::Mem1d { .. }
         | ExprKind::Mem4d { .. }
@@ -401,6 +405,7 @@ fn reads_of(expr: &Expr, reads: &mut Vec<(GlobalIdx, i64, i64, Span)>) {
         | ExprKind::Local(_)
         | ExprKind::GlobalAddress { .. }
         | ExprKind::LocalAddress { .. }
+        | ExprKind::Held { .. }
         | ExprKind::FuncAddress(_)
         | ExprKind::Vector(_)
         | ExprKind::Call { .. }

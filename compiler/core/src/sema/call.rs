@@ -430,7 +430,9 @@ impl Sema<'_, '_> {
                 self.emit(StmtKind::Set(local, expr), span);
                 Cell::Scalar { local, ty, mutable: false }
             }
-            Operand::Memory { address, .. } => Cell::Memory { address, ty, mutable: false },
+            Operand::Memory { address, .. } => {
+                Cell::Memory { address: address.named(), ty, mutable: false }
+            }
             Operand::Void => Cell::Const(self.void_value()),
         })
     }

@@ -6,7 +6,7 @@ use dflow_ir::scalar::Convert;
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
-use super::address::{Address, typed};
+use super::address::{Address, AddressBase, typed};
 use super::expr::scalar_of_value;
 use super::ops;
 use super::types::{Repr, StructType, Type, TypeId};
@@ -475,6 +475,18 @@ impl Sema<'_, '_> {
                 .label("of another enum")
                 .help(format!("go by its number: `@as({to}, @get_int({text}))`")),
         ))
+    }
+
+    /// Where a slice of an array may point: a variable itself; of a value that has a name, which nobody may write, a
+    /// copy.
+    pub(crate) fn sliceable(&mut self, address: Address, ty: TypeId, span: Span) -> R<Address> {
+        let address = address.of_variable();
+        if !matches!(address.base, AddressBase::Param(_) | AddressBase::Held(_)) {
+            return Ok(address);
+        }
+        let copy = Address::of_local(self.new_memory(None, ty, span)?);
+        self.store_aggregate(&copy, ty, Operand::Memory { ty, address }, span)?;
+        Ok(copy)
     }
 
     /// The address of an aggregate operand, for copies and calls.

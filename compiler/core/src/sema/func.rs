@@ -4,12 +4,12 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::ast::FnDecl;
 use dflow_syntax::codes;
 
-use super::address::{Address, typed};
+use super::address::{Address, AddressBase, typed};
 use super::program::{Emitter, FuncKey};
 use super::types::Repr;
 use super::value::FuncRef;
 use super::{BodyKind, Cell, Flow, Operand, R, Sema};
-use crate::typed::{ExprKind, FuncIdx, LocalKind, StmtKind};
+use crate::typed::{ExprKind, FuncIdx, LocalIdx, LocalKind, Passing, StmtKind};
 
 impl Sema<'_, '_> {
     /// Analyzes the bodies of all functions asked for, until there are none left.
@@ -38,8 +38,9 @@ impl Sema<'_, '_> {
         self.frames = frames;
         self.trace = trace;
         let emitter = std::mem::replace(&mut self.program_mut().emitter, outer);
-        let (params, ret) = result?;
+        let (params, ret, mut passing) = result?;
         let emitter = emitter.unwrap_or_default();
+        passing.holds = emitter.holds;
         let name = self.qualified(func.module, decl.name.name);
         self.program_mut().typed.funcs[idx.0 as usize] = crate::typed::Func {
             name,
@@ -47,6 +48,7 @@ impl Sema<'_, '_> {
             ret,
             locals: emitter.locals,
             labels: emitter.labels,
+            passing,
             body: stmts,
             span: decl.name.span,
         };
@@ -60,7 +62,7 @@ impl Sema<'_, '_> {
         body: &dflow_syntax::ast::Block,
         frame: u32,
         key: &FuncKey,
-    ) -> R<(u32, Option<Ty>)> {
+    ) -> R<(u32, Option<Ty>, Passing)> {
         self.push_frame(func.module, frame, false, BodyKind::Code { result: None })?;
         let pointer = self.profile().pointer();
         // The result's address comes first, but whether there is one is known only after the
@@ -84,8 +86,7 @@ impl Sema<'_, '_> {
                     Repr::Memory { .. } | Repr::Comptime => {
                         params += 1;
                         let local = self.new_scalar(name, pointer);
-                        let expr = typed(ExprKind::Local(local), pointer, span);
-                        Cell::Memory { address: Address::of_expr(expr), ty, mutable: false }
+                        Cell::Memory { address: Address::of_param(local), ty, mutable: false }
                     }
                 },
             });
@@ -110,12 +111,13 @@ impl Sema<'_, '_> {
         } else {
             self.drop_hidden();
         }
+        let passing = Passing { result: has_result, values: self.value_params(), holds: 0 };
         self.spill_params(decl)?;
         let flow = self.block(body)?;
         if ret != self.types.common.void && !matches!(flow, Flow::Diverges) && !ends(self, &flow) {
             return self.no_value(decl);
         }
-        Ok((params + u32::from(has_result), machine))
+        Ok((params + u32::from(has_result), machine, passing))
     }
 
     /// Without an aggregate result there is no hidden parameter: locals move down by one.
@@ -128,9 +130,7 @@ impl Sema<'_, '_> {
             match cell {
                 Cell::Scalar { local, .. } => local.0 -= 1,
                 Cell::Memory { address, .. } => {
-                    if let super::address::AddressBase::Expr(expr) = &mut address.base
-                        && let ExprKind::Local(local) = expr.kind.as_mut()
-                    {
+                    if let AddressBase::Param(local) = &mut address.base {
                         local.0 -= 1;
                     }
                 }
@@ -141,6 +141,18 @@ impl Sema<'_, '_> {
                 | Cell::Failed(_) => {}
             }
         }
+    }
+
+    /// Parameters that are addresses of values.
+    fn value_params(&self) -> Vec<LocalIdx> {
+        let slots = self.frame().slots.iter();
+        let params = slots.filter_map(|cell| match cell {
+            Cell::Memory { address: Address { base: AddressBase::Param(local), .. }, .. } => {
+                Some(*local)
+            }
+            _ => None,
+        });
+        params.collect()
     }
 
     /// Scalar parameters whose address is taken move to memory.

@@ -362,7 +362,8 @@ impl Sema<'_, '_> {
         match self.types.shared(ty).as_ref() {
             Type::Array { dims, elem } => {
                 let (address, _) = self.memory_of(place, span)?;
-                match address.known() {
+                // A descriptor names the memory of a variable, whoever passed its value on.
+                match address.of_home().known() {
                     Some(pointer) => Ok((pointer, *elem, dims.to_vec())),
                     None => self.run_time_base(span),
                 }

@@ -17,12 +17,8 @@ impl Sema<'_, '_> {
         match operand {
             operand if stays => Ok(operand),
             Operand::Scalar { ty, expr } => Ok(Operand::Scalar { ty, expr: self.pin(expr, span) }),
-            Operand::Memory { ty, .. } => {
-                let address = Address::of_local(self.new_memory(None, ty, span)?);
-                self.store_memory(&address, ty, operand, span)?;
-                Ok(Operand::Memory { ty, address })
-            }
-            Operand::Const(_) | Operand::Void => Ok(operand),
+            // What an aggregate holds is kept apart (`crate::hold`).
+            Operand::Memory { .. } | Operand::Const(_) | Operand::Void => Ok(operand),
         }
     }
 
@@ -49,13 +45,19 @@ impl Sema<'_, '_> {
                 let machine = self.machine_ty(ty, span)?;
                 Ok(Operand::Scalar { ty, expr: typed(ExprKind::Local(local), machine, span) })
             }
-            Place::Memory { address, ty, .. } => self.load_memory(address, ty, span),
+            Place::Memory { address, ty, mutable } => self.load_memory(address, ty, mutable, span),
             Place::Bits { base, shift, ty } => self.load_bits(*base, shift, ty, span),
             Place::Value(operand) => Ok(operand),
         }
     }
 
-    fn load_memory(&mut self, address: Address, ty: TypeId, span: Span) -> R<Operand> {
+    fn load_memory(
+        &mut self,
+        address: Address,
+        ty: TypeId,
+        mutable: bool,
+        span: Span,
+    ) -> R<Operand> {
         if let AddressBase::Pointer(PointerBase::Global { module, decl }) = address.base
             && (self.is_foreign(module) || !self.is_runtime())
         {
@@ -69,7 +71,10 @@ impl Sema<'_, '_> {
                 let expr = typed(ExprKind::Load { address, offset }, machine, span);
                 Ok(Operand::Scalar { ty, expr })
             }
-            Repr::Memory { .. } => Ok(Operand::Memory { ty, address }),
+            Repr::Memory { .. } => {
+                let address = self.held(address, ty, mutable, span)?;
+                Ok(Operand::Memory { ty, address })
+            }
             Repr::Void => Ok(Operand::Void),
             Repr::Comptime => {
                 let name = self.type_name(ty);

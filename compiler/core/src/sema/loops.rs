@@ -271,7 +271,7 @@ impl Sema<'_, '_> {
             let ty = self.types.pointer(false, !mutable, items.elem);
             ElemCell::Pointer { address, ty }
         } else {
-            ElemCell::Copy { address, ty: items.elem }
+            ElemCell::Copy { address, ty: items.elem, mutable: items.mutable }
         };
         let head = Head { cond, goes_on: None, step: vec![set(counter, next, span)] };
         self.emit_loop(name, head, captures, elem, index, body, span)
@@ -318,8 +318,8 @@ impl Sema<'_, '_> {
                 self.emit(StmtKind::Set(local, expr), span);
                 Cell::Scalar { local, ty, mutable: false }
             }
-            ElemCell::Copy { address, ty } => {
-                let place = Place::Memory { address, ty, mutable: false };
+            ElemCell::Copy { address, ty, mutable } => {
+                let place = Place::Memory { address, ty, mutable };
                 match self.load(place, span)? {
                     Operand::Scalar { ty, expr } => {
                         let machine = self.machine_ty(ty, span)?;
@@ -327,7 +327,9 @@ impl Sema<'_, '_> {
                         self.emit(StmtKind::Set(local, expr), span);
                         Cell::Scalar { local, ty, mutable: false }
                     }
-                    Operand::Memory { ty, address } => Cell::Memory { address, ty, mutable: false },
+                    Operand::Memory { ty, address } => {
+                        Cell::Memory { address: address.named(), ty, mutable: false }
+                    }
                     Operand::Const(value) => Cell::Const(value),
                     Operand::Void => Cell::Const(self.void_value()),
                 }
@@ -502,7 +504,7 @@ struct Head {
 /// What the element capture of an emitted loop is.
 enum ElemCell {
     Cell(Cell),
-    Copy { address: Address, ty: TypeId },
+    Copy { address: Address, ty: TypeId, mutable: bool },
     Pointer { address: Address, ty: TypeId },
 }
 

@@ -14,7 +14,7 @@ use super::types::{Repr, Type, TypeId};
 use super::value::{FuncRef, ModuleId, PointerBase, Provenance, Value};
 use super::{R, Sema, TraceStep};
 use crate::typed::{
-    self, FuncIdx, Global, GlobalIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt, StmtKind,
+    self, FuncIdx, Global, GlobalIdx, HoldIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt, StmtKind,
 };
 
 /// State of one tile, host or test program.
@@ -120,6 +120,7 @@ pub(crate) struct BoundExport {
 pub(crate) struct Emitter {
     pub(crate) locals: Vec<Local>,
     pub(crate) labels: u32,
+    pub(crate) holds: u32,
     /// Open statement lists, innermost last.
     pub(crate) stmts: Vec<Vec<Stmt>>,
 }
@@ -205,6 +206,12 @@ impl Sema<'_, '_> {
         let emitter = self.emitter();
         emitter.labels += 1;
         LabelIdx(emitter.labels - 1)
+    }
+
+    pub(crate) fn new_hold(&mut self) -> HoldIdx {
+        let emitter = self.emitter();
+        emitter.holds += 1;
+        HoldIdx(emitter.holds - 1)
     }
 
     pub(crate) fn new_local(&mut self, name: Option<String>, kind: LocalKind) -> LocalIdx {
@@ -360,6 +367,7 @@ impl Sema<'_, '_> {
             ret: None,
             locals: Vec::new(),
             labels: 0,
+            passing: typed::Passing::default(),
             body: Vec::new(),
             span: Span::new(dflow_syntax::FileId(0), 0, 0),
         });

@@ -42,7 +42,16 @@ fn config(rx: &[Port], tx: &[Port]) -> ColorConfig {
 fn func(name: &str) -> Func {
     let body = vec![Stmt { kind: StmtKind::Return(None), span: line(1) }];
     let locals = Vec::new();
-    Func { name: name.into(), params: 0, ret: None, locals, labels: 0, body, span: line(1) }
+    Func {
+        name: name.into(),
+        params: 0,
+        ret: None,
+        locals,
+        labels: 0,
+        passing: crate::typed::Passing::default(),
+        body,
+        span: line(1),
+    }
 }
 
 fn global(name: &str, size: u32, align: u32, span: Span) -> Global {
