@@ -1,8 +1,8 @@
 //! Files that are written whole or not at all, and several of them all or none.
 //!
 //! A file is written to a temporary one in its own folder and synced; when all are there, each takes its place by being
-//! renamed. Should the system refuse one of several, those before it get back what they were. Invariants: a link keeps
-//! pointing where it points, rights are kept, and what is no regular file (a device, a pipe) is written directly and
+//! renamed. Should the system refuse one of several, those before it get back what they were. Invariants: a link to
+//! a file keeps pointing there, rights are kept, and what is no regular file (a device, a pipe) is written directly and
 //! never replaced, nor can it give back what it has taken.
 
 use std::io::{self, Write as _};
@@ -22,10 +22,18 @@ const CHUNK: usize = 1 << 20;
 pub(crate) enum Unwritten {
     /// The system does not let us.
     System(PathBuf, io::Error),
-    /// The system does not let us, and does not let us put back this other file, which is the new one.
-    Torn(PathBuf, io::Error, PathBuf),
+    /// The system does not let us, and does not let us put back another file, which is the new one.
+    Torn(PathBuf, io::Error, Torn),
     /// The user gave up.
     Interrupted,
+}
+
+/// A file that is written and cannot be put back.
+#[derive(Debug)]
+pub(crate) struct Torn {
+    new: PathBuf,
+    /// Where what it was lies now, if it was there.
+    old: Option<PathBuf>,
 }
 
 impl Unwritten {
@@ -34,8 +42,12 @@ impl Unwritten {
         match self {
             Unwritten::System(path, error) => Some((path, Input::reason(error))),
             Unwritten::Torn(path, error, other) => {
-                let (why, other) = (Input::reason(error), other.display());
-                Some((path, format!("{why}; {other} is written and cannot be put back")))
+                let (why, new) = (Input::reason(error), other.new.display());
+                let old = match &other.old {
+                    Some(old) => format!(", what it was is {}", old.display()),
+                    None => String::new(),
+                };
+                Some((path, format!("{why}; {new} is written and cannot be put back{old}")))
             }
             Unwritten::Interrupted => None,
         }
@@ -62,7 +74,7 @@ pub(crate) fn write_all(
     for (path, parts) in files {
         ready.extend(Pending::write(path, parts, interrupt)?);
     }
-    put(ready, interrupt, |from, to| std::fs::hard_link(from, to))
+    put(ready, |from, to| std::fs::hard_link(from, to))
 }
 
 /// A file that is complete and on the disk, beside its place.
@@ -91,7 +103,7 @@ impl Pending {
                 Err(error) => Err(fail(error)),
             };
         }
-        // A link keeps pointing where it points.
+        // A link to a file keeps pointing there.
         let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let mut file = temporary(&folder_of(&target)).map_err(fail)?;
         interrupt.remove_on_exit(file.path());
@@ -109,14 +121,13 @@ impl Pending {
 /// Puts files into their places. `link` gives a file a second name.
 fn put(
     ready: Vec<Pending>,
-    interrupt: &Interrupt,
     link: impl Fn(&Path, &Path) -> io::Result<()>,
 ) -> Result<(), Unwritten> {
     let alone = ready.len() == 1;
     let mut placed = Vec::new();
     for Pending { file, target } in ready {
         // Nothing can be half done with one.
-        let old = if alone { Ok(None) } else { set_aside(&target, interrupt, &link) };
+        let old = if alone { Ok(None) } else { set_aside(&target, &link) };
         let moved = old.and_then(|old| {
             placed.push((target.clone(), old));
             file.persist(&target).map_err(|error| error.error)
@@ -135,7 +146,6 @@ fn put(
 /// names, it is moved there.
 fn set_aside(
     target: &Path,
-    interrupt: &Interrupt,
     link: impl Fn(&Path, &Path) -> io::Result<()>,
 ) -> io::Result<Option<TempPath>> {
     if !target.try_exists()? {
@@ -146,7 +156,6 @@ fn set_aside(
     }
     let folder = folder_of(target);
     if let Ok(old) = beside().make_in(&folder, |path| link(target, path)) {
-        interrupt.remove_on_exit(old.path());
         return Ok(Some(old.into_temp_path()));
     }
     let old = beside().make_in(&folder, |path| std::fs::rename(target, path))?;
@@ -154,28 +163,24 @@ fn set_aside(
 }
 
 /// Gives places back what was there. One that cannot have it is told; what it was stays beside it.
-fn put_back(placed: Vec<(PathBuf, Option<TempPath>)>) -> Option<PathBuf> {
+fn put_back(placed: Vec<(PathBuf, Option<TempPath>)>) -> Option<Torn> {
     let mut torn = None;
     for (target, old) in placed.into_iter().rev() {
         let done = match old {
             Some(old) => {
                 let aside = old.to_path_buf();
-                let done = old.persist(&target).map_err(|error| {
-                    let _ = error.path.keep();
-                });
-                // Two names of one file are left alone by a rename.
-                if done.is_ok() {
+                old.persist(&target).map_err(|error| error.path.keep().ok()).map(|()| {
+                    // Two names of one file are left alone by a rename.
                     let _ = std::fs::remove_file(aside);
-                }
-                done.is_ok()
+                })
             }
             None => match std::fs::remove_file(&target) {
-                Ok(()) => true,
-                Err(error) => error.kind() == io::ErrorKind::NotFound,
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(None),
+                Ok(()) | Err(_) => Ok(()),
             },
         };
-        if !done {
-            torn = Some(target);
+        if let Err(old) = done {
+            torn = Some(Torn { new: target, old });
         }
     }
     torn
@@ -246,7 +251,7 @@ mod tests {
         let write = |name: &str| Pending::write(&at(name), &[b"new"], &never).ok().flatten();
         let ready: Vec<Pending> = ["a", "b", "c"].iter().filter_map(|name| write(name)).collect();
         std::fs::remove_file(ready[2].file.path())?;
-        let failure = put(ready, &never, link).expect_err("one file is not there");
+        let failure = put(ready, link).expect_err("one file is not there");
         assert!(
             matches!(&failure, Unwritten::System(path, _) if path.ends_with("c")),
             "{failure:?}"

@@ -86,13 +86,16 @@ impl Walk<'_> {
                 let trips = trips(cond, step, constants).unwrap_or(1);
                 constants.clear();
                 let inner = self.list(body, &mut Constants::new());
-                let step = self.list(step, &mut Constants::new());
-                // A loop whose condition holds always has no branch at its head.
+                // A loop whose condition holds always has no branch at its head, but may have one behind its body.
                 let always = constant(cond).is_some_and(|held| held.raw != 0);
-                let [test, leave] = match always {
-                    true => [0; 2],
-                    false => [branch, jump].map(|slots| sum([self.expr(cond), slots])),
+                let behind = asked_behind(step).filter(|_| always);
+                let [test, leave] = match (always, behind) {
+                    (true, None) => [0; 2],
+                    (true, Some((goes_on, _))) => [sum([self.expr(goes_on), branch]), jump],
+                    (false, _) => [branch, jump].map(|slots| sum([self.expr(cond), slots])),
                 };
+                let step =
+                    self.list(behind.map_or(&step[..], |(_, step)| step), &mut Constants::new());
                 let round = sum([test, jump_back(&timing), inner, step]);
                 sum([trips.saturating_mul(round), leave])
             }
@@ -282,7 +285,9 @@ fn trips(cond: &Expr, step: &[Stmt], constants: &Constants) -> Option<u64> {
     let (start, end) = (start.read(signed), end.read(signed));
     let (way, by) = match up {
         true => (end - start, by.read(signed)),
-        false => (start - end, by.wrap(-by.read(signed)).read(signed)),
+        // What is taken away from a signed counter may be more than it holds.
+        false if signed => (start - end, -by.read(true)),
+        false => (start - end, by.wrap(-by.read(false)).read(false)),
     };
     quotient((way + inclusive).max(0), by)
 }

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "the context's pointers are followed here")]
 
 use std::any::Any;
+use std::mem::offset_of;
 
 use dflow_ir::cost::Slots;
 
@@ -66,7 +67,11 @@ impl<'a> Parts<'a> {
     /// them, waits until both stores are through.
     #[inline]
     pub(super) fn vector_args(&self) -> Option<&'a VectorArgs> {
-        const { assert!(size_of::<VectorArgs>() == size_of::<[u64; 5]>()) };
+        const {
+            assert!(size_of::<VectorArgs>() == size_of::<[u64; 5]>());
+            assert!(offset_of!(VectorArgs, dest) == 0 && offset_of!(VectorArgs, sources) == 8);
+            assert!(offset_of!(VectorArgs, index) == 32);
+        };
         let words: &[u64; 5] = self.args.first_chunk()?;
         // SAFETY: `VectorArgs` is of C's layout and consists of five `u64` (the assertion above), like `words`.
         Some(unsafe { &*std::ptr::from_ref(words).cast() })

@@ -75,6 +75,12 @@ fn look_up(sema: &mut Sema<'_, '_>, name: Symbol) -> Builtin {
     found
 }
 
+/// Whether a builtin is called so.
+#[cfg(test)]
+pub(crate) fn is_builtin(name: &str) -> bool {
+    ROWS.binary_search_by(|row| row.name.cmp(name)).is_ok()
+}
+
 /// Calls a builtin: the single way in.
 pub(crate) fn call(
     sema: &mut Sema<'_, '_>,

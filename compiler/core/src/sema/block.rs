@@ -186,9 +186,8 @@ impl Sema<'_, '_> {
             return self.store(retyped(place, ty), operand, span);
         };
         let place = self.pin_place(place, span);
-        self.early = self.frame().file.is_early(target);
-        let old = self.load(place.clone(), span)?;
-        self.early = false;
+        let early = self.frame().file.is_early(target);
+        let old = self.while_early(early, |sema| sema.load(place.clone(), span))?;
         let operand = self.expr(value, Some(ty))?;
         let result = self.binary(op, old, operand, span)?;
         let result = self.coerce(result, ty, value_span)?;

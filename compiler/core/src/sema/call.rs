@@ -27,8 +27,8 @@ impl Sema<'_, '_> {
         let Type::Fn { params, ret, is_task: false } = shared.as_ref() else {
             return self.not_callable(ty, callee);
         };
-        self.early = self.frame().file.is_early(callee);
-        let pointer = self.load(place, span)?;
+        let early = self.frame().file.is_early(callee);
+        let pointer = self.while_early(early, |sema| sema.load(place, span))?;
         if let Operand::Const(Value { data: Data::Pointer(known), .. }) = &pointer
             && let super::value::PointerBase::Func(func) = known.base
         {

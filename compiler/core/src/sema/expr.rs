@@ -32,10 +32,24 @@ impl Sema<'_, '_> {
         {
             return Ok(Operand::Const(value.clone()));
         }
-        let around = std::mem::replace(&mut self.early, file.is_early(id));
-        let operand = self.expr_of(&file, id, Wish { hint, wanted }, span);
+        let early = file.is_early(id);
+        let operand =
+            self.while_early(early, |sema| sema.expr_of(&file, id, Wish { hint, wanted }, span))?;
+        match operand {
+            // What it is made of has been kept; what a builtin, a block or an inline function gives may be read yet.
+            Operand::Scalar { ty, expr } if early && is_made_elsewhere(file.file.expr(id)) => {
+                Ok(Operand::Scalar { ty, expr: self.pin(expr, span) })
+            }
+            operand => Ok(operand),
+        }
+    }
+
+    /// Does something; what it reads is kept or not, for what comes after it.
+    pub(crate) fn while_early<T>(&mut self, early: bool, read: impl FnOnce(&mut Self) -> T) -> T {
+        let around = std::mem::replace(&mut self.early, early);
+        let done = read(self);
         self.early = around;
-        operand
+        done
     }
 
     fn expr_of(&mut self, file: &ResolvedFile, id: ExprId, wish: Wish, span: Span) -> R<Operand> {
@@ -57,15 +71,7 @@ impl Sema<'_, '_> {
                 self.load(place, span)
             }
             Ast::Builtin { name, name_span, args } => {
-                let early = self.early;
-                let operand = builtins::call(self, *name, *name_span, args, span, hint)?;
-                // Counters and random numbers are read, too.
-                Ok(match operand {
-                    Operand::Scalar { ty, expr } if early => {
-                        Operand::Scalar { ty, expr: self.pin(expr, span) }
-                    }
-                    operand => operand,
-                })
+                builtins::call(self, *name, *name_span, args, span, hint)
             }
             Ast::Call { callee, args } => self.call(*callee, args, span),
             Ast::Unary { op: UnaryOp::AddressOf, operand } => self.address_of(*operand, span),
@@ -331,4 +337,16 @@ pub(crate) fn scalar_of_value(value: &Value) -> Option<Scalar> {
         Data::Float(float) => Some(Scalar::Float(float)),
         _ => None,
     }
+}
+
+/// Whether an expression's value is made by other statements than its own.
+fn is_made_elsewhere(expr: &Ast) -> bool {
+    matches!(
+        expr,
+        Ast::Builtin { .. }
+            | Ast::Call { .. }
+            | Ast::Block { .. }
+            | Ast::If { .. }
+            | Ast::Switch { .. }
+    )
 }

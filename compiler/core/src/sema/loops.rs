@@ -96,7 +96,7 @@ impl Sema<'_, '_> {
         if self.is_host() { self.types.common.i64 } else { self.types.common.u16 }
     }
 
-    /// A `@range(…)` written in the loop head whose bounds may be known at run time only.
+    /// A `@range(…)` written in the loop head, whose bounds may be known at run time only.
     fn runtime_range(&mut self, iter: ExprId) -> R<Option<Counting>> {
         let file = Rc::clone(&self.frame().file);
         let Ast::Builtin { name, args, .. } = file.file.expr(iter) else { return Ok(None) };
@@ -109,9 +109,6 @@ impl Sema<'_, '_> {
             let span = self.expr_span(arg);
             let operand = self.expr(arg, Some(ty))?;
             operands.push(self.coerce(operand, ty, span)?);
-        }
-        if operands.iter().all(|operand| matches!(operand, Operand::Const(_))) {
-            return Ok(None);
         }
         if operands.len() == 1 {
             let stop = operands.remove(0);

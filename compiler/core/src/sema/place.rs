@@ -38,10 +38,8 @@ impl Sema<'_, '_> {
     /// The place that an expression names.
     pub(crate) fn place(&mut self, id: ExprId) -> R<Place> {
         let file = Rc::clone(&self.frame().file);
-        let around = self.early;
-        let place = self.place_of(&file, id);
-        self.early = around;
-        place
+        let early = file.is_early(id);
+        self.while_early(early, |sema| sema.place_of(&file, id))
     }
 
     fn place_of(&mut self, file: &ResolvedFile, id: ExprId) -> R<Place> {
@@ -51,13 +49,13 @@ impl Sema<'_, '_> {
             Ast::Field { base, name } => {
                 let place = self.place(*base)?;
                 // A pointer there is read now.
-                self.early = file.is_early(*base);
-                self.field_place(place, name.name, span)
+                let early = file.is_early(*base);
+                self.while_early(early, |sema| sema.field_place(place, name.name, span))
             }
             Ast::Index { base, indices } => {
                 let place = self.place(*base)?;
-                self.early = file.is_early(*base);
-                self.index_place(place, indices, span)
+                let early = file.is_early(*base);
+                self.while_early(early, |sema| sema.index_place(place, indices, span))
             }
             Ast::Deref(base) => {
                 let pointer = self.expr(*base, None)?;
@@ -66,7 +64,8 @@ impl Sema<'_, '_> {
             Ast::Builtin { name, args, .. }
                 if args.len() == 2 && self.cx.names.resolve(*name) == "field" =>
             {
-                crate::builtins::field_place(self, args, span)
+                let early = file.is_early(args[0]);
+                self.while_early(early, |sema| crate::builtins::field_place(sema, args, span))
             }
             _ => {
                 let operand = self.expr(id, None)?;
