@@ -284,6 +284,14 @@ pub struct VectorOptions {
     pub on_control: OnControl,
 }
 
+impl VectorOptions {
+    /// Whether the end of an operation starts or unblocks something.
+    #[inline]
+    pub fn tells(&self) -> bool {
+        self.activate.is_some() || self.unblock.is_some()
+    }
+}
+
 /// What a completed operation unblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unblock {

@@ -164,7 +164,7 @@ impl PeState {
     pub(crate) fn plain_descriptor(&self, at: DsrPlace) -> Option<Dsd> {
         let dsr = self.dsrs.at(at)?;
         let moves = dsr.save_address || dsr.single_step || dsr.moved != 0;
-        let plain = !moves && dsr.index.is_none() && dsr.xdsr.is_none();
+        let plain = !moves && !dsr.options.tells() && dsr.index.is_none() && dsr.xdsr.is_none();
         plain.then_some(dsr.dsd)
     }
 

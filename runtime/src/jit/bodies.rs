@@ -227,7 +227,14 @@ fn vector_seen(parts: &mut Parts<'_>, site: &VectorSite, args: &VectorArgs, fram
         parts.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc: site.loc });
     }
     match issued.map(|(issued, _)| issued) {
-        Ok(Issued::Done { slots, complete }) => vector_done(parts, slots, complete),
+        Ok(Issued::Done { slots, complete, end }) => {
+            let done = vector_done(parts, slots, complete);
+            if let Some(what) = end {
+                let slot = (*parts.cycles as u32).saturating_sub(1);
+                parts.out.acts.push(SlotAct { slot, what, loc: site.loc });
+            }
+            done
+        }
         Ok(Issued::Starts(start)) => vector_starts(parts, (func, frame), start),
         Err(kind) => fail(parts, kind, site.loc),
     }

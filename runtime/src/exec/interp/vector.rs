@@ -24,8 +24,12 @@ impl Run<'_> {
             self.out.acts.push(SlotAct { slot, what: ActKind::Odd(odd), loc: site.loc });
         }
         match issued {
-            Issued::Done { slots, complete } => {
+            Issued::Done { slots, complete, end } => {
                 self.spend(slots);
+                if let Some(what) = end {
+                    let slot = self.out.cycles.saturating_sub(1);
+                    self.out.acts.push(SlotAct { slot, what, loc: site.loc });
+                }
                 if let Some(result) = vector.result {
                     self.set(result, complete.into());
                 }

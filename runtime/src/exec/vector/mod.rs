@@ -29,12 +29,12 @@ pub(crate) use site::{VectorSite, VectorSites, vectors_of};
 pub use start::SharedStart;
 
 use dflow_ir::cost::Slots;
-use dflow_ir::inst::VectorInst;
+use dflow_ir::inst::{FlagOp, Unblock, VectorInst};
 
 use super::odd::{self, Odd};
 use super::program::LoadedProgram;
 use super::state::PeState;
-use super::{CodeTrapKind, Stream};
+use super::{ActKind, CodeTrapKind, Stream, VectorStart};
 use crate::profile::Work;
 
 /// Values of a vector instruction's locals, raw; zero where there is none. Generated code writes them in this order.
@@ -74,8 +74,8 @@ impl VectorArgs {
 /// What issuing a vector operation gave.
 pub(crate) enum Issued {
     /// It is done and took this many slots beyond its start-up. It is not complete if a register
-    /// that is stepped through has no element left.
-    Done { slots: Slots, complete: bool },
+    /// that is stepped through has no element left. Its end may start or unblock something, in its last slot.
+    Done { slots: Slots, complete: bool, end: Option<ActKind> },
     /// Others can see it.
     Starts(SharedStart),
 }
@@ -91,7 +91,7 @@ pub(crate) fn issue(
     args: &VectorArgs,
 ) -> Result<IssuedOdd, CodeTrapKind> {
     if let Some(slots) = known::run(program, state, site, args) {
-        return Ok((Issued::Done { slots: slots?, complete: true }, None));
+        return Ok((Issued::Done { slots: slots?, complete: true, end: None }, None));
     }
     match known::started(program, site, args) {
         Some(start) => Ok((Issued::Starts(start), None)),
@@ -108,7 +108,7 @@ pub(crate) fn issue_new(
 ) -> Result<IssuedOdd, CodeTrapKind> {
     let inst = &site.inst;
     let Some(start) = resolve::resolve(program, state, inst, args, site.loc)? else {
-        return Ok((Issued::Done { slots: Slots::default(), complete: false }, None));
+        return Ok((Issued::Done { slots: Slots::default(), complete: false, end: None }, None));
     };
     resolve::step_registers(state, inst);
     let waits = |stream: &Stream| match stream {
@@ -123,7 +123,18 @@ pub(crate) fn issue_new(
     let odd = odd::leaves(program, &start);
     let _vectors = program.during(Work::Vectors, Work::Tasks);
     let slots = whole::run(program, state, &start)?;
-    Ok((Issued::Done { slots, complete: true }, odd))
+    Ok((Issued::Done { slots, complete: true, end: end_of(&start) }, odd))
+}
+
+/// What the end of an operation on memory alone does to tasks and channels.
+fn end_of(start: &VectorStart) -> Option<ActKind> {
+    let (op, id) = match (start.activate, start.unblock) {
+        (Some(id), _) => (FlagOp::Activate, id),
+        (None, Some(Unblock::Task(id))) => (FlagOp::UnblockTask, id),
+        (None, Some(Unblock::Channel(id))) => (FlagOp::UnblockChannel, id),
+        (None, None) => return None,
+    };
+    Some(ActKind::Flag { op, id: id.into() })
 }
 
 #[cfg(test)]

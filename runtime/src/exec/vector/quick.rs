@@ -51,6 +51,7 @@ impl Quick {
         let row = inst.op.row();
         if inst.options.asynchronous
             || inst.options.index.is_some()
+            || inst.options.tells()
             || matches!(row.state, RowState::NotYet(_))
         {
             return None;

@@ -6,7 +6,7 @@
 
 use dflow_ir::dsd::op::RowState;
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE, late};
-use dflow_ir::inst::{OnControl, Operand, Priority, VectorInst, VectorOptions};
+use dflow_ir::inst::{OnControl, Operand, Priority, Unblock, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FifoId;
 use dflow_ir::ty::Ty;
@@ -34,6 +34,7 @@ pub(super) fn resolve(
         state,
         index: inst.options.index.and_then(|_| late::index(args.index)),
         settings: None,
+        end: (None, None),
         priority: None,
         zero: None,
         apart: false,
@@ -51,7 +52,10 @@ pub(super) fn resolve(
         return Ok(None);
     }
     let own = late::settings(inst.options, args.index).ok_or(CodeTrapKind::BadVector(NO_TASK))?;
-    let settings = cx.settings.unwrap_or(own);
+    let mut settings = cx.settings.unwrap_or(own);
+    if !settings.tells() {
+        (settings.activate, settings.unblock) = cx.end;
+    }
     let length = length(&[lengths[0], lengths[1], lengths[2], dest_length]);
     let fabric = has_fabric(&dest, &streams);
     check_inputs(program, &streams)?;
@@ -119,6 +123,8 @@ struct Resolver<'a> {
     state: &'a PeState,
     index: Option<u16>,
     settings: Option<VectorOptions>,
+    /// What registers of memory start and unblock, where nothing else does.
+    end: (Option<u8>, Option<Unblock>),
     /// The first priority that an operand names.
     priority: Option<Priority>,
     /// Vector source to be cleared: the first or the second.
@@ -160,6 +166,8 @@ impl Resolver<'_> {
                 }
                 if is_fabric(dsr.dsd) {
                     self.adopt(&dsr);
+                } else if self.end == (None, None) {
+                    self.end = (dsr.options.activate, dsr.options.unblock);
                 }
                 if dsr.single_step {
                     let left = match resolved.1 {

@@ -116,7 +116,7 @@ fn done(
 ) -> u32 {
     let args = VectorArgs { dest: dest.0, sources, index: 0 };
     match issue(program, state, &site(inst), &args).unwrap().0 {
-        Issued::Done { slots, complete: _ } => slots.all,
+        Issued::Done { slots, .. } => slots.all,
         Issued::Starts(start) => panic!("started {start:?}"),
     }
 }

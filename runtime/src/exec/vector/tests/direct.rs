@@ -84,7 +84,7 @@ proptest! {
         quick.unmasked = unmasked;
         let mut slow = quick.clone();
         let done = |issued: super::super::IssuedOdd| match issued {
-            (Issued::Done { slots, complete }, odd) => (slots, complete, odd),
+            (Issued::Done { slots, complete, end }, odd) => (slots, complete, end, odd),
             (Issued::Starts(start), _) => panic!("started {start:?}"),
         };
         let site = site(&inst);
@@ -124,7 +124,7 @@ fn elements_that_all_lie_in_one_place_follow_one_another() {
             let quickly = issue(&program, &mut quick, &site, &args);
             let slowly = issue_new(&program, &mut slow, &site, &args);
             let told = |issued: Result<super::super::IssuedOdd, _>| match issued {
-                Ok((Issued::Done { slots, complete }, odd)) => Ok((slots, complete, odd)),
+                Ok((Issued::Done { slots, complete, end }, odd)) => Ok((slots, complete, end, odd)),
                 Ok((Issued::Starts(start), _)) => panic!("started {start:?}"),
                 Err(kind) => Err(kind),
             };
