@@ -2,15 +2,17 @@
 
 use dflow_ir::inst::Priority;
 use dflow_ir::mesh::Color;
+use dflow_ir::program::TaskKind;
 use dflow_syntax::ast::Expr as Ast;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::args::Options;
 use super::vector::settings;
 use super::{Call, old};
-use crate::dialect::QueueBinding::ByOperation;
+use crate::dialect::QueueBinding::{ByOperation, Once};
+use crate::sema::program::ProgramCx;
 use crate::sema::{Operand, R, Sema};
-use crate::typed::QueueBinding;
+use crate::typed::{FuncIdx, QueueBinding};
 
 pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let common = sema.types.common;
@@ -238,34 +240,94 @@ pub(super) fn output_color(sema: &mut Sema<'_, '_>, queue: u8, span: Span) -> R<
 }
 
 impl Sema<'_, '_> {
-    /// Warns of operations on queues that no color is bound to, once per queue: one that runs is a
-    /// trap.
+    /// Warns of what uses queues that no color is bound to, once per queue: an operation that runs is a trap, a data
+    /// task never starts. Likewise of queues that only a descriptor's `.fabric_color` binds, where the SDK does not.
     pub(crate) fn check_queues(&mut self) {
         let needs_output = self.target.output_queue_bound;
+        let by_hand = needs_output || self.cx.dialect.queue_binding == Once;
+        let implied = std::mem::take(&mut self.layout.implicit_queues);
         let Some(program) = &mut self.program else { return };
         if program.rebinds {
             return;
         }
-        let mut used = std::mem::take(&mut program.used_queues);
-        let bound = |&(input, queue, _): &(bool, u8, Span)| {
-            program.typed.queues.iter().any(|it| (it.input, it.queue) == (input, queue))
-        };
-        used.retain(|used| (used.0 || needs_output) && !bound(used));
+        let used = std::mem::take(&mut program.used_queues);
+        let heard = if self.target.data_task_by_queue { data_tasks(program) } else { Vec::new() };
         let mut told = Vec::new();
         for (input, queue, span) in used {
-            if told.contains(&(input, queue)) {
+            if !(input || needs_output) || told.contains(&(input, queue)) {
                 continue;
             }
             told.push((input, queue));
-            let kind = if input { "input" } else { "output" };
-            let message = format!("{kind} queue {queue} is used here, and no color is bound to it");
-            self.report(
-                Diagnostic::new(codes::QUEUE_UNBOUND, message, span)
-                    .label("ends the run if it is executed")
-                    .help(format!(
-                        "write `@initialize_queue(@get_{kind}_queue({queue}), .{{ .color = color }})` in a `comptime` block"
-                    )),
-            );
+            match self.color_of_queue(input, queue) {
+                None => self.unbound_queue(input, queue, span),
+                Some(color)
+                    if by_hand && implied.iter().any(|it| (it.0, it.1) == (input, queue)) =>
+                {
+                    self.implied_queue(input, queue, color, span);
+                }
+                Some(_) => {}
+            }
+        }
+        for (queue, name, span) in heard {
+            if self.color_of_queue(true, queue).is_none() {
+                self.silent_queue(queue, &name, span);
+            }
         }
     }
+
+    fn color_of_queue(&self, input: bool, queue: u8) -> Option<Color> {
+        let mut queues = self.program.as_ref()?.typed.queues.iter();
+        queues.find(|it| (it.input, it.queue) == (input, queue)).map(|it| it.color)
+    }
+
+    fn unbound_queue(&mut self, input: bool, queue: u8, span: Span) {
+        let kind = kind_of(input);
+        let message = format!("{kind} queue {queue} is used here, and no color is bound to it");
+        self.report(
+            Diagnostic::new(codes::QUEUE_UNBOUND, message, span)
+                .label("ends the run if it is executed")
+                .help(how_to_bind(input, queue)),
+        );
+    }
+
+    fn implied_queue(&mut self, input: bool, queue: u8, color: Color, span: Span) {
+        let (kind, color) = (kind_of(input), color.index());
+        let message =
+            format!("{kind} queue {queue} is used here, and no `@initialize_queue` binds it");
+        self.report(
+            Diagnostic::new(codes::QUEUE_UNBOUND, message, span)
+                .label(format!("has color {color} here, and none on the machine"))
+                .help(how_to_bind(input, queue)),
+        );
+    }
+
+    fn silent_queue(&mut self, queue: u8, task: &str, span: Span) {
+        let message =
+            format!("no color is bound to input queue {queue}, whose words start `{task}`");
+        self.report(
+            Diagnostic::new(codes::QUEUE_UNBOUND, message, span)
+                .label("this task never starts")
+                .help(how_to_bind(true, queue)),
+        );
+    }
+}
+
+/// Data tasks: id, name, where they are bound.
+fn data_tasks(program: &ProgramCx) -> Vec<(u8, String, Span)> {
+    let name = |func: FuncIdx| {
+        program.typed.funcs.get(func.0 as usize).map_or(String::new(), |func| func.name.clone())
+    };
+    let tasks = program.typed.tasks.iter().filter(|task| task.kind == TaskKind::Data);
+    tasks.map(|task| (task.id, name(task.func), task.span)).collect()
+}
+
+fn kind_of(input: bool) -> &'static str {
+    if input { "input" } else { "output" }
+}
+
+fn how_to_bind(input: bool, queue: u8) -> String {
+    let kind = kind_of(input);
+    format!(
+        "write `@initialize_queue(@get_{kind}_queue({queue}), .{{ .color = color }})` in a `comptime` block"
+    )
 }

@@ -9,7 +9,7 @@ use super::change::address_arg;
 use super::{dsd_arg, dsd_of, number, word};
 use crate::builtins::Call;
 use crate::builtins::args::wrong_type;
-use crate::builtins::vector::settings;
+use crate::builtins::vector::{operand, settings};
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, DsdValue};
 use crate::sema::{Operand, R, Sema};
@@ -120,6 +120,7 @@ fn load(
         let message = "asynchronous settings are for fabric descriptors: this is one of memory";
         return sema.fail(codes::INVALID_DSD, message, span, "loaded here");
     }
+    operand::note_queue(sema, &dsd, span);
     if sema.is_runtime() {
         let dsd = sema.scalar_of(dsd, span)?;
         sema.emit(StmtKind::LoadDsr { dsr, dsd, options }, call.span);

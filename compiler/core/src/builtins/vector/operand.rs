@@ -42,12 +42,7 @@ pub(super) fn read(sema: &mut Sema<'_, '_>, arg: ExprId, hint: Option<TypeId>) -
     let span = sema.expr_span(arg);
     let operand = sema.expr(arg, hint)?;
     let ty = sema.operand_type(&operand);
-    if let Operand::Const(value) = &operand
-        && let Data::Dsd(dsd) = &value.data
-        && let (DsdValue::Fabric { desc, .. }, Some(program)) = (&**dsd, &mut sema.program)
-    {
-        program.used_queues.push((desc.input, desc.queue, span));
-    }
+    note_queue(sema, &operand, span);
     let what = match *sema.types.get(ty) {
         Type::Mem1dDsd | Type::Mem4dDsd => What::Memory(operand),
         Type::FabinDsd => What::Fabric { input: true, dsd: operand },
@@ -69,6 +64,16 @@ pub(super) fn read(sema: &mut Sema<'_, '_>, arg: ExprId, hint: Option<TypeId>) -
         _ => return no_operand(sema, ty, span),
     };
     Ok(Given { what, span })
+}
+
+/// Notes that the queue of a descriptor is used, if it is known.
+pub(in crate::builtins) fn note_queue(sema: &mut Sema<'_, '_>, operand: &Operand, span: Span) {
+    if let Operand::Const(value) = operand
+        && let Data::Dsd(dsd) = &value.data
+        && let (DsdValue::Fabric { desc, .. }, Some(program)) = (&**dsd, &mut sema.program)
+    {
+        program.used_queues.push((desc.input, desc.queue, span));
+    }
 }
 
 /// A register, or the FIFO that was allocated in it.
