@@ -173,7 +173,7 @@ pub(crate) struct ValidateArgs {
     pub(crate) timing: Vec<Override>,
     /// Threads of the engine; results do not depend on it. Without it as many as the mesh is
     /// worth (one for each 512 PEs), up to the computer's cores and 8
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct MachineArgs {
     pub(crate) code: CodeArg,
     /// Threads of the exact and flow engines, at most; results do not depend on it. Without it as many as the mesh is
     /// worth (one for each 512 PEs), up to the computer's cores and 8
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
     /// End the run at this cycle
     #[arg(long, value_name = "N")]

@@ -145,12 +145,16 @@ fn wrong_options_are_wrong_use() {
         &["run", "a.dfl", "--engine", "warp"],
         &["run", "a.dfl", "--max-memory", "1Q"],
         &["run", "a.dfl", "--threads", "0"],
+        &["run", "a.dfl", "--threads", "-1"],
         &["dump", "a.dfl"],
         &["dump", "a.dfl", "--stage", "soup"],
         &["explain", "no-such-code"],
         &["frobnicate"],
     ] {
-        assert_eq!(verdict(args).0, 2, "{args:?}");
+        let (code, said) = verdict(args);
+        assert_eq!(code, 2, "{args:?}");
+        // A number below 0 is no option.
+        assert!(!said.contains("tip:"), "{args:?}: {said}");
     }
 }
 

@@ -40,10 +40,11 @@ fn rectangle(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
             _ => {
                 let (width, height) = sema.target.max_rect;
                 let name = sema.target.id.name();
-                let message = match int {
-                    ..=0 => format!("a side of {int} PEs: a rectangle has at least one PE"),
-                    _ => format!("a side of {int} PEs: {name} holds up to {width} x {height}"),
-                };
+                if int <= 0 {
+                    let message = format!("a side of {int} PEs: a rectangle has at least one PE");
+                    return sema.fail(codes::INVALID_ARGUMENT, message, span, "this side");
+                }
+                let message = format!("a side of {int} PEs: {name} holds up to {width} x {height}");
                 return sema.fail(codes::RECTANGLE_TOO_LARGE, message, span, "this side");
             }
         };

@@ -392,8 +392,10 @@ pub(crate) const ELSEWHERE: &[(&str, &str)] = &[
     ("export_name", "the layout block names what the host may use: write it there"),
     ("export_symbol", TOP_LEVEL),
     ("initialize_queue", TOP_LEVEL),
+    ("print", "a PE prints with `<simprint>`: `const log = @import_module(\"<simprint>\");`"),
     ("set_color_config", "a PE routes its own colors: `@set_local_color_config(color, …)`"),
     ("set_local_color_config", "the layout names a PE: `@set_color_config(x, y, color, …)`"),
+    ("setting", "take it as a param: `param name: i16;`"),
 ];
 
 const TOP_LEVEL: &str = "write it in a `comptime { … }` block outside of functions";

@@ -134,7 +134,13 @@ fn check_payload(sema: &mut Sema<'_, '_>, call: Call<'_>, widest: u32) -> R<()> 
         if bits > limit || bits < 16 {
             let name = sema.type_name(param);
             let message = format!("a task parameter of type `{name}` takes no part of a wavelet");
-            return sema.fail(codes::INVALID_TASK, message, span, "this task");
+            let diagnostic = Diagnostic::new(codes::INVALID_TASK, message, span).label("this task");
+            return Err(sema.report(match widest {
+                16 => diagnostic.help(
+                    "a control wavelet has 16 bits for its task: take one or two parameters of 16 bits",
+                ),
+                _ => diagnostic.help("take one parameter of 32 bits, or two of 16"),
+            }));
         }
     }
     Ok(())

@@ -202,7 +202,8 @@ impl Choice {
                 .secondary(new, "of 2.10 or later"),
             _ => Diagnostic::without_place(codes::SDK_VERSION, message),
         };
-        cx.emit(diagnostic.help("say which: `--sdk-version=1.4` or `--sdk-version=2.10`"));
+        let help = "say which: `// dflow: sdk-version=1.4` (or 2.10) in the top file, or DFLOW_SDK_VERSION=1.4";
+        cx.emit(diagnostic.help(help));
     }
 }
 

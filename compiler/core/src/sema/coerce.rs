@@ -92,6 +92,9 @@ impl Sema<'_, '_> {
         let common = self.types.common;
         if from == common.comptime_float && self.types.is_int(to) {
             diagnostic = diagnostic.help("write an integer: a float does not become one by itself");
+        } else if to == common.comptime_float || to == common.comptime_int {
+            diagnostic = diagnostic
+                .help("values of run time have a type with a size: use `f32`, say, or `i16`");
         } else if number(from) && number(to) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("convert it: `@as({to_name}, {value})`"));

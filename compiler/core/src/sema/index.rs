@@ -64,8 +64,12 @@ impl Sema<'_, '_> {
                 let message = format!("a value of type `{name}` has no elements");
                 let diagnostic =
                     Diagnostic::new(codes::NOT_INDEXABLE, message, span).label("indexed here");
+                let is_type = ty == self.types.common.type_;
                 Err(self.report(match self.types.is_dsd(ty) {
                     true => diagnostic.help("index the array that the descriptor is about"),
+                    false if is_type => {
+                        diagnostic.help("the sizes of an array stand in front: `[3]i16`")
+                    }
                     false => diagnostic,
                 }))
             }

@@ -413,6 +413,18 @@ impl Sema<'_, '_> {
         }
         match (ty, value) {
             (Some(ty), init) => Ok(DeclState::Var { ty, init }),
+            (None, Some(Value { data: Data::Module(_), .. })) => {
+                let name = self.spell(var.name.name);
+                Err(self.report(
+                    Diagnostic::new(
+                        codes::NOT_COMPTIME,
+                        "a module exists at compile time only",
+                        var.name.span,
+                    )
+                    .label("a variable of run time")
+                    .help(format!("bind it to a constant: `const {name} = @import_module(…);`")),
+                ))
+            }
             (None, Some(value)) => {
                 let value = self.default_type(value, var.name.span)?;
                 Ok(DeclState::Var { ty: value.ty, init: Some(value) })
@@ -424,6 +436,19 @@ impl Sema<'_, '_> {
                 "neither is given",
             ),
         }
+    }
+
+    /// The type of a variable that a module declares; none of what is no variable.
+    pub(crate) fn variable_type(
+        &mut self,
+        module: ModuleId,
+        decl: u32,
+        span: Span,
+    ) -> R<Option<TypeId>> {
+        Ok(match self.decl(module, decl, span)? {
+            DeclView::Var { ty, .. } => Some(ty),
+            DeclView::Const(_) | DeclView::Func => None,
+        })
     }
 
     /// A function's declaration and the file it stands in.

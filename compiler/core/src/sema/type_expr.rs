@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use dflow_syntax::ast::{EnumElem, Expr as Ast, ExprId, FieldDecl, Param, ParamTy, StructKind};
-use dflow_syntax::{Span, Symbol, codes};
+use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::ops;
 use super::types::{EnumType, Layout, StructType, Type, TypeId};
 use super::value::{Data, Value};
-use super::{Operand, R, Sema};
+use super::{Cell, Operand, R, Sema};
+use crate::resolve::Res;
 
 /// Types that may be nested in each other.
 const MAX_DEPTH: u32 = 256;
@@ -34,9 +35,9 @@ impl Sema<'_, '_> {
                 // A type that fails may leave it at another number.
                 let outer = self.behind_pointer;
                 self.behind_pointer = outer + 1;
-                let pointee = self.type_inner(*pointee);
+                let ty = self.pointee(*pointee, span);
                 self.behind_pointer = outer;
-                let pointee = pointee?;
+                let pointee = ty?;
                 let ty = self.types.pointer(*many, *constant, pointee);
                 self.shallow(ty, span)
             }
@@ -50,6 +51,36 @@ impl Sema<'_, '_> {
                 self.type_of_operand(operand, span)
             }
         }
+    }
+
+    /// What a pointer type points to; a value behind the star is meant to be followed.
+    fn pointee(&mut self, id: ExprId, span: Span) -> R<TypeId> {
+        let file = Rc::clone(&self.frame().file);
+        let value = matches!(file.file.expr(id), Ast::Name(_)).then(|| file.res(id));
+        if !value.is_some_and(|res| self.is_pointer_variable(res, span)) {
+            return self.type_inner(id);
+        }
+        let name = self.source_of(file.file.expr_span(id));
+        Err(self.report(
+            Diagnostic::new(codes::ZIG_HABIT, "a star in front makes a pointer type", span)
+                .label("follows no pointer")
+                .help(format!("what `{name}` points to is `{name}.*`")),
+        ))
+    }
+
+    fn is_pointer_variable(&mut self, res: Res, span: Span) -> bool {
+        let ty = match res {
+            Res::Local(slot) => match &self.frame().slots[slot as usize] {
+                Cell::Scalar { ty, .. } | Cell::Memory { ty, .. } => Some(*ty),
+                _ => None,
+            },
+            Res::Decl { scope, decl } => {
+                let module = self.module_of_scope(self.frame().module, scope);
+                self.variable_type(module, decl, span).ok().flatten()
+            }
+            Res::Prelude(_) | Res::None => None,
+        };
+        ty.is_some_and(|ty| matches!(self.types.get(ty), Type::Pointer { .. }))
     }
 
     /// The type, unless it is too large to walk.

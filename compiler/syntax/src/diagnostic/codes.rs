@@ -191,7 +191,7 @@ codes! {
     LAYOUT_DUPLICATE "layout-duplicate" Error "a file with two layout blocks";
     RECTANGLE_MISSING "rectangle-missing" Error "a layout that never sets its rectangle";
     RECTANGLE_DUPLICATE "rectangle-duplicate" Error "a layout that sets its rectangle twice";
-    RECTANGLE_TOO_LARGE "rectangle-too-large" Error "a rectangle that is empty or larger than the mesh";
+    RECTANGLE_TOO_LARGE "rectangle-too-large" Error "a rectangle that is larger than the mesh";
     OUTSIDE_RECTANGLE "outside-rectangle" Error "a PE outside the layout's rectangle";
     TILE_MISSING "tile-missing" Error "a PE of the rectangle without code";
     TILE_DUPLICATE "tile-duplicate" Error "a PE that is given code twice";

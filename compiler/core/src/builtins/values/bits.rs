@@ -4,10 +4,11 @@ use std::rc::Rc;
 
 use dflow_ir::scalar::{self, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
-use dflow_syntax::ast::Expr as Ast;
+use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use crate::builtins::Call;
+use crate::resolve::{Res, ResolvedFile};
 use crate::sema::address::typed;
 use crate::sema::ops;
 use crate::sema::types::{Repr, Type, TypeId};
@@ -17,9 +18,18 @@ use crate::typed::{Expr, ExprKind, StmtKind};
 
 /// `@as(T, value)`.
 pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    let file = Rc::clone(&sema.frame().file);
+    if is_type_name(sema, &file, call.args[1]) && !is_type_name(sema, &file, call.args[0]) {
+        let [value, ty] = [0, 1].map(|at| sema.source_of(sema.expr_span(call.args[at])));
+        let message = "`@as` takes the type first, then the value";
+        return Err(sema.report(
+            Diagnostic::new(codes::INVALID_ARGUMENT, message, call.span)
+                .label("the other way round")
+                .help(format!("write `@as({ty}, {value})`")),
+        ));
+    }
     let ty = sema.type_expr(call.args[0])?;
     let span = sema.expr_span(call.args[1]);
-    let file = Rc::clone(&sema.frame().file);
     let number = sema.types.is_int(ty) || sema.types.is_float(ty);
     let operand = match file.file.expr(call.args[1]) {
         // Branches have a type of their own; what has none takes the one that is made.
@@ -30,6 +40,16 @@ pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         _ => sema.expr(call.args[1], Some(ty))?,
     };
     sema.convert(operand, ty, span)
+}
+
+/// Whether an expression is the name of a type that every file knows.
+fn is_type_name(sema: &Sema<'_, '_>, file: &ResolvedFile, id: ExprId) -> bool {
+    match file.res(id) {
+        Res::Prelude(name) => {
+            sema.cx.names.resolve(name).starts_with(|first: char| first.is_ascii_lowercase())
+        }
+        Res::None | Res::Local(_) | Res::Decl { .. } => false,
+    }
 }
 
 /// `@bitcast(T, value)`: the same bits as another type of the same width.

@@ -91,8 +91,14 @@ impl Sema<'_, '_> {
             _ => false,
         };
         let one = behind(left) || behind(right);
+        let truth = self.types.common.bool;
+        let number = |ty| ty == truth || self.types.is_int(ty) || self.types.is_float(ty);
+        let numbers = number(left) && number(right);
+        let text = self.types.common.comptime_string;
+        let strings = left == text || right == text;
         let (left, right) = (self.type_name(left), self.type_name(right));
         let help = match pointers {
+            false if strings => "strings are joined by `@strcat`".to_owned(),
             true if one => "the value that a pointer points to is `pointer.*`".to_owned(),
             true => {
                 "pointers do not take arithmetic: index one, `p[i]`, or point elsewhere, `&a[i]`"
@@ -100,15 +106,13 @@ impl Sema<'_, '_> {
             }
             false => format!("convert one side: `@as({left}, …)`"),
         };
-        Err(self.report(
-            Diagnostic::new(
-                codes::TYPE_MISMATCH,
-                format!("`{}` mixes `{left}` and `{right}`", op.symbol()),
-                span,
-            )
-            .label("operands of different types")
-            .help(help),
-        ))
+        let message = format!("`{}` mixes `{left}` and `{right}`", op.symbol());
+        let diagnostic = Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+            .label("operands of different types");
+        Err(self.report(match pointers || numbers || strings {
+            true => diagnostic.help(help),
+            false => diagnostic,
+        }))
     }
 
     fn check_operator(&mut self, op: BinaryOp, ty: TypeId, span: Span) -> R<()> {

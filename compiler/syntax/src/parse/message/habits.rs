@@ -13,6 +13,12 @@ fn habit(span: Span, message: &str, help: &str) -> Diagnostic {
 /// Forms of other languages.
 pub(super) fn foreign(place: &Place<'_>, failure: &Failure) -> Option<(Diagnostic, Option<Fix>)> {
     let at = failure.at;
+    if let Some(word) = block_word(place, at) {
+        return Some(no_such_word(place, word));
+    }
+    if let Some(found) = bare_list(place, at) {
+        return Some(found);
+    }
     let here = place.span(at);
     let before = place.before(at);
     let (message, help, fix) = match place.token(at)? {
@@ -171,6 +177,43 @@ fn foreign_word(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Option<Fix>
     };
     let message = format!("there is no `{}`", place.word(index));
     Some((habit(place.span(index), &message, help), None))
+}
+
+/// The word in front of the braces around a token, as in `do { … }` and `elif (…) { … }`: alone it would be a name, and
+/// what follows it a value of that type.
+fn block_word(place: &Place<'_>, at: usize) -> Option<usize> {
+    let open = place.open_bracket(at).filter(|&open| place.token(open) == Some(Token::LBrace))?;
+    let word = match place.before(open)? {
+        Token::RParen => place.open_bracket(open - 1)?.checked_sub(1)?,
+        _ => open - 1,
+    };
+    let is_word = place.token(word) == Some(Token::Ident)
+        && matches!(place.word(word), "elif" | "elseif" | "do" | "loop" | "until");
+    is_word.then_some(word)
+}
+
+fn no_such_word(place: &Place<'_>, word: usize) -> (Diagnostic, Option<Fix>) {
+    let message = format!("there is no `{}`", place.word(word));
+    let help = foreign_help(place.word(word)).unwrap_or_default();
+    (habit(place.span(word), &message, help), None)
+}
+
+/// `[1, 2, 3]`, which nothing follows: a type without its elements' type.
+fn bare_list(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Option<Fix>)> {
+    let close = at.checked_sub(1).filter(|&close| place.token(close) == Some(Token::RBracket))?;
+    let open = place.open_bracket(close)?;
+    let begins = !place.before(open)?.ends_operand();
+    let ends = matches!(
+        place.token(at),
+        None | Some(Token::Semicolon | Token::Comma | Token::RParen | Token::RBrace)
+    );
+    let message = "the elements of an array stand in braces, behind its type";
+    let found = habit(
+        Span::new(place.file, place.span(open).start, place.span(close).end),
+        message,
+        "write `[3]i16{ 1, 2, 3 }`",
+    );
+    (begins && ends).then_some((found, None))
 }
 
 fn begins_operand(token: Token) -> bool {
