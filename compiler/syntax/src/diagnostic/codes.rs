@@ -181,6 +181,8 @@ codes! {
     ASYNC_RESULT "async-result" Warning "the result of an asynchronous operation, read before it is there";
     ASYNC_LOCAL "async-local" Warning "an asynchronous operation on a variable that is gone before it ends";
     SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";
+    ELEMENT_TYPE "element-type" Warning "float arithmetic on an array whose elements have another size";
+    INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
     SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";

@@ -3,6 +3,7 @@
 //! The row says which operands an operation takes; nothing here knows an operation by name.
 //! Invariant: sources leave in the order of the row's kernel.
 
+mod odd;
 pub(super) mod operand;
 pub(super) mod scalar;
 pub(super) mod settings;
@@ -111,6 +112,8 @@ fn vector(
     let may_wait = given.iter().any(Given::may_wait);
     let may_have_queue = given.iter().any(Given::may_have_queue);
     let types = row.written_types(form);
+    odd::elements(sema, row, &given, types)?;
+    let no_index = odd::none_is_indexed(&given);
     let mut given = given.into_iter();
     let Some(first) = given.next() else { unreachable!("forms have a destination") };
     let dest = operand::destination(sema, row, first)?;
@@ -124,7 +127,9 @@ fn vector(
     let options = match settings {
         Some(arg) => {
             let what = format!("`@{}`", row.name);
-            settings::read(sema, arg, settings::OF_OPERATION, &what)?
+            let options = settings::read(sema, arg, settings::OF_OPERATION, &what)?;
+            odd::index(sema, no_index && settings::has_index(&options), sema.expr_span(arg));
+            options
         }
         None => Options::default(),
     };

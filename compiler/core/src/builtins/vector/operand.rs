@@ -313,7 +313,7 @@ fn check_pointee(
 }
 
 /// An element type as the user names it.
-fn element_name(ty: Ty) -> &'static str {
+pub(super) fn element_name(ty: Ty) -> &'static str {
     match ty {
         Ty::I8 => "`i8` or `u8`",
         Ty::I16 => "`i16` or `u16`",

@@ -74,6 +74,11 @@ pub(crate) fn read(
     Ok(settings)
 }
 
+/// Whether an operation has an index; settings of run time ride with it.
+pub(super) fn has_index(options: &typed::Options) -> bool {
+    options.index.as_ref().is_some_and(|index| index.ty != Some(Ty::I64))
+}
+
 /// What is activated or unblocked.
 enum Target {
     Task(u8),

@@ -1,0 +1,109 @@
+//! Vector operations that are legal and surely not meant: warnings.
+
+use dflow_ir::dsd::op::{OpRow, OpShape};
+use dflow_ir::ty::Ty;
+use dflow_syntax::{Diagnostic, Span, codes};
+
+use super::operand::{Given, What, element_name};
+use crate::sema::types::Type;
+use crate::sema::value::{Data, DsdValue, Pointer, PointerBase};
+use crate::sema::{Operand, R, Sema};
+
+/// Float arithmetic on arrays whose elements have another size: it reads halves of elements, or two as one. Programs
+/// move elements as others on purpose, and keep floats in arrays of integers of their size.
+pub(super) fn elements(
+    sema: &mut Sema<'_, '_>,
+    row: &'static OpRow,
+    given: &[Given],
+    sources: [Ty; 3],
+) -> R<()> {
+    if row.shape == OpShape::Move {
+        return Ok(());
+    }
+    let types = std::iter::once(row.dest).chain(sources);
+    let mut told = Vec::new();
+    for (given, ty) in given.iter().zip(types).filter(|(_, ty)| ty.is_float()) {
+        let Some(base) = memory_of(given) else { continue };
+        let PointerBase::Global { module, decl } = base.base else { continue };
+        let Some((elem, name)) = sema.element_of(module, decl, given.span)? else { continue };
+        if elem == ty.bits() || told.contains(&(module, decl)) {
+            continue;
+        }
+        told.push((module, decl));
+        let array = sema.decl_name(module, decl);
+        let message = format!(
+            "`@{}` takes {} here, and `{array}` has elements of type `{name}`",
+            row.name,
+            element_name(ty)
+        );
+        sema.report(
+            Diagnostic::new(codes::ELEMENT_TYPE, message, given.span)
+                .label("read and written as elements of another size")
+                .help("use the operation of this type, or describe another array"),
+        );
+    }
+    Ok(())
+}
+
+/// The array that a descriptor known here describes.
+fn memory_of(given: &Given) -> Option<Pointer> {
+    let What::Memory(Operand::Const(value)) = &given.what else { return None };
+    let Data::Dsd(dsd) = &value.data else { return None };
+    match &**dsd {
+        DsdValue::Mem1d { base, .. } | DsdValue::Mem4d { base, .. } => Some(base.clone()),
+        DsdValue::Fabric { .. } | DsdValue::Ring { .. } => None,
+    }
+}
+
+/// Whether an operand takes no index, as far as that is known.
+fn takes_no_index(given: &Given) -> bool {
+    match &given.what {
+        What::Memory(Operand::Const(value)) | What::Fabric { dsd: Operand::Const(value), .. } => {
+            match &value.data {
+                Data::Dsd(dsd) => match &**dsd {
+                    DsdValue::Mem1d { indexed, .. } | DsdValue::Mem4d { indexed, .. } => !indexed,
+                    DsdValue::Fabric { desc, .. } => !desc.indexed,
+                    DsdValue::Ring { .. } => true,
+                },
+                _ => false,
+            }
+        }
+        What::Memory(_) | What::Fabric { .. } | What::Dsr(_) => false,
+        What::Fifo(_) | What::Pointer { .. } | What::Scalar(_) => true,
+    }
+}
+
+/// An `.index` that no operand takes.
+pub(super) fn index(sema: &mut Sema<'_, '_>, no_operand: bool, span: Span) {
+    if no_operand {
+        sema.report(
+            Diagnostic::new(codes::INDEX_UNUSED, "no operand here takes an `.index`", span)
+                .label("the index has no effect")
+                .help("make a descriptor with `.wavelet_index_offset = true`"),
+        );
+    }
+}
+
+/// Whether no operand of an operation takes an index.
+pub(super) fn none_is_indexed(given: &[Given]) -> bool {
+    given.iter().all(takes_no_index)
+}
+
+impl Sema<'_, '_> {
+    /// Bits of the elements of an array of numbers that a module declares, and the name of their type.
+    fn element_of(
+        &mut self,
+        module: crate::sema::value::ModuleId,
+        decl: u32,
+        span: Span,
+    ) -> R<Option<(u32, String)>> {
+        let Some(ty) = self.variable_type(module, decl, span)? else { return Ok(None) };
+        let Type::Array { elem, .. } = *self.types.get(ty) else { return Ok(None) };
+        let bits = match *self.types.get(elem) {
+            Type::Int { bits, .. } => u32::from(bits),
+            Type::Float(float) => float.ty().bits(),
+            _ => return Ok(None),
+        };
+        Ok(Some((bits, self.type_name(elem))))
+    }
+}
