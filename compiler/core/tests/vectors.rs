@@ -183,7 +183,9 @@ const second = @get_dsd(fabin_dsd, .{ .extent = 8, .fabric_color = two, .input_q
     assert!(codes.is_empty(), "{report}");
     let (_, codes, report) = check(TargetId::Wse3, &tile);
     assert_eq!(codes, ["wrong-target"], "{report}");
-    let tile = task(decls, "@fmovs(x, first, .{ .async = true, .ut_id = @get_ut_id(5) });");
+    let bound = "comptime { @initialize_queue(@get_input_queue(2), .{ .color = one }); }";
+    let decls = format!("{decls}\n{bound}");
+    let tile = task(&decls, "@fmovs(x, first, .{ .async = true, .ut_id = @get_ut_id(5) });");
     let (typed, _, report) = check(TargetId::Wse3, &tile);
     assert!(report.is_empty(), "{report}");
     assert!(typed.contains("microthread=5"), "{typed}");
