@@ -15,6 +15,7 @@ tile pe {
   const to_v = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> v[i] });
   const to_w = @get_dsd(mem1d_dsd, .{ .tensor_access = |i|{8} -> w[i] });
   const dest = @get_dsr(dsr_dest, 1);
+  const sent = @get_dsd(fabout_dsd, .{ .fabric_color = @get_color(2), .extent = 8, .output_queue = @get_output_queue(2) });
 
   fn read(a: [8]i16) i16 { return a[1]; }
   fn on(a: [8]i16) i16 { out = read(a); return out; }
@@ -24,6 +25,15 @@ tile pe {
   fn stores(a: [8]i16) i16 { p.* = 1; return a[0]; }
   fn moves(a: [8]i16) i16 { @mov16(to_w, to_v); return a[0]; }
   fn moves_register(a: [8]i16) i16 { @mov16(dest, to_w); return a[0]; }
+  // An operation that goes on when the function has ended reads what was passed, not a copy on the stack.
+  fn sends(a: [8]i16) i16 {
+    const d = @get_dsd(mem1d_dsd, .{ .base_address = &a, .extent = 8 });
+    @mov16(sent, d, .{ .async = true });
+    @mov16(dest, to_w);
+    return a[0];
+  }
+  fn sends_on(a: [8]i16) i16 { out = 1; return sends(a); }
+  fn describes(a: [8]i16) void { @load_to_dsr(dest, @set_dsd_base_addr(to_w, &a)); }
   fn short(a: [4]i16) i16 { p.* = 1; return a[0]; }
   fn one(e: pair) i16 { return e.a; }
   fn made() [8]i16 { return v; }
@@ -63,6 +73,8 @@ fn what_nobody_writes_is_not_copied() {
         "out = stores(v);",
         "out = moves(v);",
         "out = inner(v);",
+        "out = sends(v); @load_to_dsr(dest, to_v);",
+        "out = sends_on(v); @load_to_dsr(dest, to_v);",
         "out = writes_v(made());",
         "out = writes_v([8]i16{ out, 1, 2, 3, 4, 5, 6, 7 });",
         "const c = [8]i16{ 0, 1, 2, 3, 4, 5, 6, 7 }; out = writes_v(c);",
@@ -86,6 +98,7 @@ fn what_may_be_written_is_copied_once() {
         "out = writes_w(w);",
         "out = moves(w);",
         "out = moves_register(v); @load_to_dsr(dest, to_v);",
+        "out = moves_register(v); describes(v);",
         "out = short(s);",
         "out = inner(w);",
         "const f = &writes_v; out = if (out > 0) f(v) else 0;",

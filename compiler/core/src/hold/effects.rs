@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::events::{Event, events};
 use super::roots::{Flow, Root};
-use crate::typed::{Expr, ExprKind, FuncIdx, GlobalIdx, LocalIdx, Program, Symbol};
+use crate::typed::{Expr, ExprKind, FuncIdx, GlobalIdx, HoldIdx, LocalIdx, Program, Symbol};
 
 /// A function, looked at once.
 pub(super) struct Seen<'a> {
@@ -17,6 +17,10 @@ pub(super) struct Seen<'a> {
     writes: BTreeSet<Root>,
     calls: BTreeSet<FuncIdx>,
     calls_any: bool,
+    /// Values that were passed and whose address somebody got hold of, or that something writes all the same.
+    described: BTreeSet<LocalIdx>,
+    /// Likewise, that an operation may use when the function has ended.
+    lent: BTreeSet<LocalIdx>,
 }
 
 /// A program, looked at once.
@@ -50,7 +54,70 @@ impl<'a> World<'a> {
             let seen = world.look(events, flow);
             world.funcs.push(seen);
         }
+        world.pass_on();
         world
+    }
+
+    /// What is done with a value that was passed is done with what was passed.
+    fn pass_on(&mut self) {
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for at in 0..self.funcs.len() {
+                let passed = self.passed(at);
+                let seen = &mut self.funcs[at];
+                for (root, is_lent) in passed {
+                    again |= match root {
+                        Root::Global(global) => self.leaked.insert(global),
+                        Root::Local(local) => seen.leaked.insert(local),
+                        Root::Param(local) if is_lent => {
+                            seen.lent.insert(local) | seen.described.insert(local)
+                        }
+                        Root::Param(local) => seen.described.insert(local),
+                        Root::Held(_) | Root::Unknown => false,
+                    };
+                }
+            }
+        }
+    }
+
+    /// What a function passes as values whose address callees give away, and whether operations may use it later.
+    fn passed(&self, func: usize) -> BTreeSet<(Root, bool)> {
+        let seen = &self.funcs[func];
+        let mut passed = BTreeSet::new();
+        for event in &seen.events {
+            let Event::Call(callee, args) = *event else { continue };
+            let callee = &self.funcs[callee.0 as usize];
+            for (local, arg) in (0..).map(LocalIdx).zip(args) {
+                if callee.described.contains(&local) {
+                    let is_lent = callee.lent.contains(&local);
+                    passed.extend(seen.flow.roots(arg).into_iter().map(|root| (root, is_lent)));
+                }
+            }
+        }
+        passed
+    }
+
+    /// Values that operations may use when whoever read them has ended: those are never copied to a stack.
+    pub(super) fn lent(&self, seen: &Seen<'_>) -> BTreeSet<HoldIdx> {
+        let mut lent = BTreeSet::new();
+        let mut lend = |expr| {
+            lent.extend(seen.flow.roots(expr).into_iter().filter_map(|root| match root {
+                Root::Held(hold) => Some(hold),
+                Root::Global(_) | Root::Local(_) | Root::Param(_) | Root::Unknown => None,
+            }));
+        };
+        for event in &seen.events {
+            match *event {
+                Event::Lend(place) => lend(place),
+                Event::Call(callee, args) => {
+                    let callee = &self.funcs[callee.0 as usize].lent;
+                    let args = (0..).map(LocalIdx).zip(args);
+                    args.filter(|(local, _)| callee.contains(local)).for_each(|(_, arg)| lend(arg));
+                }
+                _ => {}
+            }
+        }
+        lent
     }
 
     fn leak_symbol(&mut self, symbol: Symbol) {
@@ -72,13 +139,23 @@ impl<'a> World<'a> {
             writes: BTreeSet::new(),
             calls: BTreeSet::new(),
             calls_any: false,
+            described: BTreeSet::new(),
+            lent: BTreeSet::new(),
         };
         for event in &events {
             match *event {
                 Event::Leak(leaf) => self.leak(leaf, &mut seen),
                 Event::Write(place) => {
-                    let roots = seen.flow.roots(place).into_iter();
-                    seen.writes.extend(roots.filter(|root| visible(*root)));
+                    for root in seen.flow.roots(place) {
+                        seen.described.extend(param(root));
+                        seen.writes.extend(as_seen_by_callers(root));
+                    }
+                }
+                Event::Lend(place) => {
+                    let params = seen.flow.roots(place).into_iter().filter_map(param);
+                    let params: Vec<LocalIdx> = params.collect();
+                    seen.described.extend(&params);
+                    seen.lent.extend(params);
                 }
                 Event::WriteGlobal(global) => {
                     seen.writes.insert(Root::Global(global));
@@ -86,7 +163,7 @@ impl<'a> World<'a> {
                 Event::WriteAny => {
                     seen.writes.insert(Root::Unknown);
                 }
-                Event::Call(func) => {
+                Event::Call(func, _) => {
                     seen.calls.insert(func);
                 }
                 Event::CallAny => seen.calls_any = true,
@@ -120,6 +197,9 @@ impl<'a> World<'a> {
                 }
                 Root::Local(local) => {
                     seen.leaked.insert(local);
+                }
+                Root::Param(local) => {
+                    seen.described.insert(local);
                 }
                 Root::Held(_) | Root::Unknown => {}
             }
@@ -176,10 +256,16 @@ fn outside(program: &Program) -> BTreeSet<GlobalIdx> {
     named.map(|(idx, _)| idx).chain(loaded).collect()
 }
 
-/// Whether callers may see a write there.
-fn visible(root: Root) -> bool {
+/// What a write there is to callers.
+fn as_seen_by_callers(root: Root) -> Option<Root> {
     match root {
-        Root::Global(_) | Root::Unknown => true,
-        Root::Local(_) | Root::Held(_) => false,
+        Root::Global(_) | Root::Unknown => Some(root),
+        Root::Param(_) => Some(Root::Unknown),
+        Root::Local(_) | Root::Held(_) => None,
     }
+}
+
+/// The value that was passed there.
+fn param(root: Root) -> Option<LocalIdx> {
+    if let Root::Param(local) = root { Some(local) } else { None }
 }

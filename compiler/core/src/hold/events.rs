@@ -27,8 +27,10 @@ pub(super) enum Event<'a> {
     WriteGlobal(GlobalIdx),
     /// Memory is written, nobody knows where.
     WriteAny,
-    /// A function does what it does.
-    Call(FuncIdx),
+    /// A descriptor goes to an operation that does not end where it is issued.
+    Lend(&'a Expr),
+    /// A function does what it does with its arguments.
+    Call(FuncIdx, &'a [Expr]),
     /// A function whose address somebody has.
     CallAny,
     /// A loop begins, ends.
@@ -222,7 +224,7 @@ impl<'a> Walk<'a> {
     /// A call uses its arguments to its end.
     fn call(&mut self, func: FuncIdx, args: &'a [Expr]) {
         self.args(func, args);
-        self.event(Event::Call(func));
+        self.event(Event::Call(func, args));
         self.args(func, args);
     }
 
@@ -242,6 +244,11 @@ impl<'a> Walk<'a> {
         let all = || vector.sources.iter().chain([&vector.dest]);
         all().for_each(|operand| self.operand(operand));
         self.options(&vector.options);
+        for operand in all().filter(|_| vector.options.asynchronous) {
+            if let Operand::Memory(place) = operand {
+                self.event(Event::Lend(place));
+            }
+        }
         match &vector.dest {
             Operand::Memory(place) | Operand::Pointer(place) => self.event(Event::Write(place)),
             Operand::Fifo(fifo) => {

@@ -29,7 +29,11 @@ pub(super) fn copied(world: &World<'_>, func: usize) -> BTreeSet<HoldIdx> {
     }
     let uses = uses(seen);
     let spans = Spans::of(&seen.events);
+    let lent = world.lent(seen);
     let needs = holds.filter(|&(at, hold, source)| {
+        if lent.contains(&hold) {
+            return false;
+        }
         let Some(uses) = uses.get(&hold) else { return false };
         let end = spans.end(at, uses);
         needs_copy(world, seen, source, uses, &seen.events[at + 1..=end])
@@ -119,9 +123,10 @@ fn needs_copy(
         Event::Write(place) => seen.flow.roots(place).iter().any(hit),
         Event::WriteGlobal(global) => hit(&Root::Global(global)),
         Event::WriteAny => hit(&Root::Unknown),
-        Event::Call(func) => world.writes(Some(func)).iter().any(hit),
+        Event::Call(func, _) => world.writes(Some(func)).iter().any(hit),
         Event::CallAny => world.writes(None).iter().any(hit),
-        Event::Hold { .. }
+        Event::Lend(_)
+        | Event::Hold { .. }
         | Event::Reach(_)
         | Event::Leak(_)
         | Event::Loop

@@ -16,6 +16,8 @@ pub(super) enum Root {
     Local(LocalIdx),
     /// A value, wherever it is read; what it was read from stands beside it.
     Held(HoldIdx),
+    /// A value that was passed, wherever it is.
+    Param(LocalIdx),
     /// Anything whose address somebody got hold of.
     Unknown,
 }
@@ -55,6 +57,9 @@ impl<'a> Flow<'a> {
                     open.push(source);
                 }
                 ExprKind::Local(local) => {
+                    if self.func.passing.values.contains(local) {
+                        roots.insert(Root::Param(*local));
+                    }
                     if seen.insert(*local) && !self.given(*local, &mut open) {
                         roots.insert(Root::Unknown);
                     }

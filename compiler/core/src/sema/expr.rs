@@ -40,6 +40,10 @@ impl Sema<'_, '_> {
             Operand::Scalar { ty, expr } if early && is_made_elsewhere(file.file.expr(id)) => {
                 Ok(Operand::Scalar { ty, expr: self.pin(expr, span) })
             }
+            // A value, not the variable that it was read from.
+            Operand::Memory { ty, address } if is_made_of_statements(file.file.expr(id)) => {
+                Ok(Operand::Memory { ty, address: address.named() })
+            }
             operand => Ok(operand),
         }
     }
@@ -339,14 +343,11 @@ pub(crate) fn scalar_of_value(value: &Value) -> Option<Scalar> {
     }
 }
 
-/// Whether an expression's value is made by other statements than its own.
+/// Whether an expression's value is made elsewhere: by statements, or by a builtin.
 fn is_made_elsewhere(expr: &Ast) -> bool {
-    matches!(
-        expr,
-        Ast::Builtin { .. }
-            | Ast::Call { .. }
-            | Ast::Block { .. }
-            | Ast::If { .. }
-            | Ast::Switch { .. }
-    )
+    is_made_of_statements(expr) || matches!(expr, Ast::Builtin { .. })
+}
+
+fn is_made_of_statements(expr: &Ast) -> bool {
+    matches!(expr, Ast::Call { .. } | Ast::Block { .. } | Ast::If { .. } | Ast::Switch { .. })
 }

@@ -87,6 +87,15 @@ pub(super) fn resolve(
     }))
 }
 
+/// Whether an operation through a register ends with its last element: one that steps has one element.
+fn is_last(dsr: &Dsr, extent: Extent) -> bool {
+    match extent {
+        _ if !dsr.single_step => true,
+        Extent::Elements(count) => u32::from(dsr.steps) + 1 >= count,
+        Extent::Endless | Extent::None => false,
+    }
+}
+
 /// Registers that are loaded for single steps move on by one element.
 pub(super) fn step_registers(state: &mut PeState, inst: &VectorInst) {
     for operand in std::iter::once(&inst.dest).chain(&inst.sources) {
@@ -166,7 +175,7 @@ impl Resolver<'_> {
                 }
                 if is_fabric(dsr.dsd) {
                     self.adopt(&dsr);
-                } else if self.end == (None, None) {
+                } else if self.end == (None, None) && is_last(&dsr, resolved.1) {
                     self.end = (dsr.options.activate, dsr.options.unblock);
                 }
                 if dsr.single_step {
