@@ -62,7 +62,8 @@ impl<'a> World<'a> {
     fn pass_on(&mut self) {
         let mut again = true;
         while std::mem::take(&mut again) {
-            for at in 0..self.funcs.len() {
+            // Callees mostly come behind their callers.
+            for at in (0..self.funcs.len()).rev() {
                 let passed = self.passed(at);
                 let seen = &mut self.funcs[at];
                 for (root, is_lent) in passed {

@@ -5,7 +5,7 @@
 //! file's scope. Invariant: after this phase every [`Res`] of a name that is evaluated is set.
 
 mod near;
-mod order;
+pub(crate) mod order;
 mod scope;
 
 pub use near::edit_distance;

@@ -10,8 +10,8 @@
 use dflow_syntax::Interner;
 use dflow_syntax::ast::{BinaryOp, Child, Expr, ExprId, File, Stmt};
 
-/// Builtins that change nothing that an expression can read. One that is missing here costs a local.
-const CHANGE_NOTHING: [&str; 12] = [
+/// Builtins that give the same for the same arguments and change nothing. One that is missing here costs a local.
+pub(crate) const PLAIN_BUILTINS: [&str; 12] = [
     "as",
     "bitcast",
     "get_color",
@@ -69,7 +69,7 @@ impl Order<'_> {
     fn may_change(&self, expr: &Expr, names: &Interner) -> bool {
         let itself = match expr {
             Expr::Call { .. } | Expr::Block { .. } => true,
-            Expr::Builtin { name, .. } => !CHANGE_NOTHING.contains(&names.resolve(*name)),
+            Expr::Builtin { name, .. } => !PLAIN_BUILTINS.contains(&names.resolve(*name)),
             _ => false,
         };
         itself || operands(expr).iter().any(|id| self.changes[id.0 as usize])
@@ -94,11 +94,11 @@ impl Order<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::CHANGE_NOTHING;
+    use super::PLAIN_BUILTINS;
     use crate::builtins::is_builtin;
 
     #[test]
-    fn what_changes_nothing_is_a_builtin() {
-        CHANGE_NOTHING.iter().for_each(|name| assert!(is_builtin(name), "{name}"));
+    fn what_is_plain_is_a_builtin() {
+        PLAIN_BUILTINS.iter().for_each(|name| assert!(is_builtin(name), "{name}"));
     }
 }

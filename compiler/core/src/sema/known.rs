@@ -16,10 +16,8 @@ use rustc_hash::FxHashMap;
 use super::types::TypeId;
 use super::value::{Data, ModuleId};
 use super::{Cell, Sema};
+use crate::resolve::order::PLAIN_BUILTINS;
 use crate::resolve::{Res, ResolvedFile};
-
-/// Builtins that give the same for the same arguments and change nothing.
-const PLAIN_BUILTINS: [&str; 4] = ["as", "get_color", "get_int", "is_arch"];
 
 /// Most sets of values for which an expression's result is kept.
 const MOST_VARIANTS: usize = 32;
