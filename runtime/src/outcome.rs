@@ -179,7 +179,12 @@ pub enum Wait {
         full: bool,
     },
     /// A microthread that another operation occupies.
-    Microthread(u8),
+    Microthread {
+        /// Its number.
+        id: u8,
+        /// Source place of the operation that has it.
+        holder: Option<Loc>,
+    },
     /// Somebody to unblock its microthread.
     BlockedMicrothread(u8),
     /// Somebody to unblock the task: it is activated, or words of this color wait for it.
@@ -226,6 +231,10 @@ pub enum StuckPlace {
     /// In a router, as above; the color's switch is at this position, which takes nothing from
     /// there.
     Switched(Port, u8),
+    /// In a router, as above; its route of the color receives nothing from there.
+    NotReceived(Port),
+    /// In a router, as above; they go to the core, where no queue takes the color.
+    NoQueue(Port),
     /// In an input queue.
     Input,
     /// In an input queue that no task is bound to and no operation reads.
@@ -242,7 +251,14 @@ impl StuckPlace {
 
     /// Why they stand there is known.
     pub(crate) fn is_explained(self) -> bool {
-        matches!(self, StuckPlace::Torn(_) | StuckPlace::Switched(..) | StuckPlace::Unread)
+        match self {
+            StuckPlace::Torn(_)
+            | StuckPlace::Switched(..)
+            | StuckPlace::NotReceived(_)
+            | StuckPlace::NoQueue(_)
+            | StuckPlace::Unread => true,
+            StuckPlace::Router(_) | StuckPlace::Input | StuckPlace::Output => false,
+        }
     }
 
     /// Words that have not been sent yet.
@@ -340,7 +356,11 @@ impl Waiter {
         if loc.line != 0 {
             text.push_str(&format!(" {}", place(*loc, files)));
         }
-        format!("{text}: {wait}")
+        text.push_str(&format!(": {wait}"));
+        if let Wait::Microthread { holder: Some(holder), .. } = wait {
+            text.push_str(&format!(", which the operation at {} has", place(*holder, files)));
+        }
+        text
     }
 }
 
@@ -379,7 +399,7 @@ impl std::fmt::Display for Wait {
             Wait::BlockedMicrothread(id) => {
                 write!(f, "waits until microthread {id}, which is blocked, is unblocked")
             }
-            Wait::Microthread(id) => write!(f, "waits for microthread {id}"),
+            Wait::Microthread { id, holder: _ } => write!(f, "waits for microthread {id}"),
         }
     }
 }
@@ -449,7 +469,11 @@ impl std::fmt::Display for StuckWords {
             _ => write!(f, "{words} words of color {} stand in ", color.index())?,
         }
         match place {
-            StuckPlace::Router(port) | StuckPlace::Torn(port) | StuckPlace::Switched(port, _) => {
+            StuckPlace::Router(port)
+            | StuckPlace::Torn(port)
+            | StuckPlace::Switched(port, _)
+            | StuckPlace::NotReceived(port)
+            | StuckPlace::NoQueue(port) => {
                 write!(f, "routers (from {})", port.name())?;
             }
             StuckPlace::Input | StuckPlace::Unread => f.write_str("input queues")?,
@@ -466,6 +490,12 @@ impl std::fmt::Display for StuckWords {
                 f,
                 ", where the switch is at position {position}, which takes nothing from there"
             ),
+            StuckPlace::NotReceived(port) => {
+                write!(f, ", where the color's route does not receive from {}", port.name())
+            }
+            StuckPlace::NoQueue(_) => {
+                f.write_str(", which would give them to the core, where no queue takes the color")
+            }
             StuckPlace::Unread => {
                 f.write_str(", where no task is bound to them and no operation reads them")
             }

@@ -27,3 +27,4 @@ pub(crate) mod rhythm;
 pub(crate) mod ring;
 pub(crate) mod router;
 pub(crate) mod settle;
+pub(crate) mod stand;

@@ -310,18 +310,8 @@ impl Router {
         self.torn >> color & 1 != 0
     }
 
-    /// The position of a color that takes nothing from a port, if another of its positions does.
-    pub(crate) fn shut(&self, plan: &Plan, color: u8, port: u8) -> Option<u8> {
-        let row = self.table(plan).row(color)?;
-        let position = self.position(color);
-        let takes = |rx: &u8| rx >> port & 1 != 0;
-        let rx = &row.rx[..usize::from(row.positions)];
-        let shut = !rx.get(usize::from(position)).is_some_and(takes);
-        (shut && rx.iter().any(takes)).then_some(position)
-    }
-
     /// The switch position of a color.
-    fn position(&self, color: u8) -> u8 {
+    pub(super) fn position(&self, color: u8) -> u8 {
         (self.positions >> (2 * color) & 3) as u8
     }
 

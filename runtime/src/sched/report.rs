@@ -11,6 +11,7 @@ use super::region::Region;
 use crate::fabric::channel::Outlet;
 use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP, Router};
+use crate::fabric::stand::Shut;
 use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Outgoing, Sent, bits};
@@ -107,7 +108,7 @@ pub(crate) fn deadlock<C: Code>(
         for pe in 0..region.cores.len() as u32 {
             region.fetch_standing(pe);
             add_waits(&mut groups, (plan, code), region, pe);
-            for (color, place, words) in standing(plan, region, pe) {
+            for (color, place, words) in standing(plan, region, pe, cycle) {
                 stuck.add(color.index(), place, region.number(plan, pe), words);
             }
             host_waiting.extend(waiting_at_host(plan, region, pe));
@@ -236,25 +237,41 @@ fn kind<C: Code>(code: &C, (region, core): (&Region<C>, &Core<C>), op: &Op<C::Op
 }
 
 /// Words that stand on a PE.
-fn standing<C: Code>(plan: &Plan, region: &Region<C>, pe: u32) -> Vec<(Color, StuckPlace, u64)> {
+fn standing<C: Code>(
+    plan: &Plan,
+    region: &Region<C>,
+    pe: u32,
+    cycle: u64,
+) -> Vec<(Color, StuckPlace, u64)> {
     let mut all = Vec::new();
     let mut note = |color: u8, place, words: usize| {
         if let (Some(color), 1..) = (Color::new(color), words) {
             all.push((color, place, words as u64));
         }
     };
+    let core = region.cores[pe as usize].as_ref();
+    // Of a PE whose core has not begun nothing is known.
+    let takes = |color: u8| {
+        core.is_none_or(|core| {
+            let program = &plan.programs[usize::from(core.at.program)];
+            core.bound.queue_of(program, color, cycle).is_some()
+        })
+    };
     if let Some(router) = &region.routers[pe as usize] {
         for lane in &router.lanes {
             let port = Port::ALL[usize::from(lane.port)];
+            let untaken = || router.feeds_core(plan, lane.color) && !takes(lane.color);
             let place = match router.shut(plan, lane.color, lane.port) {
                 _ if router.is_torn(lane.color) => StuckPlace::Torn(port),
-                Some(position) => StuckPlace::Switched(port, position),
+                Some(Shut::Now(position)) => StuckPlace::Switched(port, position),
+                Some(Shut::Always) => StuckPlace::NotReceived(port),
+                None if untaken() => StuckPlace::NoQueue(port),
                 None => StuckPlace::Router(port),
             };
             note(lane.color, place, lane.ring.len());
         }
     }
-    if let Some(core) = &region.cores[pe as usize] {
+    if let Some(core) = core {
         let program = &plan.programs[usize::from(core.at.program)];
         for (queue, input) in core.inputs.iter().enumerate() {
             let color = input.ring.head().map_or(0, |head| head.color);
@@ -293,7 +310,12 @@ fn waiter<C: Code>(
             Wait::Fifo { name, full }
         }
         Kind::BlockedMicrothread(id) => Wait::BlockedMicrothread(id),
-        Kind::Microthread(id) => Wait::Microthread(id),
+        Kind::Microthread(id) => {
+            let has = |op: &&Op<C::Op>| op.asynchronous && op.microthread == id && !op.ended;
+            let core = core_at(plan, regions, first);
+            let holder = core.and_then(|core| core.threads.iter().find(has)).map(|op| op.loc);
+            Wait::Microthread { id, holder }
+        }
         Kind::Blocked(color) => Wait::Blocked { color: color.and_then(Color::new) },
     };
     Waiter {

@@ -10,6 +10,7 @@
 //! wafer is 745,500 PEs.
 
 mod addresses;
+mod arrivals;
 mod exports;
 mod filters;
 mod fold;

@@ -10,7 +10,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::filters::Filters;
 use super::fold::Folded;
 use super::pes::Pes;
-use super::{Tile, leave, regions, rules};
+use super::{Tile, arrivals, leave, regions, rules};
 use crate::lower::LocTable;
 use crate::plan::Plan;
 use crate::session::Session;
@@ -54,7 +54,8 @@ impl Routes<'_> {
 const PES_PER_LOOK: u32 = 1 << 12;
 
 /// Merges the requests per PE. Reports colors that are configured twice, configurations that
-/// the target cannot hold, and notes routes that lead out of the rectangle.
+/// the target cannot hold, notes routes that lead out of the rectangle, and warns of those into a neighbor
+/// that does not receive them.
 ///
 /// # Errors
 /// The compilation is given up.
@@ -102,6 +103,7 @@ pub(super) fn merge<'a>(
     conflicts.report(cx, &requests);
     filters.report(cx, target);
     leave::note(cx, plan, tiles, folded, &requests, |pe| &routers[of_pe[pe as usize] as usize]);
+    arrivals::warn(cx, plan, tiles, folded, &requests, (&routers, &of_pe));
     let map = RectMap::from_grid(plan.rect.width, plan.rect.height, |at| {
         Some(of_pe[plan.index(at) as usize])
     });

@@ -202,6 +202,7 @@ codes! {
     INVALID_ROUTE "invalid-route" Error "a route or switch that the router cannot hold";
     NO_PATH "no-path" Error "a connection that no way is left for";
     ROUTE_LEAVES_RECTANGLE "route-leaves-rectangle" Note "a route out of the rectangle";
+    ROUTE_NOT_RECEIVED "route-not-received" Warning "a route into a neighbor that does not receive it";
     COLOR_OUT_OF_RANGE "color-out-of-range" Error "a color that the target does not have";
     QUEUE_OUT_OF_RANGE "queue-out-of-range" Error "a queue or microthread that the target does not have";
     TASK_ID_OUT_OF_RANGE "task-id-out-of-range" Error "a task id that the target does not have";
