@@ -250,6 +250,8 @@ pub(crate) enum LocalKind {
         /// Bytes, a power of two.
         align: u32,
     },
+    /// In the memory of an earlier one, which is out of use while this one is in use.
+    Within(LocalIdx),
 }
 
 /// A statement and its place.

@@ -203,6 +203,7 @@ fn write_func(text: &mut String, program: &Program, func: &Func) -> std::fmt::Re
         match local.kind {
             LocalKind::Scalar(ty) => format!("{name}: {ty}"),
             LocalKind::Memory { size, align } => format!("{name}: [{size} align {align}]"),
+            LocalKind::Within(place) => format!("{name}: in {}", names.local(place)),
         }
     };
     let all: Vec<String> = locals.iter().enumerate().map(|(i, local)| declared(i, local)).collect();

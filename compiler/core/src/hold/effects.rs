@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::events::{Event, events};
 use super::roots::{Flow, Root};
-use crate::typed::{Expr, ExprKind, FuncIdx, GlobalIdx, HoldIdx, LocalIdx, Program, Symbol};
+use crate::typed::{Expr, ExprKind, FuncIdx, GlobalIdx, LocalIdx, Program, Symbol};
 
 /// A function, looked at once.
 pub(super) struct Seen<'a> {
@@ -98,15 +98,11 @@ impl<'a> World<'a> {
         passed
     }
 
-    /// Values that operations may use when whoever read them has ended: those are never copied to a stack.
-    pub(super) fn lent(&self, seen: &Seen<'_>) -> BTreeSet<HoldIdx> {
+    /// What operations may use when the function that issues them has ended. Values among it are never copied to a
+    /// stack.
+    pub(super) fn lent(&self, seen: &Seen<'_>) -> BTreeSet<Root> {
         let mut lent = BTreeSet::new();
-        let mut lend = |expr| {
-            lent.extend(seen.flow.roots(expr).into_iter().filter_map(|root| match root {
-                Root::Held(hold) => Some(hold),
-                Root::Global(_) | Root::Local(_) | Root::Param(_) | Root::Unknown => None,
-            }));
-        };
+        let mut lend = |expr| lent.extend(seen.flow.roots(expr));
         for event in &seen.events {
             match *event {
                 Event::Lend(place) => lend(place),
@@ -231,6 +227,11 @@ impl<'a> World<'a> {
         }
         self.known.borrow_mut().insert(func, writes.clone());
         writes
+    }
+
+    /// Whether others may know the address of a memory local.
+    pub(super) fn is_leaked(seen: &Seen<'_>, local: LocalIdx) -> bool {
+        seen.leaked.contains(&local)
     }
 
     /// Whether a write to one may change what is in the other, both as a function sees them.

@@ -17,20 +17,30 @@ mod events;
 mod region;
 mod rewrite;
 mod roots;
+mod share;
 
 use crate::typed::Program;
 use effects::World;
 
 /// Decides for all values of a program, and leaves none open.
 pub(crate) fn settle(program: &mut Program) {
-    if program.funcs.iter().all(|func| func.passing.holds == 0) {
-        return;
+    if program.funcs.iter().any(|func| func.passing.holds > 0) {
+        let plans = {
+            let world = World::of(program);
+            (0..program.funcs.len()).map(|func| region::copied(&world, func)).collect::<Vec<_>>()
+        };
+        for (func, copied) in program.funcs.iter_mut().zip(plans) {
+            rewrite::apply(func, &copied);
+        }
     }
-    let plans = {
-        let world = World::of(program);
-        (0..program.funcs.len()).map(|func| region::copied(&world, func)).collect::<Vec<_>>()
-    };
-    for (func, copied) in program.funcs.iter_mut().zip(plans) {
-        rewrite::apply(func, &copied);
+    if program.funcs.iter().any(share::may_share) {
+        let plans = {
+            let world = World::of(program);
+            let funcs = program.funcs.iter().enumerate();
+            funcs.map(|(at, func)| share::shared(&world, at, func)).collect::<Vec<_>>()
+        };
+        for (func, shared) in program.funcs.iter_mut().zip(plans) {
+            share::apply(func, &shared);
+        }
     }
 }

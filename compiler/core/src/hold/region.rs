@@ -9,9 +9,9 @@ use crate::typed::{Expr, ExprKind, HoldIdx, LocalIdx};
 
 /// The uses of a hold.
 #[derive(Clone, Copy, Default)]
-struct Uses {
+pub(super) struct Uses {
     count: u32,
-    last: usize,
+    pub(super) last: usize,
     /// Its address became a value: it may be used to the end of the list that it stands in.
     leaked: bool,
 }
@@ -31,7 +31,7 @@ pub(super) fn copied(world: &World<'_>, func: usize) -> BTreeSet<HoldIdx> {
     let spans = Spans::of(&seen.events);
     let lent = world.lent(seen);
     let needs = holds.filter(|&(at, hold, source)| {
-        if lent.contains(&hold) {
+        if lent.contains(&Root::Held(hold)) {
             return false;
         }
         let Some(uses) = uses.get(&hold) else { return false };
@@ -65,13 +65,13 @@ fn uses(seen: &Seen<'_>) -> BTreeMap<HoldIdx, Uses> {
 }
 
 /// Loops and lists by their first and last event, in the order of the first.
-struct Spans {
+pub(super) struct Spans {
     loops: Vec<(usize, usize)>,
     lists: Vec<(usize, usize)>,
 }
 
 impl Spans {
-    fn of(events: &[Event<'_>]) -> Spans {
+    pub(super) fn of(events: &[Event<'_>]) -> Spans {
         let (mut loops, mut lists) = (Vec::new(), Vec::new());
         let (mut open_loops, mut open_lists) = (Vec::new(), Vec::new());
         for (at, event) in events.iter().enumerate() {
@@ -90,7 +90,7 @@ impl Spans {
 
     /// The last event at which a hold that is read at an event may be in use. A loop that begins in between does all
     /// that is in it once more.
-    fn end(&self, at: usize, uses: &Uses) -> usize {
+    pub(super) fn end(&self, at: usize, uses: &Uses) -> usize {
         let mut end = uses.last.max(at);
         if uses.leaked {
             let around = self.lists.iter().filter(|&&(from, to)| from < at && at < to);

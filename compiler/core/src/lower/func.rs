@@ -65,7 +65,7 @@ pub(super) fn func(
 fn param_ty(local: &typed::Local) -> Ty {
     match local.kind {
         LocalKind::Scalar(ty) => ty,
-        LocalKind::Memory { size: _, align: _ } => {
+        LocalKind::Memory { .. } | LocalKind::Within(_) => {
             debug_assert!(false, "parameters are scalar");
             Ty::I16
         }
@@ -82,6 +82,7 @@ impl Lower<'_> {
             LocalKind::Memory { size, align } => {
                 Home::Memory(self.builder.stack_slot(size, align.max(1)))
             }
+            LocalKind::Within(place) => self.homes[place.0 as usize],
         }
     }
 
