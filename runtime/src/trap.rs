@@ -61,6 +61,8 @@ pub enum TrapKind {
     QueueBusy { input: bool, queue: u8, other: Loc },
     /// An operation names a queue that is not there, or carries no color or another.
     BadQueue { input: bool, queue: u8 },
+    /// Both sources of an operation read the same input queue.
+    QueueTwice { queue: u8 },
     /// A task that is not bound was activated.
     UnboundTask { id: u16 },
     /// A flag operation on an id that does not exist.
@@ -92,6 +94,10 @@ impl std::fmt::Display for TrapKind {
                 write!(f, "{kind} queue {queue} is still used by another operation")?;
                 if other.line == 0 { Ok(()) } else { write!(f, " (line {})", other.line) }
             }
+            TrapKind::QueueTwice { queue } => write!(
+                f,
+                "both sources read input queue {queue}: an element takes one word of a queue"
+            ),
             TrapKind::BadQueue { input, queue } => {
                 let kind = if *input { "input" } else { "output" };
                 write!(f, "{kind} queue {queue} is not bound to a color, or not to this one")

@@ -196,6 +196,9 @@ impl OpPlan {
         let Some(known) = known.filter(fits) else {
             return Err(TrapKind::BadQueue { input: true, queue });
         };
+        if self.needs.inputs >> index & 1 != 0 {
+            return Err(TrapKind::QueueTwice { queue });
+        }
         (self.inputs[at], self.colors[at]) = (Some(index as u8), known.index());
         self.needs.inputs |= 1 << index;
         self.ends.take_from(index as u8);

@@ -414,6 +414,7 @@ pub(crate) fn sender<C: Code>(plan: &Plan, regions: &[Region<C>], trap: &Trap) -
         TrapKind::Code(_)
         | TrapKind::QueueBusy { .. }
         | TrapKind::BadQueue { .. }
+        | TrapKind::QueueTwice { .. }
         | TrapKind::UnboundTask { .. }
         | TrapKind::BadId { .. }
         | TrapKind::FifoFault

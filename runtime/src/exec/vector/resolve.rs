@@ -4,7 +4,7 @@
 //! the destination, else 1; an operation whose descriptors all have extent 0 does nothing.
 //! A register that holds a fabric descriptor brings its own asynchronous settings.
 
-use dflow_ir::dsd::op::RowState;
+use dflow_ir::dsd::op::{OpRow, RowState};
 use dflow_ir::dsd::{Dsd, DsdKind, INFINITE, late};
 use dflow_ir::inst::{OnControl, Operand, Priority, Unblock, VectorInst, VectorOptions};
 use dflow_ir::loc::Loc;
@@ -57,6 +57,7 @@ pub(super) fn resolve(
         (settings.activate, settings.unblock) = cx.end;
     }
     let length = length(&[lengths[0], lengths[1], lengths[2], dest_length]);
+    save_once(&dest, &mut streams);
     let fabric = has_fabric(&dest, &streams);
     check_inputs(program, &streams)?;
     let microthread = settings.microthread.or_else(|| default_microthread(&dest, &streams));
@@ -74,7 +75,7 @@ pub(super) fn resolve(
         unblock: settings.unblock,
         priority: settings.priority.or(cx.priority),
         packed: fabric && !cx.apart,
-        zero: cx.zero.and_then(|vector| cleared(vector, &streams)),
+        zero: cx.zero.and_then(|vector| cleared(vector, row, &streams)),
         // What the operation itself is, no register changes.
         on_control: match inst.options.on_control {
             OnControl::Count => OnControl::Count,
@@ -85,6 +86,22 @@ pub(super) fn resolve(
         },
         loc,
     }))
+}
+
+/// A register that is both destination and source of an operation, or both sources, moves on once.
+fn save_once(dest: &Stream, sources: &mut [Stream]) {
+    let saved = |stream: &Stream| match stream {
+        Stream::Memory(memory) => memory.save,
+        _ => None,
+    };
+    for nth in 0..sources.len() {
+        let (before, rest) = sources.split_at_mut(nth);
+        let Stream::Memory(memory) = &mut rest[0] else { continue };
+        let others = std::iter::once(dest).chain(&*before);
+        if memory.save.is_some() && others.map(saved).any(|other| other == memory.save) {
+            memory.save = None;
+        }
+    }
 }
 
 /// Whether an operation through a register ends with its last element: one that steps has one element.
@@ -98,10 +115,12 @@ fn is_last(dsr: &Dsr, extent: Extent) -> bool {
 
 /// Registers that are loaded for single steps move on by one element.
 pub(super) fn step_registers(state: &mut PeState, inst: &VectorInst) {
-    for operand in std::iter::once(&inst.dest).chain(&inst.sources) {
+    let all = || std::iter::once(&inst.dest).chain(&inst.sources);
+    for (nth, operand) in all().enumerate() {
         let Operand::Dsr(at) = *operand else { continue };
         let mut dsr = state.dsr(at);
-        if !dsr.single_step {
+        // One that is both destination and source is one register.
+        if !dsr.single_step || all().take(nth).any(|other| other == operand) {
             continue;
         }
         dsr.steps = dsr.steps.wrapping_add(1);
@@ -312,14 +331,14 @@ fn check_inputs(program: &LoadedProgram, sources: &[Stream; 3]) -> Result<(), Co
     Ok(())
 }
 
-/// The source that `.zero` means: the first or second of two vectors; a single one counts as
-/// the second.
-fn cleared(vector: u8, sources: &[Stream; 3]) -> Option<u8> {
+/// The source that `.zero` means: the first or second of two vectors. Beside a scalar both names mean the only vector; a
+/// single source counts as the second.
+fn cleared(vector: u8, row: &OpRow, sources: &[Stream; 3]) -> Option<u8> {
     let is_vector =
         |at: &u8| !matches!(sources[usize::from(*at)], Stream::None | Stream::Scalar(_));
     let vectors: Vec<u8> = (0..3).filter(is_vector).collect();
     match vectors[..] {
-        [only] => (vector == 1).then_some(only),
+        [only] => (vector == 1 || row.source_types().len() > 1).then_some(only),
         [first, second, ..] => Some(if vector == 0 { first } else { second }),
         [] => None,
     }

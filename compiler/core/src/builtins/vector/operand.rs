@@ -1,7 +1,7 @@
 //! Operands of vector operations: what they are, and where they may stand.
 
 use dflow_ir::dsd::op::{Form, OpRow, OpShape};
-use dflow_ir::dsd::{DsrFile, DsrRef};
+use dflow_ir::dsd::{DsrFile, DsrRef, FabricDsd};
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
@@ -348,7 +348,34 @@ pub(super) fn check_sources(sema: &mut Sema<'_, '_>, sources: &[Given], span: Sp
                 .help("receive one of them into memory first"),
         ));
     }
-    Ok(())
+    check_queues(sema, sources)
+}
+
+/// An element has one word of a queue: two sources do not share one.
+fn check_queues(sema: &mut Sema<'_, '_>, sources: &[Given]) -> R<()> {
+    let known = sources.iter().filter_map(|given| Some((given, input_queue(given)?)));
+    let known: Vec<(&Given, FabricDsd)> = known.collect();
+    let [(first, one), (second, other)] = &known[..] else { return Ok(()) };
+    if (one.queue, one.color) != (other.queue, other.color) {
+        return Ok(());
+    }
+    let message = format!("both sources read input queue {}", other.queue);
+    Err(sema.report(
+        Diagnostic::new(codes::INVALID_OPERANDS, message, second.span)
+            .label("an element takes one word of a queue")
+            .secondary(first.span, "the first source")
+            .help("receive one of them into memory first, or from a queue of its own"),
+    ))
+}
+
+/// The descriptor of a fabric input, if it is known.
+fn input_queue(given: &Given) -> Option<FabricDsd> {
+    let What::Fabric { input: true, dsd: Operand::Const(Value { data: Data::Dsd(dsd), .. }) } =
+        &given.what
+    else {
+        return None;
+    };
+    if let DsdValue::Fabric { desc, .. } = &**dsd { Some(*desc) } else { None }
 }
 
 /// Whether a known operand was never given a value.
