@@ -29,14 +29,11 @@ fn image(file: &str, target: TargetId, params: &[(&str, &str)]) -> Image {
     })
 }
 
+fn config(engine: EngineKind, threads: usize) -> Config {
+    Config { engine, threads, region: 2, code: CodeKind::Interpreter, ..Config::default() }
+}
+
 fn configs() -> [Config; 3] {
-    let config = |engine, threads| Config {
-        engine,
-        threads,
-        region: 2,
-        code: CodeKind::Interpreter,
-        ..Config::default()
-    };
     [config(EngineKind::Step, 1), config(EngineKind::Exact, 1), config(EngineKind::Exact, 3)]
 }
 
@@ -45,7 +42,7 @@ fn host(image: &Image, config: &Config) -> Host {
     Session::finite(machine, image, Limits { cycle: 10_000_000, ..Limits::default() })
 }
 
-/// Does the same on all engines, and wants the same cycles.
+/// Does the same on all engines, and wants the same cycles; of `flow` for any number of threads.
 fn everywhere(image: &Image, talk: impl Fn(&mut Host)) {
     let mut cycles = Vec::new();
     for config in configs() {
@@ -54,6 +51,12 @@ fn everywhere(image: &Image, talk: impl Fn(&mut Host)) {
         cycles.push((host.cycles(), host.mesh().stats().hops));
     }
     assert!(cycles.iter().all(|it| *it == cycles[0]), "{cycles:?}");
+    let cycles = [1, 3].map(|threads| {
+        let mut host = host(image, &config(EngineKind::Flow, threads));
+        talk(&mut host);
+        host.cycles()
+    });
+    assert_eq!(cycles[0], cycles[1], "in `flow`");
 }
 
 fn color(number: u8) -> Color {
@@ -132,6 +135,23 @@ fn an_echo_of_one_word_more_stands_still_and_says_why() {
             let wanted = HostWait::StreamIn { color, row, words, room };
             assert_eq!(deadlock.host_wait, Some(wanted));
             assert!(deadlock.text(&[]).contains("the queues at the edge hold 14"));
+        });
+    }
+}
+
+/// A stream into the mesh is over when its last word is stored, however few of the words the queues hold.
+#[test]
+fn a_stream_of_any_length_is_over_when_it_is_stored() {
+    for target in TARGETS {
+        let image = image("store.csl", target, &[("size", "40")]);
+        everywhere(&image, |host| {
+            let one = rect(0, 0, 1, 1);
+            for part in [0..1, 1..15, 15..40] {
+                let ticket = host.submit(stream_in(2, one, bytes(part))).expect("fits");
+                host.wait_for(ticket).unwrap_or_else(|failure| panic!("{failure}"));
+            }
+            let stored = copy_out(host, "words", one, WORDS, 40);
+            assert!(words(&stored).into_iter().eq(0..40));
         });
     }
 }

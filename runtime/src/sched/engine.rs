@@ -208,11 +208,15 @@ impl<C: Code> Engine<C> {
         true
     }
 
-    /// Counts, from now on, words of streams by these colors that come to rest.
+    /// Counts, from now on, words of streams by these colors that come to rest. Those on their way into the mesh go
+    /// through routers, where each is seen.
     pub(crate) fn watch(&mut self, color: Color, to_mesh: bool) {
         for region in &mut self.regions {
             let Watch { to_mesh: into, to_host: out, .. } = &mut region.watch;
             *(if to_mesh { into } else { out }) |= 1 << color.index();
+            if to_mesh {
+                region.route_host_words(1 << color.index());
+            }
         }
     }
 

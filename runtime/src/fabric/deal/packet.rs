@@ -73,7 +73,7 @@ impl<C: Code> Region<C> {
     fn ready(&self, line: &Line, index: usize, t: u64) -> impl Iterator<Item = u32> {
         let source = self.routers[line.root as usize].as_deref().map(|it| &it.sources[index]);
         let color = line.color;
-        let sees = (self.watch.to_mesh | self.routed) >> color & 1 != 0;
+        let sees = self.routed >> color & 1 != 0;
         let source = source.filter(|source| !sees && !source.counted);
         source.into_iter().flat_map(move |source| source.ready(t))
     }
