@@ -250,12 +250,15 @@ fn standing<C: Code>(
         }
     };
     let core = region.cores[pe as usize].as_ref();
-    // Of a PE whose core has not begun nothing is known.
-    let takes = |color: u8| {
-        core.is_none_or(|core| {
+    let takes = |color: u8| match core {
+        Some(core) => {
             let program = &plan.programs[usize::from(core.at.program)];
             core.bound.queue_of(program, color, cycle).is_some()
-        })
+        }
+        None => {
+            let program = plan.program(region.number(plan, pe));
+            program.is_some_and(|program| program.queue_of(color).is_some())
+        }
     };
     if let Some(router) = &region.routers[pe as usize] {
         for lane in &router.lanes {
