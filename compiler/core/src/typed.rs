@@ -342,6 +342,19 @@ impl Stmt {
             | StmtKind::Host { .. } => Vec::new(),
         }
     }
+
+    /// Does something with each of these lists.
+    pub(crate) fn change_bodies(&mut self, change: &mut dyn FnMut(&mut Vec<Stmt>)) {
+        match &mut self.kind {
+            StmtKind::If { then, otherwise, .. } => [then, otherwise].into_iter().for_each(change),
+            StmtKind::While { step, body, .. } => [body, step].into_iter().for_each(change),
+            StmtKind::Block { body, .. } => change(body),
+            StmtKind::Switch { cases, otherwise, .. } => {
+                cases.iter_mut().map(|(_, body)| body).chain([otherwise]).for_each(change);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// An expression: always scalar (or without value, for calls).

@@ -8,6 +8,7 @@ use dflow_syntax::ast::{
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::address::Address;
+use super::control::Wish;
 use super::place::Place;
 use super::types::{Repr, Type, TypeId};
 use super::value::{Data, Value};
@@ -188,7 +189,12 @@ impl Sema<'_, '_> {
         let place = self.pin_place(place, span);
         let early = self.frame().file.is_early(target);
         let old = self.while_early(early, |sema| sema.load(place.clone(), span))?;
-        let operand = self.expr(value, Some(ty))?;
+        // The count of a shift has a type of its own.
+        let wish = match op {
+            BinaryOp::Shl | BinaryOp::Shr => Wish { hint: None, wanted: Some(ty) },
+            _ => Wish { hint: Some(ty), wanted: None },
+        };
+        let operand = self.wished(value, wish)?;
         let result = self.binary(op, old, operand, span)?;
         let result = self.coerce(result, ty, value_span)?;
         self.store(place, result, span)
@@ -390,9 +396,9 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Flow> {
         let at = self.find_label(label, span)?;
-        let hint = self.frame().labels[at].hint;
+        let wish = self.frame().labels[at].wish;
         let operand = match value {
-            Some(value) => Some(self.expr(value, hint)?),
+            Some(value) => Some(self.wished(value, wish)?),
             None => None,
         };
         self.leave(at, operand, span)

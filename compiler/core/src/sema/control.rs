@@ -19,12 +19,22 @@ struct Branch {
 }
 
 /// Which type the value of a construct should have.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
     /// Needed by the surroundings: all branches become it.
     pub(crate) hint: Option<TypeId>,
-    /// Made of the value by `@as`: untyped numbers take it.
+    /// Made of the value later, by `@as` or an operator: untyped numbers take it.
     pub(crate) wanted: Option<TypeId>,
+}
+
+impl Wish {
+    /// For what stands as a statement.
+    pub(crate) const NONE: Wish = Wish { hint: None, wanted: None };
+
+    /// The type that untyped numbers take.
+    pub(crate) fn for_untyped(self) -> Option<TypeId> {
+        self.hint.or(self.wanted)
+    }
 }
 
 impl Sema<'_, '_> {
@@ -105,7 +115,8 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn wished(&mut self, id: ExprId, wish: Wish) -> R<Operand> {
+    /// Analyzes an expression of which the surroundings wish a type.
+    pub(crate) fn wished(&mut self, id: ExprId, wish: Wish) -> R<Operand> {
         self.wanted = wish.wanted;
         self.expr(id, wish.hint)
     }
@@ -117,7 +128,9 @@ impl Sema<'_, '_> {
         wish: Wish,
         span: Span,
     ) -> R<(Vec<Vec<Stmt>>, Operand)> {
-        let ty = self.peer_type(&branches, wish, span)?;
+        let values = branches.iter().filter_map(|branch| branch.value.as_ref());
+        let types: Vec<TypeId> = values.map(|value| self.operand_type(value)).collect();
+        let ty = self.peer_type(&types, wish, span)?;
         let Some(ty) = ty else {
             return Ok((branches.into_iter().map(|branch| branch.stmts).collect(), Operand::Void));
         };
@@ -137,14 +150,14 @@ impl Sema<'_, '_> {
         Ok((lists, operand))
     }
 
-    /// The type that all branch values can take; `None` if they have none.
-    fn peer_type(&mut self, branches: &[Branch], wish: Wish, span: Span) -> R<Option<TypeId>> {
+    /// The type that the values of all branches can take; `None` if they have none.
+    pub(crate) fn peer_type(
+        &mut self,
+        types: &[TypeId],
+        wish: Wish,
+        span: Span,
+    ) -> R<Option<TypeId>> {
         let void = self.types.common.void;
-        let types: Vec<TypeId> = branches
-            .iter()
-            .filter_map(|branch| branch.value.as_ref())
-            .map(|value| self.operand_type(value))
-            .collect();
         if types.is_empty() || types.iter().all(|&ty| ty == void) {
             return Ok(None);
         }

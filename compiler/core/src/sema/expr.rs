@@ -1,6 +1,7 @@
 //! Expressions: operators and the dispatch by kind.
 
 mod binary;
+mod operands;
 
 use std::rc::Rc;
 
@@ -75,25 +76,23 @@ impl Sema<'_, '_> {
                 self.load(place, span)
             }
             Ast::Builtin { name, name_span, args } => {
-                builtins::call(self, *name, *name_span, args, span, hint)
+                builtins::call(self, *name, *name_span, args, span, wish.for_untyped())
             }
             Ast::Call { callee, args } => self.call(*callee, args, span),
             Ast::Unary { op: UnaryOp::AddressOf, operand } => self.address_of(*operand, span),
-            Ast::Unary { op, operand } => self.unary(*op, *operand, hint, span),
+            Ast::Unary { op, operand } => self.unary(*op, *operand, wish, span),
             Ast::Binary { op: op @ (BinaryOp::And | BinaryOp::Or), lhs, rhs } => {
                 self.logical(*op == BinaryOp::And, *lhs, *rhs, span)
             }
             Ast::Binary { op, lhs, rhs } => {
-                let hint = if op.is_comparison() { None } else { hint };
-                let lhs = self.expr(*lhs, hint)?;
-                let rhs = self.expr(*rhs, hint)?;
+                let (lhs, rhs) = self.operands(*op, *lhs, *rhs, wish)?;
                 self.binary(*op, lhs, rhs, span)
             }
             Ast::Comptime(inner) => {
-                let operand = self.at_comptime(|sema| sema.expr(*inner, hint))?;
+                let operand = self.at_comptime(|sema| sema.wished(*inner, wish))?;
                 self.need_const(operand, span).map(Operand::Const)
             }
-            Ast::Block { label, block } => self.block_expr(*label, block, hint, span),
+            Ast::Block { label, block } => self.block_expr(*label, block, wish, span),
             Ast::If { cond, then, otherwise } => self.if_expr(*cond, *then, *otherwise, wish, span),
             Ast::Switch { subject, prongs } => self.switch_expr(*subject, prongs, wish, span),
             Ast::StructLiteral { fields } => self.struct_literal(fields, hint, span),
@@ -184,14 +183,8 @@ impl Sema<'_, '_> {
         Ok(Operand::Scalar { ty: pointer, expr })
     }
 
-    fn unary(
-        &mut self,
-        op: UnaryOp,
-        operand: ExprId,
-        hint: Option<TypeId>,
-        span: Span,
-    ) -> R<Operand> {
-        let operand = self.expr(operand, hint)?;
+    fn unary(&mut self, op: UnaryOp, operand: ExprId, wish: Wish, span: Span) -> R<Operand> {
+        let operand = self.wished(operand, Wish { hint: None, wanted: wish.for_untyped() })?;
         let ty = self.operand_type(&operand);
         let fits = match op {
             UnaryOp::Neg => self.types.is_int(ty) || self.types.is_float(ty),

@@ -1,12 +1,14 @@
 //! Labeled blocks, and the ways out of them: `break`, `continue`, `return`.
 
+use dflow_ir::ty::Ty;
 use dflow_syntax::ast::{Block, Ident};
 use dflow_syntax::{Span, codes};
 
 use super::address::{Address, typed};
+use super::control::Wish;
 use super::types::{Repr, TypeId};
 use super::{BodyKind, Flow, Inlined, Label, Operand, R, Sema};
-use crate::typed::{ExprKind, LabelIdx, StmtKind};
+use crate::typed::{ExprKind, LabelIdx, LocalIdx, Stmt, StmtKind};
 
 impl Sema<'_, '_> {
     /// A block as an expression: void, or the value that a `break` gives it.
@@ -14,7 +16,7 @@ impl Sema<'_, '_> {
         &mut self,
         label: Option<Ident>,
         block: &Block,
-        hint: Option<TypeId>,
+        wish: Wish,
         span: Span,
     ) -> R<Operand> {
         let Some(label) = label else {
@@ -30,7 +32,7 @@ impl Sema<'_, '_> {
                 ),
             };
         };
-        let (flow, label) = self.labeled(label, block, hint, span)?;
+        let (flow, label) = self.labeled(label, block, wish, span)?;
         match flow {
             Flow::Break(_, value) => Ok(value.unwrap_or_else(|| self.void_operand())),
             Flow::Next | Flow::Diverges => match label.result {
@@ -48,7 +50,7 @@ impl Sema<'_, '_> {
 
     pub(crate) fn labeled_stmt(&mut self, label: Ident, block: &Block, span: Span) -> R<Flow> {
         let depth = self.frame().labels.len();
-        let (flow, label) = self.labeled(label, block, None, span)?;
+        let (flow, label) = self.labeled(label, block, Wish::NONE, span)?;
         Ok(match flow {
             Flow::Break(at, _) if at == depth => Flow::Next,
             Flow::Diverges if label.on_break.is_some() => Flow::Next,
@@ -58,13 +60,7 @@ impl Sema<'_, '_> {
 
     /// Runs a labeled block. A break decided now is still in the flow; breaks in emitted code
     /// have made a run-time block.
-    fn labeled(
-        &mut self,
-        label: Ident,
-        block: &Block,
-        hint: Option<TypeId>,
-        span: Span,
-    ) -> R<(Flow, Label)> {
+    fn labeled(&mut self, label: Ident, block: &Block, wish: Wish, span: Span) -> R<(Flow, Label)> {
         self.unique_label(label)?;
         let at = self.frame().labels.len();
         let depth = self.frame().depth;
@@ -76,51 +72,96 @@ impl Sema<'_, '_> {
             on_continue: None,
             loop_continue: false,
             result: None,
-            hint,
+            wish,
+            given: Vec::new(),
+            marker: None,
             depth,
         });
         if emits {
             self.open_list();
         }
-        let flow = self.block(block);
-        let label = self.frame_mut().labels.pop().unwrap_or_else(|| unreachable!("just pushed"));
-        let mut flow = match flow {
-            Ok(flow) => flow,
-            Err(reported) => {
-                if emits {
-                    self.close_list();
-                }
-                return Err(reported);
-            }
-        };
-        if let (Some(result), Flow::Next) = (label.result, &flow)
-            && result.ty != self.types.common.void
-        {
-            self.close_list();
-            let message = "this block can end without the value that a `break` gives it";
-            return self.fail(
-                codes::MISSING_RETURN,
-                message,
-                span,
-                "its end is reached without one",
-            );
-        }
+        let flow = self.block(block).and_then(|flow| self.last_value(at, flow, span));
+        let mut label =
+            self.frame_mut().labels.pop().unwrap_or_else(|| unreachable!("just pushed"));
         if emits {
-            if let (Some(result), Flow::Break(index, value)) = (label.result, &mut flow)
-                && *index == at
-            {
-                if let Some(value) = value.take() {
-                    self.write_result(result, value, span)?;
-                }
-                flow = Flow::Next;
+            let mut body = self.close_list();
+            if flow.is_ok() {
+                self.write_given(&mut label, &mut body, span)?;
             }
-            let body = self.close_list();
             match label.on_break {
                 Some(on_break) => self.emit(StmtKind::Block { label: on_break, body }, span),
                 None => self.append(body),
             }
         }
-        Ok((flow, label))
+        Ok((flow?, label))
+    }
+
+    /// The value at the end of a block that other breaks have left with one.
+    fn last_value(&mut self, at: usize, flow: Flow, span: Span) -> R<Flow> {
+        let label = &self.frame().labels[at];
+        let (result, gives) = (label.result, !label.given.is_empty());
+        let void = self.types.common.void;
+        match flow {
+            Flow::Next if gives || result.is_some_and(|result| result.ty != void) => {
+                let message = "this block can end without the value that a `break` gives it";
+                let label = "its end is reached without one";
+                self.fail(codes::MISSING_RETURN, message, span, label)
+            }
+            Flow::Break(index, value) if index == at && (gives || result.is_some()) => {
+                if let Some(value) = value {
+                    self.give(at, value, span)?;
+                }
+                Ok(Flow::Next)
+            }
+            flow => Ok(flow),
+        }
+    }
+
+    /// Gives a block its value where a run-time jump leaves it. If the surroundings do not need a
+    /// certain type, that of all values together is known at the end of the block only: until then
+    /// a marker holds the place of the write.
+    fn give(&mut self, at: usize, value: Operand, span: Span) -> R<()> {
+        let label = &self.frame().labels[at];
+        if let Some(ty) = label.wish.hint {
+            let result = match label.result {
+                Some(result) => result,
+                None => self.result_place(ty, span)?,
+            };
+            self.frame_mut().labels[at].result = Some(result);
+            return self.write_result(result, value, span);
+        }
+        let number = label.given.len() as u64;
+        let marker = match label.marker {
+            Some(marker) => marker,
+            None => self.new_scalar(None, Ty::I32),
+        };
+        let label = &mut self.frame_mut().labels[at];
+        label.marker = Some(marker);
+        label.given.push((value, span));
+        let number = typed(ExprKind::Const(number), Ty::I32, span);
+        self.emit(StmtKind::Set(marker, number), span);
+        Ok(())
+    }
+
+    /// Puts writes of a common type in the places of the markers.
+    fn write_given(&mut self, label: &mut Label, body: &mut Vec<Stmt>, span: Span) -> R<()> {
+        let Some(marker) = label.marker else { return Ok(()) };
+        let given = std::mem::take(&mut label.given);
+        let types: Vec<TypeId> = given.iter().map(|(value, _)| self.operand_type(value)).collect();
+        let result = match self.peer_type(&types, label.wish, span)? {
+            Some(ty) => Some(self.result_place(ty, span)?),
+            None => None,
+        };
+        label.result = result;
+        let mut writes = Vec::with_capacity(given.len());
+        for (value, span) in given {
+            self.open_list();
+            let written = result.map_or(Ok(()), |result| self.write_result(result, value, span));
+            writes.push(self.close_list());
+            written?;
+        }
+        replace_markers(body, marker, &mut writes);
+        Ok(())
     }
 
     pub(crate) fn unique_label(&mut self, label: Ident) -> R<()> {
@@ -162,18 +203,8 @@ impl Sema<'_, '_> {
         if !self.is_runtime() {
             return Ok(Flow::Break(at, value));
         }
-        let (hint, known) = (label.hint, label.result);
         if let Some(value) = value {
-            let result = match known {
-                Some(result) => result,
-                None => {
-                    let ty = hint.unwrap_or(self.operand_type(&value));
-                    let result = self.result_place(ty, span)?;
-                    self.frame_mut().labels[at].result = Some(result);
-                    result
-                }
-            };
-            self.write_result(result, value, span)?;
+            self.give(at, value, span)?;
         }
         let target = self.break_label(at);
         self.emit(StmtKind::Break(target), span);
@@ -278,5 +309,20 @@ impl Sema<'_, '_> {
         self.frame_mut().kind = BodyKind::Inline(inlined);
         self.emit(StmtKind::Break(label), span);
         Ok(Flow::Diverges)
+    }
+}
+
+/// Replaces each statement that sets a marker by the statements of its number.
+fn replace_markers(stmts: &mut Vec<Stmt>, marker: LocalIdx, writes: &mut [Vec<Stmt>]) {
+    for mut stmt in std::mem::take(stmts) {
+        if let StmtKind::Set(local, value) = &stmt.kind
+            && *local == marker
+            && let ExprKind::Const(number) = *value.kind
+        {
+            stmts.append(&mut writes[number as usize]);
+            continue;
+        }
+        stmt.change_bodies(&mut |body| replace_markers(body, marker, writes));
+        stmts.push(stmt);
     }
 }

@@ -8,6 +8,7 @@ use dflow_syntax::ast::{Expr as Ast, ExprId, StmtId};
 use dflow_syntax::{Span, Symbol, codes};
 
 use super::address::{Address, typed};
+use super::control::Wish;
 use super::counting::{Walk, known_bound};
 use super::place::Place;
 use super::types::{Type, TypeId};
@@ -347,7 +348,9 @@ impl Sema<'_, '_> {
             on_continue: Some(label),
             loop_continue: true,
             result: None,
-            hint: None,
+            wish: Wish::NONE,
+            given: Vec::new(),
+            marker: None,
             depth,
         });
         self.frame_mut().depth += 1;

@@ -14,7 +14,7 @@ mod advice;
 mod block;
 mod call;
 mod coerce;
-mod control;
+pub(crate) mod control;
 mod counting;
 mod expr;
 mod func;
@@ -28,6 +28,7 @@ mod materialize;
 pub(crate) mod module;
 pub(crate) mod ops;
 mod packed;
+pub(crate) mod peek;
 pub(crate) mod place;
 pub(crate) mod program;
 mod store;
@@ -50,6 +51,7 @@ use crate::resolve::ResolvedFile;
 use crate::session::Session;
 use crate::typed::{Expr, LabelIdx, LocalIdx};
 use address::Address;
+use control::Wish;
 use module::Module;
 use program::ProgramCx;
 use rustc_hash::FxHashMap;
@@ -79,8 +81,10 @@ pub(crate) struct Sema<'a, 'w> {
     next_look: u64,
     /// Params of the layout that the caller gave as text.
     pub(crate) given: Vec<crate::params::Given>,
-    /// What `@as` makes of the branches of the expression about to be read.
+    /// What `@as` or an operator makes of the branches of the expression about to be read.
     pub(crate) wanted: Option<TypeId>,
+    /// Code is analyzed for its type and thrown away.
+    pub(crate) peeking: bool,
     /// What is read now is kept, for what comes after it in the statement.
     pub(crate) early: bool,
     /// Pointer types around the type being read: there a struct may name itself.
@@ -208,7 +212,10 @@ pub(crate) struct Label {
     /// Whether `on_continue` is a loop (`continue`) or a block (`break`).
     pub(crate) loop_continue: bool,
     pub(crate) result: Option<ResultPlace>,
-    pub(crate) hint: Option<TypeId>,
+    pub(crate) wish: Wish,
+    /// Values that breaks give, each where the marker is set to its number: see [`jump`].
+    pub(crate) given: Vec<(Operand, Span)>,
+    pub(crate) marker: Option<LocalIdx>,
     /// Run-time depth of the construct: jumps from the same depth are decided now.
     pub(crate) depth: u32,
 }
@@ -257,6 +264,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             next_look: 0,
             given: Vec::new(),
             wanted: None,
+            peeking: false,
             early: false,
             behind_pointer: 0,
             busy: Vec::new(),

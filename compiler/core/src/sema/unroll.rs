@@ -3,6 +3,7 @@
 use dflow_syntax::ast::StmtId;
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
+use super::control::Wish;
 use super::loops::Captures;
 use super::place::Place;
 use super::types::{Type, TypeId};
@@ -102,7 +103,9 @@ impl Sema<'_, '_> {
             on_continue: None,
             loop_continue: false,
             result: None,
-            hint: None,
+            wish: Wish::NONE,
+            given: Vec::new(),
+            marker: None,
             depth,
         });
         if self.is_runtime() {

@@ -4,12 +4,13 @@ use std::rc::Rc;
 
 use dflow_ir::scalar::{self, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
-use dflow_syntax::ast::{Expr as Ast, ExprId};
+use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use crate::builtins::Call;
 use crate::resolve::{Res, ResolvedFile};
 use crate::sema::address::typed;
+use crate::sema::control::Wish;
 use crate::sema::ops;
 use crate::sema::types::{Repr, Type, TypeId};
 use crate::sema::value::{Data, Node, Pointer, PointerBase, Scalar, Value};
@@ -31,14 +32,12 @@ pub(crate) fn as_(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let ty = sema.type_expr(call.args[0])?;
     let span = sema.expr_span(call.args[1]);
     let number = sema.types.is_int(ty) || sema.types.is_float(ty);
-    let operand = match file.file.expr(call.args[1]) {
-        // Branches have a type of their own; what has none takes the one that is made.
-        Ast::If { .. } | Ast::Switch { .. } if number => {
-            sema.wanted = Some(ty);
-            sema.expr(call.args[1], None)?
-        }
-        _ => sema.expr(call.args[1], Some(ty))?,
+    // A number has a type of its own; what has none takes the one that is made.
+    let wish = match number {
+        true => Wish { hint: None, wanted: Some(ty) },
+        false => Wish { hint: Some(ty), wanted: None },
     };
+    let operand = sema.wished(call.args[1], wish)?;
     sema.convert(operand, ty, span)
 }
 
@@ -259,7 +258,7 @@ fn real_pointer(sema: &mut Sema<'_, '_>, ty: TypeId, span: Span) -> R<()> {
 /// `@sqrt(x)`: the IEEE square root.
 pub(crate) fn sqrt(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let span = sema.expr_span(call.args[0]);
-    let mut operand = sema.expr(call.args[0], call.hint)?;
+    let mut operand = sema.wished(call.args[0], Wish { hint: None, wanted: call.hint })?;
     let common = sema.types.common;
     if sema.operand_type(&operand) == common.comptime_int {
         operand = sema.convert(operand, common.comptime_float, span)?;
