@@ -246,6 +246,9 @@ impl Sema<'_, '_> {
             }
             _ => {}
         }
+        if let Cell::Var(_) = cell {
+            self.var_declared(slot);
+        }
         self.frame_mut().slots[slot as usize] = cell;
         if ty == Some(self.types.common.comptime_struct) && !self.frame().any_struct.contains(&slot)
         {

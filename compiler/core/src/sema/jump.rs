@@ -7,6 +7,7 @@ use dflow_syntax::{Span, codes};
 use super::address::{Address, typed};
 use super::control::Wish;
 use super::types::{Repr, TypeId};
+use super::vars::Behind;
 use super::{BodyKind, Flow, Inlined, Label, Operand, R, Sema};
 use crate::typed::{ExprKind, LabelIdx, LocalIdx, Stmt, StmtKind};
 
@@ -75,6 +76,8 @@ impl Sema<'_, '_> {
             wish,
             given: Vec::new(),
             marker: None,
+            behind_break: Behind::default(),
+            behind_continue: Behind::default(),
             depth,
         });
         if emits {
@@ -93,6 +96,7 @@ impl Sema<'_, '_> {
                 None => self.append(body),
             }
         }
+        self.jumps_end(std::mem::take(&mut label.behind_break));
         Ok((flow?, label))
     }
 
@@ -203,6 +207,7 @@ impl Sema<'_, '_> {
         if !self.is_runtime() {
             return Ok(Flow::Break(at, value));
         }
+        self.frame_mut().labels[at].behind_break.jump(span);
         if let Some(value) = value {
             self.give(at, value, span)?;
         }
@@ -235,6 +240,8 @@ impl Sema<'_, '_> {
         if label.depth == frame.depth || !self.is_runtime() {
             return Ok(Flow::Continue(at));
         }
+        self.frame_mut().labels[at].behind_continue.jump(span);
+        let label = &self.frame().labels[at];
         let loop_continue = label.loop_continue;
         let target = match label.on_continue {
             Some(target) => target,

@@ -26,6 +26,7 @@ impl Sema<'_, '_> {
         match place {
             Place::Const { value, .. } => Ok(Operand::Const(value)),
             Place::Slot { slot, path, .. } => {
+                self.var_is_settled(slot, span)?;
                 let Cell::Var(root) = &self.frame().slots[slot as usize] else {
                     return self.undefined(span);
                 };

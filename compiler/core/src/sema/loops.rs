@@ -13,6 +13,7 @@ use super::counting::{Walk, known_bound};
 use super::place::Place;
 use super::types::{Type, TypeId};
 use super::value::{Data, RangeValue, Value};
+use super::vars::Behind;
 use super::{Cell, Flow, Label, Operand, R, Sema, ops};
 use crate::resolve::NO_SLOT;
 use crate::typed::{Expr, ExprKind, LabelIdx, LocalIdx, StmtKind};
@@ -351,6 +352,8 @@ impl Sema<'_, '_> {
             wish: Wish::NONE,
             given: Vec::new(),
             marker: None,
+            behind_break: Behind::default(),
+            behind_continue: Behind::default(),
             depth,
         });
         self.frame_mut().depth += 1;

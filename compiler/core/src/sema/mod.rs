@@ -37,6 +37,7 @@ mod type_expr;
 pub(crate) mod types;
 mod unroll;
 pub(crate) mod value;
+mod vars;
 
 use std::rc::Rc;
 
@@ -57,6 +58,7 @@ use program::ProgramCx;
 use rustc_hash::FxHashMap;
 use types::{TypeId, TypePool};
 use value::{Data, ModuleId, Pointer, Scalar, Value};
+use vars::{Behind, Vars};
 
 /// A result whose failure the user knows of.
 pub(crate) type R<T> = Result<T, Reported>;
@@ -128,6 +130,8 @@ pub(crate) struct Frame {
     pub(crate) module: ModuleId,
     pub(crate) file: Rc<ResolvedFile>,
     pub(crate) slots: Vec<Cell>,
+    /// What is known of comptime variables among them.
+    pub(crate) vars: Vars,
     /// Everything must be known; nothing is emitted.
     pub(crate) comptime: bool,
     /// What the body is.
@@ -216,6 +220,9 @@ pub(crate) struct Label {
     /// Values that breaks give, each where the marker is set to its number: see [`jump`].
     pub(crate) given: Vec<(Operand, Span)>,
     pub(crate) marker: Option<LocalIdx>,
+    /// What run-time jumps out of it skip, and those to the next round.
+    pub(crate) behind_break: Behind,
+    pub(crate) behind_continue: Behind,
     /// Run-time depth of the construct: jumps from the same depth are decided now.
     pub(crate) depth: u32,
 }

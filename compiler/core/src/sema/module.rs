@@ -188,6 +188,7 @@ impl Sema<'_, '_> {
             labels: Vec::new(),
             depth: 0,
             any_struct: Vec::new(),
+            vars: super::vars::Vars::default(),
             homes: Vec::new(),
         });
         Ok(())

@@ -23,12 +23,14 @@ impl Sema<'_, '_> {
             return Ok(None);
         }
         let frame = self.frame();
-        let (slots, labels, kind) = (frame.slots.clone(), frame.labels.clone(), frame.kind.clone());
+        let (slots, vars) = (frame.slots.clone(), frame.vars.clone());
+        let (labels, kind) = (frame.labels.clone(), frame.kind.clone());
         self.peeking = true;
         let ty = self.type_of(id);
         self.peeking = false;
         let frame = self.frame_mut();
-        (frame.slots, frame.labels, frame.kind) = (slots, labels, kind);
+        (frame.slots, frame.vars) = (slots, vars);
+        (frame.labels, frame.kind) = (labels, kind);
         ty.map(Some)
     }
 

@@ -17,14 +17,7 @@ impl Sema<'_, '_> {
     pub(crate) fn store(&mut self, place: Place, value: Operand, span: Span) -> R<()> {
         match place {
             Place::Slot { slot, path, ty } => {
-                if self.frame().depth > 0 && self.is_runtime() {
-                    return self.fail(
-                        codes::NOT_COMPTIME,
-                        "a comptime variable is assigned under a run-time condition",
-                        span,
-                        "whether this happens is known only at run time",
-                    );
-                }
+                self.var_written(slot, path.is_empty(), span)?;
                 let value = self.need_const(value, span)?;
                 let value = self.coerce_value(value, ty, span)?;
                 self.assign_slot(slot, &path, value, span)

@@ -8,6 +8,7 @@ use super::loops::Captures;
 use super::place::Place;
 use super::types::{Type, TypeId};
 use super::value::{Data, RangeValue, Value};
+use super::vars::Behind;
 use super::{Cell, Flow, Label, Operand, R, Sema, TraceStep};
 use crate::resolve::NO_SLOT;
 use crate::typed::StmtKind;
@@ -106,6 +107,8 @@ impl Sema<'_, '_> {
             wish: Wish::NONE,
             given: Vec::new(),
             marker: None,
+            behind_break: Behind::default(),
+            behind_continue: Behind::default(),
             depth,
         });
         if self.is_runtime() {
@@ -163,6 +166,9 @@ impl Sema<'_, '_> {
         });
         let flow = self.body(unrolling.body);
         self.trace.pop();
+        let behind = &mut self.frame_mut().labels[unrolling.at].behind_continue;
+        let behind = std::mem::take(behind);
+        self.jumps_end(behind);
         let mut flow = flow;
         if emits {
             let body = self.close_list();
@@ -199,7 +205,10 @@ impl Sema<'_, '_> {
 
     /// Ends an unrolled loop's emission; tells whether emitted code can leave it.
     fn finish_unrolled(&mut self, unrolling: &Unrolling) -> R<bool> {
-        let label = self.frame_mut().labels.pop().and_then(|label| label.on_break);
+        let label = self.frame_mut().labels.pop().and_then(|label| {
+            self.jumps_end(label.behind_break);
+            label.on_break
+        });
         if !self.is_runtime() {
             return Ok(false);
         }
