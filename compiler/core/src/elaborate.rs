@@ -470,29 +470,15 @@ fn named(sema: &Sema<'_, '_>, params: &Value, span: Span) -> Vec<(Symbol, Value,
     fields.filter_map(|(at, &(name, _))| Some((name, params.element(at)?, span(at)))).collect()
 }
 
-/// Names of the params that a tile declares.
-fn params_of(sema: &Sema<'_, '_>, code: Code) -> Vec<String> {
-    let file = sema.files.get(code.source);
-    let decls = file.scopes[code.scope as usize].decls.iter();
-    let params = decls.filter(|decl| {
-        matches!(&decl.kind, DeclKind::Var(var) if var.kind == dflow_syntax::ast::VarKind::Param)
-    });
-    params.map(|decl| sema.spell(decl.name.name)).collect()
-}
-
 fn warn_unknown(sema: &mut Sema<'_, '_>, code: Code, given: &[(Symbol, Value, Span)]) {
     let file = sema.files.get(code.source);
     for &(name, _, span) in given {
         if !file.scopes[code.scope as usize].by_name.contains_key(&name) {
             let text = sema.spell(name);
-            let params = params_of(sema, code);
             let message = format!("the code has no param `{text}`");
-            let diagnostic =
-                Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here");
-            sema.report(match nearest(&text, params.iter().map(String::as_str)) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic,
-            });
+            let help = crate::params::help(sema, &file, code.scope, &text);
+            let diagnostic = Diagnostic::new(codes::UNKNOWN_PARAM, message, span);
+            sema.report(diagnostic.label("given here").help(help));
         }
     }
 }

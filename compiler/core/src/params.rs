@@ -67,21 +67,26 @@ pub(crate) fn check(sema: &mut Sema<'_, '_>, module: ModuleId) {
 
 /// A param was given that the layout does not have.
 fn report_unknown(sema: &mut Sema<'_, '_>, file: &ResolvedFile, name: &str) {
-    let params = file.scopes[0].decls.iter().filter_map(|decl| match &decl.kind {
+    let has = help(sema, file, 0, name);
+    let path = sema.cx.sources.path(file.file.id).to_owned();
+    let message = format!("`{name}` is given on the command line and {path} has no such param");
+    let diagnostic = Diagnostic::without_place(codes::UNKNOWN_PARAM, message).help(has);
+    sema.report(diagnostic);
+}
+
+/// Which params a file, or a tile in it, has in the place of one that it has not.
+pub(crate) fn help(sema: &Sema<'_, '_>, file: &ResolvedFile, scope: u32, name: &str) -> String {
+    let params = file.scopes[scope as usize].decls.iter().filter_map(|decl| match &decl.kind {
         DeclKind::Var(var) if var.kind == VarKind::Param => Some(sema.spell(decl.name.name)),
         DeclKind::Var(_) | DeclKind::Fn(_) | DeclKind::Tile(_) => None,
     });
     let params: Vec<String> = params.collect();
     let near = nearest(name, params.iter().map(String::as_str));
-    let has = match (near, params.is_empty()) {
+    match (near, params.is_empty()) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, true) => "it has none".to_owned(),
         (None, false) => format!("it has {}", params.join(", ")),
-    };
-    let path = sema.cx.sources.path(file.file.id).to_owned();
-    let message = format!("`{name}` is given on the command line and {path} has no such param");
-    let diagnostic = Diagnostic::without_place(codes::UNKNOWN_PARAM, message).help(has);
-    sema.report(diagnostic);
+    }
 }
 
 /// A given text as the declared type; without one, as what it looks like: an integer, a float, a

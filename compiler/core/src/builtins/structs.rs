@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::ast::{ExprId, VarKind};
+use dflow_syntax::ast::{Expr as Ast, ExprId, Ident, VarKind};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::Call;
@@ -118,7 +118,9 @@ pub(crate) fn import_module(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operan
         files.import(cx, from, &path, path_span)?
     };
     check_cycle(sema, source, &path, path_span)?;
-    if !path.starts_with('<') {
+    // Of structs that are passed on as a whole, libraries take what they need.
+    let written = call.args.get(1).is_some_and(|&arg| literal(sema, arg).is_some());
+    if written || !path.starts_with('<') {
         warn_unknown(sema, source, &params);
     }
     let module = sema.instantiate(source, 0, None, stem(&path).to_owned(), params);
@@ -143,8 +145,21 @@ fn given_params(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Vec<(Symbol, Value, S
     if info.tuple && !info.fields.is_empty() {
         return wrong_type(sema, &value, "a struct of params with names", span);
     }
+    let places = literal(sema, arg).unwrap_or_default();
+    let place = |name: Symbol| {
+        places.iter().find(|place| place.name == name).map_or(span, |place| place.span)
+    };
     let fields = info.fields.iter().enumerate();
-    Ok(fields.filter_map(|(at, &(name, _))| Some((name, value.element(at)?, span))).collect())
+    let given = fields.filter_map(|(at, &(name, _))| Some((name, value.element(at)?, place(name))));
+    Ok(given.collect())
+}
+
+/// The names of the fields of a struct that is written out.
+fn literal(sema: &Sema<'_, '_>, arg: ExprId) -> Option<Vec<Ident>> {
+    match sema.frame().file.file.expr(arg) {
+        Ast::StructLiteral { fields } => Some(fields.iter().map(|field| field.name).collect()),
+        _ => None,
+    }
 }
 
 fn check_cycle(sema: &mut Sema<'_, '_>, source: SourceIdx, path: &str, span: Span) -> R<()> {
@@ -161,7 +176,7 @@ fn check_cycle(sema: &mut Sema<'_, '_>, source: SourceIdx, path: &str, span: Spa
 }
 
 /// Params that a module does not have are odd, not wrong: structs of params are often passed on
-/// as a whole (which is why library modules are not looked at).
+/// as a whole.
 fn warn_unknown(sema: &mut Sema<'_, '_>, source: SourceIdx, params: &[(Symbol, Value, Span)]) {
     let file = sema.files.get(source);
     for &(name, _, span) in params {
@@ -171,7 +186,9 @@ fn warn_unknown(sema: &mut Sema<'_, '_>, source: SourceIdx, params: &[(Symbol, V
         );
         if !known {
             let message = format!("the module has no param `{}`", sema.spell(name));
-            sema.report(Diagnostic::new(codes::UNKNOWN_PARAM, message, span).label("given here"));
+            let help = crate::params::help(sema, &file, 0, &sema.spell(name));
+            let diagnostic = Diagnostic::new(codes::UNKNOWN_PARAM, message, span);
+            sema.report(diagnostic.label("given here").help(help));
         }
     }
 }
