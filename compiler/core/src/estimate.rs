@@ -159,7 +159,7 @@ impl Walk<'_> {
             ExprKind::Mem4d { base, .. } => vec![base],
             ExprKind::Fabric { extent, .. } => vec![extent],
             ExprKind::MoveBase { dsd, delta } => vec![dsd, delta],
-            ExprKind::SetBase { dsd, base } => vec![dsd, base],
+            ExprKind::SetBase { dsd, base, .. } => vec![dsd, base],
             ExprKind::SetExtent { dsd, extent } => vec![dsd, extent],
             ExprKind::SetStride { dsd, stride } => vec![dsd, stride],
             _ => Vec::new(),

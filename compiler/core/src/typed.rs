@@ -398,18 +398,19 @@ pub(crate) enum ExprKind {
     Call { func: FuncIdx, args: Vec<Expr> },
     /// A call through a pointer.
     CallIndirect { callee: Expr, params: Vec<Ty>, args: Vec<Expr> },
-    /// A mem1d descriptor: base address, extent, stride (elements).
-    Mem1d { base: Expr, extent: Expr, stride: Expr, indexed: bool },
+    /// A mem1d descriptor: base address, extent, stride (elements). Here and below nothing is written through one that
+    /// is `constant`.
+    Mem1d { base: Expr, extent: Expr, stride: Expr, indexed: bool, constant: bool },
     /// A mem4d descriptor: base address, index into the program's shapes.
-    Mem4d { base: Expr, shape: u32, indexed: bool },
+    Mem4d { base: Expr, shape: u32, indexed: bool, constant: bool },
     /// A fabric descriptor.
     Fabric { desc: FabricDsd, extent: Expr },
     /// A vector that starts again: base address, extent, elements to the next start.
-    Ring { base: Expr, extent: Expr, wrap: Expr },
+    Ring { base: Expr, extent: Expr, wrap: Expr, constant: bool },
     /// A descriptor with its base moved by bytes.
     MoveBase { dsd: Expr, delta: Expr },
     /// With another base.
-    SetBase { dsd: Expr, base: Expr },
+    SetBase { dsd: Expr, base: Expr, constant: bool },
     /// With another extent.
     SetExtent { dsd: Expr, extent: Expr },
     /// With another stride.

@@ -33,6 +33,7 @@ use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 use crate::resolve::edit_distance;
 use crate::sema::types::TypeId;
 use crate::sema::{BodyKind, Operand, R, Sema};
+pub(crate) use dsd::constant::Registers;
 pub(crate) use queue::color_value;
 pub(crate) use structs::field_place;
 pub(crate) use table::manual;

@@ -130,11 +130,11 @@ impl<'p> Names<'p> {
             ExprKind::CallIndirect { callee, params: _, args } => {
                 format!("({})({})", self.expr(callee), self.list(args))
             }
-            ExprKind::Mem1d { base, extent, stride, indexed } => {
+            ExprKind::Mem1d { base, extent, stride, indexed, .. } => {
                 let (base, extent) = (self.expr(base), self.expr(extent));
                 format!("mem1d({base}, {extent}, {}{})", self.expr(stride), flag(*indexed))
             }
-            ExprKind::Mem4d { base, shape, indexed } => {
+            ExprKind::Mem4d { base, shape, indexed, .. } => {
                 format!("mem4d({}, shape{shape}{})", self.expr(base), flag(*indexed))
             }
             ExprKind::Fabric { desc, extent } => {
@@ -150,12 +150,12 @@ impl<'p> Names<'p> {
                 let extent = self.expr(extent);
                 format!("{kind}(queue {queue}{color}, {extent}{control}{advance}{packed}{indexed})")
             }
-            ExprKind::Ring { base, extent, wrap } => {
+            ExprKind::Ring { base, extent, wrap, .. } => {
                 format!("ring({}, {}, {})", self.expr(base), self.expr(extent), self.expr(wrap))
             }
             ExprKind::Queues(state) => format!("queues({state:?})"),
             ExprKind::MoveBase { dsd, delta } => pair("move_base", dsd, delta),
-            ExprKind::SetBase { dsd, base } => pair("set_base", dsd, base),
+            ExprKind::SetBase { dsd, base, .. } => pair("set_base", dsd, base),
             ExprKind::SetExtent { dsd, extent } => pair("set_extent", dsd, extent),
             ExprKind::SetStride { dsd, stride } => pair("set_stride", dsd, stride),
             ExprKind::Vector(vector) => self.vector(vector),

@@ -30,7 +30,13 @@ fn stmt(kind: StmtKind) -> Stmt {
 
 fn body() -> Vec<Stmt> {
     let a = || expr(ExprKind::GlobalAddress { global: GlobalIdx(0), offset: 4 }, Ty::I16);
-    let memory = ExprKind::Mem1d { base: a(), extent: int(8), stride: int(1), indexed: false };
+    let memory = ExprKind::Mem1d {
+        base: a(),
+        extent: int(8),
+        stride: int(1),
+        indexed: false,
+        constant: false,
+    };
     let color = Color::new(3).expect("a color");
     let desc = FabricDsd {
         input: false,

@@ -201,12 +201,14 @@ impl<'a> Walk<'a> {
             ExprKind::Mem1d { base, extent, stride, .. } => {
                 self.descriptor(base, role, &[extent, stride]);
             }
-            ExprKind::Ring { base, extent, wrap } => self.descriptor(base, role, &[extent, wrap]),
+            ExprKind::Ring { base, extent, wrap, .. } => {
+                self.descriptor(base, role, &[extent, wrap])
+            }
             ExprKind::Mem4d { base, .. } => self.descriptor(base, role, &[]),
             ExprKind::MoveBase { dsd, delta: part }
             | ExprKind::SetExtent { dsd, extent: part }
             | ExprKind::SetStride { dsd, stride: part } => self.descriptor(dsd, role, &[part]),
-            ExprKind::SetBase { dsd, base } => self.descriptor(base, role, &[dsd]),
+            ExprKind::SetBase { dsd, base, .. } => self.descriptor(base, role, &[dsd]),
             ExprKind::Fabric { extent, .. } => self.value(extent),
             ExprKind::Const(_)
             | ExprKind::Slot(_)

@@ -154,11 +154,11 @@ fn parts<'a>(expr: &'a mut Expr, copies: &Copies, open: &mut Vec<&'a mut Expr>) 
         | ExprKind::Fabric { extent: part, .. } => open.push(part),
         ExprKind::Binary(_, first, second)
         | ExprKind::MoveBase { dsd: first, delta: second }
-        | ExprKind::SetBase { dsd: first, base: second }
+        | ExprKind::SetBase { dsd: first, base: second, .. }
         | ExprKind::SetExtent { dsd: first, extent: second }
         | ExprKind::SetStride { dsd: first, stride: second } => open.extend([first, second]),
         ExprKind::Mem1d { base, extent: second, stride: third, .. }
-        | ExprKind::Ring { base, extent: second, wrap: third } => {
+        | ExprKind::Ring { base, extent: second, wrap: third, .. } => {
             open.extend([base, second, third]);
         }
         ExprKind::Call { args, .. } => open.extend(args),

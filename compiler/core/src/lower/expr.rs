@@ -77,21 +77,21 @@ impl Lower<'_> {
             ExprKind::Random => InstData::Random { dst },
             ExprKind::GetConfig(addr) => InstData::GetConfig { dst, addr: self.value(addr) },
             ExprKind::Queues(state) => InstData::Queues { dst, state: *state },
-            ExprKind::Ring { base, extent, wrap } => InstData::MakeRing {
+            ExprKind::Ring { base, extent, wrap, .. } => InstData::MakeRing {
                 dst,
                 base: self.value(base),
                 extent: self.value(extent),
                 wrap: self.value(wrap),
             },
             ExprKind::ClockRead => InstData::Clock { op: ClockOp::Read, dst: Some(dst) },
-            ExprKind::Mem1d { base, extent, stride, indexed } => InstData::MakeMem1d {
+            ExprKind::Mem1d { base, extent, stride, indexed, .. } => InstData::MakeMem1d {
                 dst,
                 base: self.value(base),
                 extent: self.value(extent),
                 stride: self.value(stride),
                 indexed: *indexed,
             },
-            ExprKind::Mem4d { base, shape, indexed } => {
+            ExprKind::Mem4d { base, shape, indexed, .. } => {
                 let (base, shape) = (self.value(base), ShapeId::from_u32(*shape));
                 InstData::MakeMem4d { dst, base, shape, indexed: *indexed }
             }
@@ -101,7 +101,7 @@ impl Lower<'_> {
             ExprKind::MoveBase { dsd, delta } => {
                 InstData::DsdMoveBase { dst, src: self.value(dsd), delta: self.value(delta) }
             }
-            ExprKind::SetBase { dsd, base } => {
+            ExprKind::SetBase { dsd, base, .. } => {
                 InstData::DsdSetBase { dst, src: self.value(dsd), base: self.value(base) }
             }
             ExprKind::SetExtent { dsd, extent } => {

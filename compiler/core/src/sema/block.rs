@@ -320,6 +320,9 @@ impl Sema<'_, '_> {
                     Some(init) => self.scalar_of(init, span)?,
                     None => super::address::typed(crate::typed::ExprKind::Const(0), machine, span),
                 };
+                if !mutable {
+                    self.note_dsd(local, &value);
+                }
                 self.emit(StmtKind::Set(local, value), span);
                 Ok(Cell::Scalar { local, ty, mutable })
             }

@@ -427,6 +427,7 @@ impl Sema<'_, '_> {
             Operand::Scalar { ty, expr } => {
                 let machine = self.machine_ty(ty, span)?;
                 let local = self.new_scalar(None, machine);
+                self.note_dsd(local, &expr);
                 self.emit(StmtKind::Set(local, expr), span);
                 Cell::Scalar { local, ty, mutable: false }
             }

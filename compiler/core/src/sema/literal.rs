@@ -266,7 +266,8 @@ impl Sema<'_, '_> {
             let extent_span = self.expr_span(extent);
             sizes.push(self.need_const(operand, extent_span)?);
         }
-        let (pointer, elem, dims) = self.tensor_base(base, span)?;
+        let TensorBase { pointer, constant, elem, dims } = self.tensor_base(base, span)?;
+        let base_ty = self.types.pointer(true, constant, elem);
         let dims = if dims.is_empty() { vec![0; 1] } else { dims };
         if dims.len() != indices.len() {
             return self.tensor_rank(indices.len(), dims.len(), base, span);
@@ -288,7 +289,12 @@ impl Sema<'_, '_> {
             offset = self.binary_values(BinaryOp::Add, &offset, &term, span)?;
         }
         let strides = self.steps(&strides, &sizes);
-        self.tensor_value(pointer, elem, offset, &strides, sizes)
+        self.tensor_value(
+            Value::new(base_ty, Data::Pointer(Rc::new(pointer))),
+            offset,
+            &strides,
+            sizes,
+        )
     }
 
     fn tensor_rank<T>(&mut self, given: usize, dims: usize, base: ExprId, span: Span) -> R<T> {
@@ -328,16 +334,13 @@ impl Sema<'_, '_> {
 
     fn tensor_value(
         &mut self,
-        pointer: Pointer,
-        elem: TypeId,
+        base: Value,
         offset: Value,
         strides: &[i128],
         extents: Vec<Value>,
     ) -> R<Operand> {
         let int = self.types.common.comptime_int;
         let strides: Vec<Value> = strides.iter().map(|&stride| Value::int(int, stride)).collect();
-        let base_ty = self.types.pointer(true, false, elem);
-        let base = Value::new(base_ty, Data::Pointer(Rc::new(pointer)));
         let (strides, extents) = (self.tuple_value(strides), self.tuple_value(extents));
         let names = ["base_address", "offset", "stride", "extent"];
         let values = vec![base, offset, strides, extents];
@@ -355,8 +358,7 @@ impl Sema<'_, '_> {
         Value::new(ty, Data::Fields(Rc::new(values)))
     }
 
-    /// Address, element type and dimensions of a tensor access's array.
-    fn tensor_base(&mut self, base: ExprId, span: Span) -> R<(Pointer, TypeId, Vec<u64>)> {
+    fn tensor_base(&mut self, base: ExprId, span: Span) -> R<TensorBase> {
         let place = self.place(base)?;
         let ty = self.place_type(&place);
         match self.types.shared(ty).as_ref() {
@@ -364,21 +366,26 @@ impl Sema<'_, '_> {
                 let (address, _) = self.memory_of(place, span)?;
                 // A descriptor names the memory of a variable, whoever passed its value on.
                 match address.of_home().known() {
-                    Some(pointer) => Ok((pointer, *elem, dims.to_vec())),
+                    Some(pointer) => Ok(TensorBase {
+                        constant: self.is_constant(&pointer, span)?,
+                        pointer,
+                        elem: *elem,
+                        dims: dims.to_vec(),
+                    }),
                     None => self.run_time_base(span),
                 }
             }
-            Type::Pointer { pointee, .. } => {
-                let pointee = *pointee;
+            &Type::Pointer { pointee, constant, .. } => {
                 let operand = self.load(place, span)?;
                 let Operand::Const(Value { data: Data::Pointer(pointer), .. }) = operand else {
                     return self.run_time_base(span);
                 };
                 let pointer = (*pointer).clone();
-                match self.types.get(pointee) {
-                    Type::Array { dims, elem } => Ok((pointer, *elem, dims.to_vec())),
-                    _ => Ok((pointer, pointee, Vec::new())),
-                }
+                let (elem, dims) = match self.types.get(pointee) {
+                    Type::Array { dims, elem } => (*elem, dims.to_vec()),
+                    _ => (pointee, Vec::new()),
+                };
+                Ok(TensorBase { pointer, constant, elem, dims })
             }
             _ => {
                 let name = self.type_name(ty);
@@ -476,6 +483,15 @@ impl Sema<'_, '_> {
         let constant = self.coerce_value(value, int, span)?;
         Ok(Affine { constant, coefficients: vec![0; vars] })
     }
+}
+
+/// The array that a tensor access walks.
+struct TensorBase {
+    pointer: Pointer,
+    /// Nobody writes there.
+    constant: bool,
+    elem: TypeId,
+    dims: Vec<u64>,
 }
 
 /// `constant + sum(coefficient[i] * variable[i])`.

@@ -75,26 +75,27 @@ impl Sema<'_, '_> {
     /// A known descriptor as an expression.
     fn dsd_expr(&mut self, dsd: &DsdValue, span: Span) -> R<Expr> {
         let kind = match dsd {
-            DsdValue::Mem1d { base, extent, stride, indexed } => {
+            DsdValue::Mem1d { base, extent, stride, indexed, constant } => {
+                let (indexed, constant) = (*indexed, *constant);
                 let base = self.address_expr(&Address::of_pointer(base), span)?;
                 let extent = self.const_expr(extent, Ty::I16, span)?;
                 let stride = self.const_expr(stride, Ty::I16, span)?;
-                ExprKind::Mem1d { base, extent, stride, indexed: *indexed }
+                ExprKind::Mem1d { base, extent, stride, indexed, constant }
             }
-            DsdValue::Mem4d { base, dims, indexed } => {
+            DsdValue::Mem4d { base, dims, indexed, constant } => {
                 let base = self.address_expr(&Address::of_pointer(base), span)?;
                 let shape = self.shape(dims);
-                ExprKind::Mem4d { base, shape, indexed: *indexed }
+                ExprKind::Mem4d { base, shape, indexed: *indexed, constant: *constant }
             }
             DsdValue::Fabric { desc, extent } => {
                 let extent = self.const_expr(extent, Ty::I16, span)?;
                 ExprKind::Fabric { desc: *desc, extent }
             }
-            DsdValue::Ring { base, extent, wrap } => {
+            DsdValue::Ring { base, extent, wrap, constant } => {
                 let base = self.address_expr(&Address::of_pointer(base), span)?;
                 let extent = self.const_expr(extent, Ty::I16, span)?;
                 let wrap = self.const_expr(wrap, Ty::I16, span)?;
-                ExprKind::Ring { base, extent, wrap }
+                ExprKind::Ring { base, extent, wrap, constant: *constant }
             }
         };
         Ok(typed(kind, Ty::I64, span))
@@ -119,12 +120,12 @@ impl Sema<'_, '_> {
         let fixed =
             |sema: &mut Self, value: &Value| sema.fix_int(value).map_or(0, |int| int as u16);
         match dsd {
-            DsdValue::Mem1d { base, extent, stride, indexed } => {
+            DsdValue::Mem1d { base, extent, stride, indexed, .. } => {
                 let (extent, stride) = (fixed(self, extent), fixed(self, stride) as i16);
                 let packed = Dsd::mem1d(base.offset as u16, extent, stride, *indexed);
                 Ok((packed, linked(base)))
             }
-            DsdValue::Mem4d { base, dims, indexed } => {
+            DsdValue::Mem4d { base, dims, indexed, .. } => {
                 let shape = ShapeId::from_u32(self.shape(dims));
                 Ok((Dsd::mem4d(base.offset as u16, shape, *indexed), linked(base)))
             }
@@ -133,7 +134,7 @@ impl Sema<'_, '_> {
                 let _ = span;
                 Ok((Dsd::fabric(*desc, extent), None))
             }
-            DsdValue::Ring { base, extent, wrap } => {
+            DsdValue::Ring { base, extent, wrap, .. } => {
                 let (extent, wrap) = (fixed(self, extent), fixed(self, wrap));
                 Ok((Dsd::ring(base.offset as u16, extent, wrap), linked(base)))
             }

@@ -432,6 +432,17 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// Whether a pointer leads into a constant.
+    pub(crate) fn is_constant(&mut self, pointer: &Pointer, span: Span) -> R<bool> {
+        Ok(match pointer.base {
+            PointerBase::Constant(_) => true,
+            PointerBase::Global { module, decl } => {
+                matches!(self.decl(module, decl, span)?, DeclView::Const(_))
+            }
+            PointerBase::Func(_) | PointerBase::Address => false,
+        })
+    }
+
     fn is_private(&self, home: &Pointer) -> bool {
         matches!(home.base, PointerBase::Global { module, .. } if self.is_foreign(module))
     }

@@ -1,6 +1,6 @@
 //! The program being built: functions on demand, globals on demand, statements as they come.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use dflow_ir::dsd::DsrRef;
 use dflow_ir::mesh::Color;
@@ -13,8 +13,10 @@ use super::module::DeclView;
 use super::types::{Repr, Type, TypeId};
 use super::value::{FuncRef, ModuleId, PointerBase, Provenance, Value};
 use super::{R, Sema, TraceStep};
+use crate::builtins::Registers;
 use crate::typed::{
-    self, FuncIdx, Global, GlobalIdx, HoldIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt, StmtKind,
+    self, Expr, FuncIdx, Global, GlobalIdx, HoldIdx, LabelIdx, Local, LocalIdx, LocalKind, Stmt,
+    StmtKind,
 };
 
 /// State of one tile, host or test program.
@@ -39,6 +41,8 @@ pub(crate) struct ProgramCx {
     pub(crate) fifo_registers: HashMap<DsrRef, u32>,
     /// Queues that operations use, where they are known: input or output, queue.
     pub(crate) used_queues: Vec<(bool, u8, Span)>,
+    /// Registers that may be destinations.
+    pub(crate) registers: Registers,
     /// Queues are bound at run time.
     pub(crate) rebinds: bool,
     /// What the teardown task calls for flushed queues: input or output, queue, function.
@@ -121,6 +125,8 @@ pub(crate) struct Emitter {
     pub(crate) locals: Vec<Local>,
     pub(crate) labels: u32,
     pub(crate) holds: u32,
+    /// Constants of functions that hold descriptors of constants.
+    pub(crate) constant_dsds: HashSet<LocalIdx>,
     /// Open statement lists, innermost last.
     pub(crate) stmts: Vec<Vec<Stmt>>,
 }
@@ -141,6 +147,7 @@ impl ProgramCx {
             fifos: HashMap::new(),
             fifo_registers: HashMap::new(),
             used_queues: Vec::new(),
+            registers: Registers::default(),
             rebinds: false,
             queue_handlers: Vec::new(),
             teardown: None,
@@ -178,6 +185,18 @@ impl Sema<'_, '_> {
     fn emitter(&mut self) -> &mut Emitter {
         let emitter = self.program_mut().emitter.as_mut();
         emitter.unwrap_or_else(|| unreachable!("run-time frames have an emitter"))
+    }
+
+    /// A local that never changes holds a descriptor.
+    pub(crate) fn note_dsd(&mut self, local: LocalIdx, dsd: &Expr) {
+        if self.is_constant_dsd(dsd) {
+            self.emitter().constant_dsds.insert(local);
+        }
+    }
+
+    /// Whether a local holds a descriptor of a constant.
+    pub(crate) fn holds_constant_dsd(&mut self, local: LocalIdx) -> bool {
+        self.emitter().constant_dsds.contains(&local)
     }
 
     /// Appends a statement to the innermost open list.

@@ -98,13 +98,13 @@ pub(crate) enum PointerBase {
     Address,
 }
 
-/// A descriptor known at compile time.
+/// A descriptor known at compile time. Nobody writes through one that is `constant`.
 #[derive(Clone, Debug)]
 pub(crate) enum DsdValue {
-    Mem1d { base: Pointer, extent: Value, stride: Value, indexed: bool },
-    Mem4d { base: Pointer, dims: Vec<(u16, i16)>, indexed: bool },
+    Mem1d { base: Pointer, extent: Value, stride: Value, indexed: bool, constant: bool },
+    Mem4d { base: Pointer, dims: Vec<(u16, i16)>, indexed: bool, constant: bool },
     Fabric { desc: FabricDsd, extent: Value },
-    Ring { base: Pointer, extent: Value, wrap: Value },
+    Ring { base: Pointer, extent: Value, wrap: Value, constant: bool },
 }
 
 impl Value {

@@ -25,13 +25,14 @@ pub(in crate::builtins) fn increment_offset(sema: &mut Sema<'_, '_>, call: Call<
     let delta = match distance(sema, elements, i64::from(bytes), elements_span)? {
         Distance::Computed(delta) => delta,
         Distance::Known(bytes) => match dsd_of(&dsd) {
-            Some(DsdValue::Mem1d { mut base, extent, stride, indexed }) => {
+            Some(DsdValue::Mem1d { mut base, extent, stride, indexed, constant }) => {
                 base = base.plus(bytes);
-                return Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }));
+                let moved = DsdValue::Mem1d { base, extent, stride, indexed, constant };
+                return Ok(known(ty, moved));
             }
-            Some(DsdValue::Mem4d { mut base, dims, indexed }) => {
+            Some(DsdValue::Mem4d { mut base, dims, indexed, constant }) => {
                 base = base.plus(bytes);
-                return Ok(known(ty, DsdValue::Mem4d { base, dims, indexed }));
+                return Ok(known(ty, DsdValue::Mem4d { base, dims, indexed, constant }));
             }
             Some(DsdValue::Fabric { .. } | DsdValue::Ring { .. }) | None => {
                 constant_word(bytes, elements_span)
@@ -52,42 +53,44 @@ pub(in crate::builtins) fn set_base(sema: &mut Sema<'_, '_>, call: Call<'_>) -> 
     let common = sema.types.common;
     let allowed = [common.mem1d_dsd, common.mem4d_dsd];
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &allowed, call.name)?;
-    let address = address_arg(sema, call.args[1])?;
+    let (address, constant) = address_arg(sema, call.args[1])?;
     match (address.known(), dsd_of(&dsd)) {
-        (Some(base), Some(DsdValue::Mem1d { base: _, extent, stride, indexed })) => {
-            Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }))
+        (Some(base), Some(DsdValue::Mem1d { extent, stride, indexed, .. })) => {
+            Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed, constant }))
         }
-        (Some(base), Some(DsdValue::Mem4d { base: _, dims, indexed })) => {
-            Ok(known(ty, DsdValue::Mem4d { base, dims, indexed }))
+        (Some(base), Some(DsdValue::Mem4d { dims, indexed, .. })) => {
+            Ok(known(ty, DsdValue::Mem4d { base, dims, indexed, constant }))
         }
-        (None, Some(DsdValue::Mem1d { base: _, extent, stride, indexed })) => {
+        (None, Some(DsdValue::Mem1d { extent, stride, indexed, .. })) => {
             let base = sema.address_expr(&address, call.span)?;
             let extent = word(sema, Operand::Const(extent), span)?;
             let stride = word(sema, Operand::Const(stride), span)?;
-            Ok(computed(ty, ExprKind::Mem1d { base, extent, stride, indexed }, call.span))
+            let kind = ExprKind::Mem1d { base, extent, stride, indexed, constant };
+            Ok(computed(ty, kind, call.span))
         }
         _ => {
             let base = sema.address_expr(&address, call.span)?;
             let dsd = sema.scalar_of(dsd, span)?;
-            Ok(computed(ty, ExprKind::SetBase { dsd, base }, call.span))
+            Ok(computed(ty, ExprKind::SetBase { dsd, base, constant }, call.span))
         }
     }
 }
 
-/// The address in an argument: an array's, or a pointer.
-pub(super) fn address_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<Address> {
+/// The address in an argument: an array's, or a pointer. Whether nobody writes there.
+pub(super) fn address_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(Address, bool)> {
     let span = sema.expr_span(arg);
     let place = sema.place(arg)?;
     let ty = sema.place_type(&place);
     match *sema.types.get(ty) {
         Type::Array { elem, .. } => {
             pointee_bytes(sema, elem, span)?;
-            Ok(sema.memory_of(place, span)?.0)
+            let (address, mutable) = sema.memory_of(place, span)?;
+            Ok((address, !mutable))
         }
-        Type::Pointer { pointee, .. } => {
+        Type::Pointer { pointee, constant, .. } => {
             pointee_bytes(sema, pointee, span)?;
             let pointer = sema.load(place, span)?;
-            sema.pointer_address(pointer, span)
+            Ok((sema.pointer_address(pointer, span)?, constant))
         }
         _ => {
             let message = format!(
@@ -108,18 +111,19 @@ pub(in crate::builtins) fn set_length(sema: &mut Sema<'_, '_>, call: Call<'_>) -
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &allowed, call.name)?;
     let (length, length_span) = number(sema, call.args[1], common.u16)?;
     match (&length, dsd_of(&dsd)) {
-        (Operand::Const(extent), Some(DsdValue::Mem1d { base, stride, indexed, .. })) => {
+        (Operand::Const(extent), Some(DsdValue::Mem1d { base, stride, indexed, constant, .. })) => {
             let extent = extent.clone();
-            return Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }));
+            return Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed, constant }));
         }
         (Operand::Const(extent), Some(DsdValue::Fabric { desc, .. })) => {
             return Ok(known(ty, DsdValue::Fabric { desc, extent: extent.clone() }));
         }
-        (_, Some(DsdValue::Mem1d { base, stride, indexed, .. })) => {
+        (_, Some(DsdValue::Mem1d { base, stride, indexed, constant, .. })) => {
             let base = sema.address_expr(&Address::of_pointer(&base), span)?;
             let extent = word(sema, length, length_span)?;
             let stride = word(sema, Operand::Const(stride), span)?;
-            return Ok(computed(ty, ExprKind::Mem1d { base, extent, stride, indexed }, call.span));
+            let kind = ExprKind::Mem1d { base, extent, stride, indexed, constant };
+            return Ok(computed(ty, kind, call.span));
         }
         (_, Some(DsdValue::Fabric { desc, .. })) => {
             let extent = word(sema, length, length_span)?;
@@ -138,9 +142,9 @@ pub(in crate::builtins) fn set_stride(sema: &mut Sema<'_, '_>, call: Call<'_>) -
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &[common.mem1d_dsd], call.name)?;
     let (stride, stride_span) = number(sema, call.args[1], common.i16)?;
     match (&stride, dsd_of(&dsd)) {
-        (Operand::Const(stride), Some(DsdValue::Mem1d { base, extent, indexed, .. })) => {
+        (Operand::Const(stride), Some(DsdValue::Mem1d { base, extent, indexed, constant, .. })) => {
             let stride = stride.clone();
-            Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed }))
+            Ok(known(ty, DsdValue::Mem1d { base, extent, stride, indexed, constant }))
         }
         _ => {
             let dsd = sema.scalar_of(dsd, span)?;

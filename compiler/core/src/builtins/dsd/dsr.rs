@@ -6,7 +6,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::change::address_arg;
-use super::{dsd_arg, dsd_of, number, word};
+use super::{constant, dsd_arg, dsd_of, number, word};
 use crate::builtins::Call;
 use crate::builtins::args::wrong_type;
 use crate::builtins::vector::{operand, settings};
@@ -121,6 +121,7 @@ fn load(
         return sema.fail(codes::INVALID_DSD, message, span, "loaded here");
     }
     operand::note_queue(sema, &dsd, span);
+    constant::loaded(sema, dsr, &dsd, span)?;
     if sema.is_runtime() {
         let dsd = sema.scalar_of(dsd, span)?;
         sema.emit(StmtKind::LoadDsr { dsr, dsd, options }, call.span);
@@ -155,7 +156,8 @@ fn register(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<DsrRef> {
 /// `@set_dsr_base_addr(register, array or pointer)`.
 pub(in crate::builtins) fn set_dsr_base(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let dsr = register(sema, call)?;
-    let address = address_arg(sema, call.args[1])?;
+    let (address, constant) = address_arg(sema, call.args[1])?;
+    constant::based(sema, dsr, constant, sema.expr_span(call.args[1]))?;
     let value = sema.address_expr(&address, call.span)?;
     sema.emit(StmtKind::SetDsr { dsr, field: DsrField::Base, value }, call.span);
     Ok(Operand::Void)

@@ -81,7 +81,7 @@ pub(super) fn make(sema: &mut Sema<'_, '_>, input: bool, arg: ExprId, span: Span
     let made = computed(ty, ExprKind::Fabric { desc, extent }, span);
     let Some(base) = late else { return Ok(made) };
     let dsd = sema.scalar_of(made, span)?;
-    Ok(computed(ty, ExprKind::SetBase { dsd, base }, span))
+    Ok(computed(ty, ExprKind::SetBase { dsd, base, constant: false }, span))
 }
 
 /// Queue and color as a descriptor holds them ([`dflow_ir::dsd::Dsd`]), if one of them is known only

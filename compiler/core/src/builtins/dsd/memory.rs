@@ -51,7 +51,7 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
         }
         None => Operand::Const(Value::int(common.i16, 1)),
     };
-    let (address, bytes) = base(sema, &walk.fields, "`mem1d_dsd`")?;
+    let Base { address, bytes, constant } = base(sema, &walk.fields, "`mem1d_dsd`")?;
     let address = match offset(sema, &walk.fields, bytes)? {
         Some(Distance::Known(offset)) => address.plus(offset),
         Some(Distance::Computed(offset)) => {
@@ -65,12 +65,14 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
         (address.known(), &extent, &stride)
     {
         let (extent, stride) = (extent.clone(), stride.clone());
-        return Ok(known(common.mem1d_dsd, DsdValue::Mem1d { base, extent, stride, indexed }));
+        let value = DsdValue::Mem1d { base, extent, stride, indexed, constant };
+        return Ok(known(common.mem1d_dsd, value));
     }
     let base = sema.address_expr(&address, span)?;
     let extent = word(sema, extent, span)?;
     let stride = word(sema, stride, span)?;
-    Ok(computed(common.mem1d_dsd, ExprKind::Mem1d { base, extent, stride, indexed }, span))
+    let kind = ExprKind::Mem1d { base, extent, stride, indexed, constant };
+    Ok(computed(common.mem1d_dsd, kind, span))
 }
 
 /// A `circbuf_dsd`: a vector that starts again at its base after `.wraparound` elements, by default
@@ -81,7 +83,7 @@ pub(super) fn ring(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operan
     let common = sema.types.common;
     let (extent, extent_span) = required(sema, &fields, "extent", what)?;
     let extent = sema.coerce(extent, common.u16, extent_span)?;
-    let (address, _) = base(sema, &fields, what)?;
+    let Base { address, constant, .. } = base(sema, &fields, what)?;
     let size = array_size(sema, &fields)?;
     let wrap = match (fields.get("wraparound"), size) {
         (Some((wrap, span)), _) => sema.coerce(wrap, common.u16, span)?,
@@ -104,11 +106,11 @@ pub(super) fn ring(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operan
         (address.known(), &extent, &wrap)
     {
         let (extent, wrap) = (extent.clone(), wrap.clone());
-        return Ok(known(ty, DsdValue::Ring { base, extent, wrap }));
+        return Ok(known(ty, DsdValue::Ring { base, extent, wrap, constant }));
     }
     let base = sema.address_expr(&address, span)?;
     let (extent, wrap) = (word(sema, extent, span)?, word(sema, wrap, span)?);
-    Ok(computed(ty, ExprKind::Ring { base, extent, wrap }, span))
+    Ok(computed(ty, ExprKind::Ring { base, extent, wrap, constant }, span))
 }
 
 /// Elements of the array that the base points to.
@@ -126,7 +128,7 @@ fn array_size(sema: &mut Sema<'_, '_>, fields: &Options) -> R<Option<u64>> {
 pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Operand> {
     let walk = walk(sema, arg, "`mem4d_dsd`")?;
     let dims = shape(sema, &walk, span)?;
-    let (address, bytes) = base(sema, &walk.fields, "`mem4d_dsd`")?;
+    let Base { address, bytes, constant } = base(sema, &walk.fields, "`mem4d_dsd`")?;
     let moved = offset(sema, &walk.fields, bytes)?;
     let address = match moved {
         Some(Distance::Known(offset)) => address.plus(offset),
@@ -134,11 +136,11 @@ pub(super) fn mem4d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     };
     let (ty, indexed) = (sema.types.common.mem4d_dsd, walk.indexed);
     let value = match address.known() {
-        Some(base) => known(ty, DsdValue::Mem4d { base, dims, indexed }),
+        Some(base) => known(ty, DsdValue::Mem4d { base, dims, indexed, constant }),
         None => {
             let base = sema.address_expr(&address, span)?;
             let shape = sema.shape(&dims);
-            computed(ty, ExprKind::Mem4d { base, shape, indexed }, span)
+            computed(ty, ExprKind::Mem4d { base, shape, indexed, constant }, span)
         }
     };
     match moved {
@@ -274,14 +276,22 @@ fn single(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Operand> {
     }
 }
 
-/// Base address and bytes of its elements.
-fn base(sema: &mut Sema<'_, '_>, fields: &Options, what: &str) -> R<(Address, i64)> {
+/// Where a vector starts.
+struct Base {
+    address: Address,
+    /// Of its elements.
+    bytes: i64,
+    /// Nobody writes there.
+    constant: bool,
+}
+
+fn base(sema: &mut Sema<'_, '_>, fields: &Options, what: &str) -> R<Base> {
     let (operand, span) = required(sema, fields, "base_address", what)?;
     let ty = sema.operand_type(&operand);
     match *sema.types.get(ty) {
-        Type::Pointer { pointee, .. } => {
+        Type::Pointer { pointee, constant, .. } => {
             let bytes = pointee_bytes(sema, pointee, span)?;
-            Ok((sema.pointer_address(operand, span)?, bytes))
+            Ok(Base { address: sema.pointer_address(operand, span)?, bytes, constant })
         }
         _ => {
             let message =

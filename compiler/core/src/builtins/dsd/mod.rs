@@ -6,6 +6,7 @@
 //! descriptors are part of their address and are fixed.
 
 mod change;
+pub(super) mod constant;
 mod dsr;
 mod fabric;
 mod fifo;

@@ -16,7 +16,7 @@ use dflow_syntax::ast::{ExprId, FnDecl};
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Call;
-use super::dsd::element_bytes;
+use super::dsd::{constant, element_bytes};
 use crate::sema::address::{Address, typed};
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, FuncRef, PointerBase, Value};
@@ -203,6 +203,7 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
     let common = sema.types.common;
     refuse(sema, given, span)?;
     if given == common.mem1d_dsd || given == common.mem4d_dsd {
+        constant::check(sema, &operand, span)?;
         return walk::memory(sema, operand, ty, span).map(Output::Memory);
     }
     if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
@@ -211,6 +212,7 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
             let message = "the output of `@map` is in a `dsr_dest` (or `dsr_src0`)";
             return sema.fail(codes::INVALID_OPERANDS, message, span, "another register");
         }
+        constant::written(sema, dsr, span);
         return Ok(Output::Register(dsr));
     }
     if given == common.fabout_dsd {

@@ -68,7 +68,7 @@ type Parts = (Expr, Vec<Dim>, Limit);
 
 fn known(sema: &mut Sema<'_, '_>, dsd: &DsdValue, bytes: i64, span: Span) -> R<Parts> {
     match dsd {
-        DsdValue::Mem1d { base, extent, stride, indexed: _ } => {
+        DsdValue::Mem1d { base, extent, stride, .. } => {
             let base = sema.address_expr(&Address::of_pointer(base), span)?;
             let stride = sema.const_expr(stride, Ty::I16, span)?;
             let step = times(stride, bytes, span);
@@ -76,7 +76,7 @@ fn known(sema: &mut Sema<'_, '_>, dsd: &DsdValue, bytes: i64, span: Span) -> R<P
             let limit = limit_of(sema, extent, span)?;
             Ok((base, vec![Dim { extent: 0, step, position: None }], limit))
         }
-        DsdValue::Mem4d { base, dims, indexed: _ } => {
+        DsdValue::Mem4d { base, dims, .. } => {
             let base = sema.address_expr(&Address::of_pointer(base), span)?;
             let count = dims.iter().map(|&(extent, _)| u64::from(extent)).product::<u64>();
             let mut walk = Vec::with_capacity(dims.len());

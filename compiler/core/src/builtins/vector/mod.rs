@@ -13,6 +13,7 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
+use super::dsd::constant;
 use super::here;
 use super::table::Where;
 use crate::sema::address::typed;
@@ -99,6 +100,22 @@ fn hint(sema: &Sema<'_, '_>, row: &'static OpRow) -> Option<crate::sema::types::
     }
 }
 
+/// A source that a descriptor's `.zero` clears is written to.
+fn check_cleared(sema: &mut Sema<'_, '_>, given: &[Given]) -> R<()> {
+    let Some(chosen) = given.first().and_then(Given::clears) else { return Ok(()) };
+    let vectors: Vec<&Given> = given[1..].iter().filter(|given| given.is_vector()).collect();
+    // A single vector counts as the second.
+    let cleared = match vectors[..] {
+        [only] if chosen == 1 => only,
+        [first, second, ..] => [first, second][usize::from(chosen)],
+        _ => return Ok(()),
+    };
+    match &cleared.what {
+        operand::What::Memory(dsd) => constant::check_cleared(sema, dsd, cleared.span),
+        _ => Ok(()),
+    }
+}
+
 fn vector(
     sema: &mut Sema<'_, '_>,
     op: DsdOp,
@@ -114,6 +131,7 @@ fn vector(
     let types = row.written_types(form);
     odd::elements(sema, row, &given, types)?;
     let no_index = odd::none_is_indexed(&given);
+    check_cleared(sema, &given)?;
     let mut given = given.into_iter();
     let Some(first) = given.next() else { unreachable!("forms have a destination") };
     let dest = operand::destination(sema, row, first)?;

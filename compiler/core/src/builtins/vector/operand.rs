@@ -7,6 +7,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::scalar::{float_of, scalar_as};
+use crate::builtins::dsd::constant;
 use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, DsdValue, Value};
 use crate::sema::{Operand, R, Sema};
@@ -126,6 +127,23 @@ impl Given {
         }
     }
 
+    /// Whether it has elements.
+    pub(super) fn is_vector(&self) -> bool {
+        self.fits('s')
+    }
+
+    /// Which vector source it clears, as a known destination: the first (0) or the second (1).
+    pub(super) fn clears(&self) -> Option<u8> {
+        let What::Fabric { input: false, dsd: Operand::Const(value) } = &self.what else {
+            return None;
+        };
+        let Data::Dsd(dsd) = &value.data else { return None };
+        match &**dsd {
+            DsdValue::Fabric { desc, .. } => desc.zero,
+            DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } | DsdValue::Ring { .. } => None,
+        }
+    }
+
     fn name(&self) -> &'static str {
         match self.what {
             What::Memory(_) | What::Fabric { .. } | What::Dsr(_) | What::Fifo(_) => "vector",
@@ -199,7 +217,10 @@ pub(super) fn destination(
 ) -> R<typed::Operand> {
     let span = given.span;
     match given.what {
-        What::Memory(dsd) => sema.scalar_of(dsd, span).map(typed::Operand::Memory),
+        What::Memory(dsd) => {
+            constant::check(sema, &dsd, span)?;
+            sema.scalar_of(dsd, span).map(typed::Operand::Memory)
+        }
         What::Fabric { input: false, dsd } => sema.scalar_of(dsd, span).map(typed::Operand::Fabric),
         What::Fabric { input: true, .. } => {
             let message = "a `fabin_dsd` is read from: it cannot be a destination";
@@ -210,6 +231,7 @@ pub(super) fn destination(
             ))
         }
         What::Dsr(dsr @ DsrRef { file: DsrFile::Dest | DsrFile::Src0, .. }) => {
+            constant::written(sema, dsr, span);
             Ok(typed::Operand::Dsr(dsr))
         }
         What::Dsr(DsrRef { file: DsrFile::Src1, .. }) => {
