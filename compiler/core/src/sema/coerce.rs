@@ -422,7 +422,11 @@ impl Sema<'_, '_> {
             return Ok(Operand::Scalar { ty: to, expr });
         }
         let expr = typed(ExprKind::Convert(kind, expr), dest, span);
-        Ok(Operand::Scalar { ty: to, expr: self.normal(expr, to, span) })
+        let expr = match kind {
+            Convert::SignedFromFloat | Convert::UnsignedFromFloat => self.bounded(expr, to, span),
+            _ => expr,
+        };
+        Ok(Operand::Scalar { ty: to, expr })
     }
 
     /// Machine type of numbers, bools and enums.

@@ -15,7 +15,7 @@ use super::place::Place;
 use super::types::{Repr, StructType, Type, TypeId};
 use super::value::{Data, Scalar, Value};
 use super::{Operand, R, Sema};
-use crate::typed::{Expr, ExprKind};
+use crate::typed::{Expr, ExprKind, Stmt, StmtKind};
 
 impl Sema<'_, '_> {
     /// The expression with the bits above an odd integer's width put right.
@@ -24,6 +24,36 @@ impl Sema<'_, '_> {
             return expr;
         };
         narrowed(expr, u32::from(*bits), *signed, machine, span)
+    }
+
+    /// The nearest value of an odd integer's width.
+    pub(crate) fn bounded(&mut self, expr: Expr, ty: TypeId, span: Span) -> Expr {
+        let (&Type::Int { signed, bits }, Some(machine)) = (self.types.get(ty), expr.ty) else {
+            return expr;
+        };
+        let bits = u32::from(bits);
+        if bits >= machine.bits() {
+            return expr;
+        }
+        let local = self.new_scalar(None, machine);
+        self.emit(StmtKind::Set(local, expr), span);
+        let value = typed(ExprKind::Local(local), machine, span);
+        let high =
+            constant(low_bits(if signed { bits.saturating_sub(1) } else { bits }), machine, span);
+        let less = if signed { Ir::LtS } else { Ir::LtU };
+        let mut bound = |low: &Expr, high: &Expr, nearest: &Expr| {
+            let cond = ExprKind::Binary(less, low.clone(), high.clone());
+            let cond = typed(cond, Ty::I8, span);
+            let then = vec![Stmt { kind: StmtKind::Set(local, nearest.clone()), span }];
+            self.emit(StmtKind::If { cond, then, otherwise: Vec::new() }, span);
+        };
+        bound(&high, &value, &high);
+        if signed {
+            let low = if bits == 0 { 0 } else { u64::MAX << (bits - 1) };
+            let low = constant(machine.mask(low), machine, span);
+            bound(&value, &low, &low);
+        }
+        value
     }
 
     /// Whether values of a type are bits of an integer.
