@@ -179,6 +179,43 @@ pub(crate) const PRELUDE_TYPES: [&str; 44] = [
     "fifo",
 ];
 
+/// Types whose names are words of the language; those of colors, ids and descriptors may name something else.
+const RESERVED: [&str; 20] = [
+    "void",
+    "bool",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "f16",
+    "f32",
+    "f64",
+    "bf16",
+    "cb16",
+    "comptime_int",
+    "comptime_float",
+    "comptime_string",
+    "comptime_struct",
+    "type",
+];
+
+/// Refuses a declaration with the name of a type.
+fn check_name(cx: &mut Session<'_>, name: Ident) {
+    let text = cx.names.resolve(name.name);
+    if RESERVED.contains(&text) {
+        let message = format!("`{text}` is the name of a type and cannot be declared");
+        cx.emit(
+            Diagnostic::new(codes::RESERVED_NAME, message, name.span)
+                .label("declared here")
+                .help("choose another name"),
+        );
+    }
+}
+
 /// Resolves a parsed file.
 pub(crate) fn file(cx: &mut Session<'_>, file: ast::File) -> Result<ResolvedFile, Reported> {
     let mut out = ResolvedFile {
@@ -297,6 +334,7 @@ fn enter(
     span: Span,
     kind: DeclKind,
 ) {
+    check_name(cx, name);
     let scope = &mut out.scopes[scope as usize];
     let idx = scope.decls.len() as u32;
     if let Some(&first) = scope.by_name.get(&name.name) {

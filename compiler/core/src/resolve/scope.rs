@@ -7,7 +7,7 @@ use dflow_syntax::ast::{
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::near::nearest;
-use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile};
+use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile, check_name};
 use crate::session::Session;
 
 /// So many misspelt names of a file are compared with those that there are; nobody reads more.
@@ -204,6 +204,7 @@ impl<'a, 'w> Walker<'a, 'w> {
     }
 
     fn declare(&mut self, name: Ident) -> u32 {
+        check_name(self.cx, name);
         let begin = self.blocks.last().copied().unwrap_or(0);
         if let Some(&(_, _, first)) =
             self.locals[begin..].iter().find(|(known, _, _)| *known == name.name)

@@ -121,6 +121,7 @@ codes! {
     UNKNOWN_NAME "unknown-name" Error "a name that nothing declares";
     UNKNOWN_NAME_UNREACHED "unknown-name-unreached" Warning "a name that nothing declares, in code that nothing reaches";
     DUPLICATE_NAME "duplicate-name" Error "a name declared twice in one scope";
+    RESERVED_NAME "reserved-name" Error "a declaration with the name of a type";
     UNKNOWN_LABEL "unknown-label" Error "a break or continue whose label is not around it";
     DUPLICATE_LABEL "duplicate-label" Error "a label inside a block or loop of the same label";
     UNKNOWN_BUILTIN "unknown-builtin" Error "a builtin that does not exist";
