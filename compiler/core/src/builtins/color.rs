@@ -10,6 +10,7 @@ use dflow_syntax::{Diagnostic, Span, codes};
 use super::args::{Options, in_range, wrong_type};
 use super::filter::filter_of;
 use super::queue::color_value;
+use super::vector::settings::choice;
 use super::{Call, old};
 use crate::sema::types::Type;
 use crate::sema::value::Value;
@@ -212,18 +213,13 @@ fn position_bits(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<Option
 }
 
 fn pop_mode(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R<PopMode> {
-    let allowed = ["no_pop", "always_pop", "pop_on_advance", "pop_on_advance_nop"];
-    let options = Options::of_value(sema, value, span, &allowed, "a pop mode")?;
-    for (name, mode) in [
-        ("always_pop", PopMode::Always),
-        ("pop_on_advance", PopMode::OnAdvance),
-        ("pop_on_advance_nop", PopMode::OnAdvanceOrNop),
-    ] {
-        if options.flag(sema, name)? {
-            return Ok(mode);
-        }
-    }
-    Ok(PopMode::None)
+    let names = ["no_pop", "always_pop", "pop_on_advance", "pop_on_advance_nop"];
+    Ok(match choice(sema, value, span, &names, "`.pop_mode`")? {
+        "always_pop" => PopMode::Always,
+        "pop_on_advance" => PopMode::OnAdvance,
+        "pop_on_advance_nop" => PopMode::OnAdvanceOrNop,
+        _ => PopMode::None,
+    })
 }
 
 pub(super) fn set_host_link(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
