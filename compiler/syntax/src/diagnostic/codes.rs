@@ -153,6 +153,7 @@ codes! {
     MISSING_CASE "missing-case" Error "a switch that does not cover every value";
     DUPLICATE_CASE "duplicate-case" Error "a switch with the same value twice";
     UNUSED_VALUE "unused-value" Warning "a value that a statement computes and drops";
+    SHIFT_COUNT "shift-count" Warning "a shift by a number that may be negative";
     UNUSED_COMPTIME "unused-comptime" Warning "a top-level comptime block of a file that is only a layout";
     UNREACHABLE_CODE "unreachable-code" Warning "statements that nothing can reach";
 

@@ -180,6 +180,7 @@ impl Sema<'_, '_> {
                 "give the number a type with `@as`",
             );
         }
+        self.check_shift(&rhs, span)?;
         let signed = self.types.is_signed(ty);
         let machine = self.machine_ty(ty, span)?;
         let rhs = if count_ty == self.types.common.comptime_int {
@@ -200,6 +201,28 @@ impl Sema<'_, '_> {
         let expr = typed(ExprKind::Binary(ir, lhs, rhs), wide, span);
         let expr = self.resize(expr, wide, machine, signed, span);
         Ok(Operand::Scalar { ty, expr: self.normal(expr, ty, span) })
+    }
+
+    /// A count is not negative: where it is known that is seen, elsewhere its type should say so.
+    fn check_shift(&mut self, count: &Operand, span: Span) -> R<()> {
+        let ty = self.operand_type(count);
+        match count {
+            Operand::Const(Value { data: Data::Int(count), prov: 0, .. }) if *count < 0 => {
+                let message = format!("shift by {count}, a negative count");
+                self.fail(codes::VALUE_OUT_OF_RANGE, message, span, "this shift")
+            }
+            Operand::Scalar { .. } if self.types.is_signed(ty) => {
+                let name = self.type_name(ty);
+                let message = format!("the count of a shift is unsigned, this is `{name}`");
+                self.report(
+                    Diagnostic::new(codes::SHIFT_COUNT, message, span)
+                        .label("a negative count shifts everything out")
+                        .help("convert it: `@as(u16, …)`"),
+                );
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `lhs op rhs` of two known values.
