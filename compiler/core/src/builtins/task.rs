@@ -110,6 +110,9 @@ pub(super) fn bind_data(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     bind(sema, TaskKind::Data, id, func, call.span)
 }
 
+/// What a control wavelet has in the place of a task's id if it starts none.
+const NO_TASK: u8 = 31;
+
 pub(super) fn bind_control(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (func, params) = task_arg(sema, call)?;
     let ty = sema.types.common.control_task_id;
@@ -119,6 +122,14 @@ pub(super) fn bind_control(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
         return sema.fail(codes::INVALID_TASK, message, call.span, "bound here");
     }
     check_payload(sema, call, 16)?;
+    if id == NO_TASK {
+        let message = "control task id 31 stands for no task: no wavelet starts this one";
+        sema.report(
+            Diagnostic::new(codes::TASK_NEVER_STARTS, message, call.span)
+                .label("never started")
+                .help("bind it to another id, and send that one"),
+        );
+    }
     bind(sema, TaskKind::Control, id, func, call.span)
 }
 

@@ -214,6 +214,7 @@ codes! {
     QUEUE_UNBOUND "queue-unbound" Warning "an operation on a queue that no color is bound to";
     RESOURCE_EXHAUSTED "resource-exhausted" Error "no free color, queue, task id or register is left";
     UNBOUND_TASK "unbound-task" Warning "an activation of a task id that no task is bound to";
+    TASK_NEVER_STARTS "task-never-starts" Warning "a task bound to an id that nothing can start";
 
     // Memory, exports, linking.
     OUT_OF_MEMORY "out-of-memory" Error "a program that does not fit into the memory of a PE";
