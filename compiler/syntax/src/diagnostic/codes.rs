@@ -185,6 +185,7 @@ codes! {
     SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";
     ELEMENT_TYPE "element-type" Warning "float arithmetic on an array whose elements have another size";
     INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
+    CONTROL_UNUSED "control-unused" Warning "an `.on_control` where no control wavelet can come in";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
     SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";

@@ -131,6 +131,7 @@ fn vector(
     let types = row.written_types(form);
     odd::elements(sema, row, &given, types)?;
     let no_index = odd::none_is_indexed(&given);
+    let receives = given[1..].iter().any(Given::may_receive);
     check_cleared(sema, &given)?;
     let mut given = given.into_iter();
     let Some(first) = given.next() else { unreachable!("forms have a destination") };
@@ -146,7 +147,9 @@ fn vector(
         Some(arg) => {
             let what = format!("`@{}`", row.name);
             let options = settings::read(sema, arg, settings::OF_OPERATION, &what)?;
-            odd::index(sema, no_index && settings::has_index(&options), sema.expr_span(arg));
+            let span = sema.expr_span(arg);
+            odd::index(sema, no_index && settings::has_index(&options), span);
+            odd::control(sema, receives || !settings::has_control(&options), span);
             options
         }
         None => Options::default(),

@@ -84,6 +84,18 @@ pub(super) fn index(sema: &mut Sema<'_, '_>, no_operand: bool, span: Span) {
     }
 }
 
+/// An `.on_control` of what receives nothing.
+pub(super) fn control(sema: &mut Sema<'_, '_>, receives: bool, span: Span) {
+    if !receives {
+        let message = "nothing comes in here from the fabric: `.on_control` has no effect";
+        sema.report(
+            Diagnostic::new(codes::CONTROL_UNUSED, message, span)
+                .label("no control wavelet ends this")
+                .help("leave it out, or put it where a `fabin_dsd` is read"),
+        );
+    }
+}
+
 /// Whether no operand of an operation takes an index.
 pub(super) fn none_is_indexed(given: &[Given]) -> bool {
     given.iter().all(takes_no_index)

@@ -127,6 +127,15 @@ impl Given {
         }
     }
 
+    /// Whether words of the fabric come in through it, or may through a register.
+    pub(super) fn may_receive(&self) -> bool {
+        match self.what {
+            What::Fabric { input, .. } => input,
+            What::Dsr(dsr) => dsr.file != DsrFile::Dest,
+            What::Fifo(_) | What::Memory(_) | What::Pointer { .. } | What::Scalar(_) => false,
+        }
+    }
+
     /// Whether it has elements.
     pub(super) fn is_vector(&self) -> bool {
         self.fits('s')

@@ -79,6 +79,11 @@ pub(super) fn has_index(options: &typed::Options) -> bool {
     options.index.as_ref().is_some_and(|index| index.ty != Some(Ty::I64))
 }
 
+/// Whether control wavelets have an effect on an operation.
+pub(super) fn has_control(options: &typed::Options) -> bool {
+    options.on_control != OnControl::default()
+}
+
 /// What is activated or unblocked.
 enum Target {
     Task(u8),
