@@ -247,13 +247,17 @@ impl Sema<'_, '_> {
         let by_hand = needs_output || self.cx.dialect.queue_binding == Once;
         let implied = std::mem::take(&mut self.layout.implicit_queues);
         let Some(program) = &mut self.program else { return };
+        let used = std::mem::take(&mut program.used_queues);
+        if !needs_output {
+            self.check_shared(&used);
+        }
+        let Some(program) = &mut self.program else { return };
         if program.rebinds {
             return;
         }
-        let used = std::mem::take(&mut program.used_queues);
         let heard = if self.target.data_task_by_queue { data_tasks(program) } else { Vec::new() };
         let mut told = Vec::new();
-        for (input, queue, span) in used {
+        for (input, queue, _, span) in used {
             if !(input || needs_output) || told.contains(&(input, queue)) {
                 continue;
             }
@@ -272,6 +276,29 @@ impl Sema<'_, '_> {
             if self.color_of_queue(true, queue).is_none() {
                 self.silent_queue(queue, &name, span);
             }
+        }
+    }
+
+    /// Notes output queues through which a library sends, and the program something else: where the two are under
+    /// way at once, one waits for the microthread of the other.
+    fn check_shared(&mut self, used: &[(bool, u8, Option<Color>, Span)]) {
+        let mut outputs: Vec<_> = used.iter().filter(|(input, ..)| !input).collect();
+        outputs.sort_by_key(|(_, queue, ..)| *queue);
+        for uses in outputs.chunk_by(|a, b| a.1 == b.1) {
+            let (libraries, own): (Vec<_>, Vec<_>) =
+                uses.iter().copied().partition(|(.., span)| self.cx.in_library(*span));
+            let known = |color| libraries.iter().any(|(_, _, other, _)| *other == color);
+            let other = own.iter().find(|(_, _, color, _)| color.is_some() && !known(*color));
+            let (Some((_, queue, _, span)), Some((.., there))) = (other, libraries.first()) else {
+                continue;
+            };
+            let library = self.cx.file_name(there.file);
+            let message = format!("the library {library} sends through output queue {queue}, too");
+            self.report(
+                Diagnostic::new(codes::QUEUE_SHARED, message, *span)
+                    .label("may wait for it for ever, or it for this")
+                    .help("send through a queue that no library uses"),
+            );
         }
     }
 

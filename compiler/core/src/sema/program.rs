@@ -39,8 +39,8 @@ pub(crate) struct ProgramCx {
     pub(crate) fifos: HashMap<PointerBase, u32>,
     /// FIFOs that lie in registers of the program's choice.
     pub(crate) fifo_registers: HashMap<DsrRef, u32>,
-    /// Queues that operations use, where they are known: input or output, queue.
-    pub(crate) used_queues: Vec<(bool, u8, Span)>,
+    /// Queues that operations use, where they are known: input or output, queue, color if it is named.
+    pub(crate) used_queues: Vec<(bool, u8, Option<Color>, Span)>,
     /// Registers that may be destinations.
     pub(crate) registers: Registers,
     /// Queues are bound at run time.

@@ -213,6 +213,7 @@ codes! {
     QUEUE_CLASH "queue-clash" Error "a queue claimed twice";
     QUEUE_COLOR "queue-color" Warning "a descriptor that names another color than its queue carries";
     QUEUE_UNBOUND "queue-unbound" Warning "an operation on a queue that no color is bound to";
+    QUEUE_SHARED "queue-shared" Note "an output queue that a library sends through, too";
     RESOURCE_EXHAUSTED "resource-exhausted" Error "no free color, queue, task id or register is left";
     UNBOUND_TASK "unbound-task" Warning "an activation of a task id that no task is bound to";
     TASK_NEVER_STARTS "task-never-starts" Warning "a task bound to an id that nothing can start";

@@ -73,7 +73,7 @@ pub(in crate::builtins) fn note_queue(sema: &mut Sema<'_, '_>, operand: &Operand
         && let Data::Dsd(dsd) = &value.data
         && let (DsdValue::Fabric { desc, .. }, Some(program)) = (&**dsd, &mut sema.program)
     {
-        program.used_queues.push((desc.input, desc.queue, span));
+        program.used_queues.push((desc.input, desc.queue, desc.color, span));
     }
 }
 
