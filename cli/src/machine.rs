@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{Config, Limit, Limits};
 use dflow_runtime::host::{self, Figures, HostEnv, HostError, HostOutcome, Output, Run, RunError};
@@ -159,14 +159,12 @@ impl HostEnv for Env<'_> {
     fn input(&mut self, name: &str) -> Result<host::Input, String> {
         let found = self.inputs.iter().find(|input| input.name() == name);
         let input = found.ok_or_else(|| format!("not given: use --input {name}=FILE"))?;
-        Ok(host::Input { bytes: input.values().to_vec(), ty: input.ty() })
+        Ok(host::Input { bytes: input.values().to_vec(), ty: input.element() })
     }
 
-    fn type_hint(&self, name: &str, wanted: Ty) -> Option<String> {
+    fn type_hint(&self, name: &str, wanted: ElementType) -> Option<String> {
         let input = self.inputs.iter().find(|input| input.name() == name)?;
-        // Not all types are types of files.
-        let dtype = Some(Dtype::of(wanted)).filter(|dtype| dtype.ty() == wanted)?;
-        let wanted = dtype.name();
+        let wanted = Dtype::of(wanted)?.name();
         input.by_ending().then(|| {
             format!("its type is that of its ending: `:{wanted}` behind the path says otherwise")
         })

@@ -107,10 +107,51 @@ fn endings_of_outputs_are_held_against_types() {
     assert_eq!((code, said.contains("its elements are f32")), (2, true), "{said}");
     assert_eq!(run("w=out.f32").0, 0);
     assert_eq!(run("w=out.f64:f32").0, 0);
-    let unsigned = Program::new(
-        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); }\nhost { @output(\"w\", @alloc(i16, 4)); }\n",
-    );
-    assert_eq!(unsigned.says("run", &["--output", "w=out.u16"]).0, 0);
+}
+
+/// A program whose host block is this.
+fn hosted(block: &str) -> Program {
+    Program::new(&format!(
+        "layout {{ @set_rectangle(1, 1); @set_tile_code(0, 0); }}\nhost {{ {block} }}\n"
+    ))
+}
+
+#[test]
+fn numbers_without_a_sign_are_written_and_read_as_such() {
+    for (ty, descr, other) in
+        [("u8", "|u1", "i8"), ("u16", "<u2", "i16"), ("u32", "<u4", "i32"), ("u64", "<u8", "i64")]
+    {
+        let block = |reads: &str, gives: &str| {
+            format!(
+                "if (@has_input(\"v\")) {{ @print(\"{{}}\", .{{ @input(\"v\", {reads})[0] }}); }} const w = @alloc({gives}, 4); w[0] = 100; @output(\"w\", w);"
+            )
+        };
+        let program = hosted(&block(ty, ty));
+        let (code, _, said) = program.says("run", &["--output", "w=out.npy"]);
+        assert_eq!(code, 0, "{said}");
+        let bytes = std::fs::read(program.path("out.npy")).expect("an output");
+        let header = String::from_utf8_lossy(&bytes[..80]).into_owned();
+        assert!(header.contains(&format!("'descr': '{descr}'")), "{header}");
+        let (code, printed, said) = program.says("run", &["--input", "v=out.npy"]);
+        assert_eq!((code, printed.as_str()), (0, "100\n"), "{said}");
+        for place in [format!("w=out.{other}"), format!("w=out:{other}")] {
+            let (code, _, said) = program.says("run", &["--output", &place]);
+            let told = said.contains(&format!("its elements are {ty}"));
+            assert_eq!((code, told), (2, true), "{said}");
+        }
+        let signed = hosted(&block(other, other));
+        std::fs::write(signed.path("in.npy"), &bytes).expect("an input");
+        let (code, _, said) = signed.says("run", &["--input", "v=in.npy"]);
+        let bits = &ty[1..];
+        let wanted = format!(
+            "its elements are {ty}, the program reads {other}; NumPy converts them: a.astype('int{bits}')"
+        );
+        assert_eq!((code, said.contains(&wanted)), (2, true), "{said}");
+        // What says no type has the program's.
+        std::fs::write(signed.path("in.bin"), vec![7; 8]).expect("an input");
+        assert_eq!(signed.says("run", &["--input", "v=in.bin", "--output", "w=out.bin"]).0, 0);
+        assert_eq!(signed.says("run", &["--output", &format!("w=out.{other}")]).0, 0);
+    }
 }
 
 #[test]

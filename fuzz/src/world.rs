@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 use dflow_runtime::config::Limits;
 use dflow_runtime::host::{HostEnv, Input, Output};
 
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nobody {
     printed: Vec<String>,
-    outputs: Vec<(String, Ty, Vec<u8>)>,
+    outputs: Vec<(String, ElementType, Vec<u8>)>,
 }
 
 impl HostEnv for Nobody {

@@ -1,7 +1,7 @@
 //! The first lines of an input: what to do with it.
 
 use dflow_ir::target::TargetId;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 
 /// How a run is expected to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -162,18 +162,22 @@ fn end(value: &str) -> Result<End, String> {
 }
 
 impl Input {
-    /// The values as little-endian bytes, with their machine type.
+    /// The values as little-endian bytes, with the type of the elements.
     ///
     /// # Errors
     /// The type or a value is not understood.
-    pub fn bytes(&self) -> Result<(dflow_ir::ty::Ty, Vec<u8>), String> {
-        let (ty, float) = match self.ty.as_str() {
+    pub fn bytes(&self) -> Result<(ElementType, Vec<u8>), String> {
+        let (ty, signed) = match self.ty.as_str() {
             "f32" => (Ty::F32, true),
             "f64" => (Ty::F64, true),
-            "i8" | "u8" => (Ty::I8, false),
-            "i16" | "u16" => (Ty::I16, false),
-            "i32" | "u32" => (Ty::I32, false),
-            "i64" | "u64" => (Ty::I64, false),
+            "i8" => (Ty::I8, true),
+            "u8" => (Ty::I8, false),
+            "i16" => (Ty::I16, true),
+            "u16" => (Ty::I16, false),
+            "i32" => (Ty::I32, true),
+            "u32" => (Ty::I32, false),
+            "i64" => (Ty::I64, true),
+            "u64" => (Ty::I64, false),
             other => return Err(format!("input type `{other}` is not known")),
         };
         let mut bytes = Vec::new();
@@ -181,14 +185,14 @@ impl Input {
             let bad = || format!("`{text}` is no {}", self.ty);
             match ty {
                 Ty::F32 => bytes.extend(text.parse::<f32>().map_err(|_| bad())?.to_le_bytes()),
-                _ if float => bytes.extend(text.parse::<f64>().map_err(|_| bad())?.to_le_bytes()),
+                Ty::F64 => bytes.extend(text.parse::<f64>().map_err(|_| bad())?.to_le_bytes()),
                 _ => {
                     let value: i128 = text.parse().map_err(|_| bad())?;
                     bytes.extend(&value.to_le_bytes()[..ty.bytes() as usize]);
                 }
             }
         }
-        Ok((ty, bytes))
+        Ok((ElementType::number(ty, signed), bytes))
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dflow_ir::image::Image;
 use dflow_ir::loc::Loc;
 use dflow_ir::program::Program;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 use dflow_runtime::account::Account;
 use dflow_runtime::config::{CodeKind, Config, EngineKind, Limits};
 use dflow_runtime::host::{self, Failure, Figures, HostEnv, HostOutcome, Output};
@@ -26,7 +26,7 @@ pub struct Record {
     /// Lines printed.
     pub printed: Vec<String>,
     /// Outputs: name, type, bytes.
-    pub outputs: Vec<(String, Ty, Vec<u8>)>,
+    pub outputs: Vec<(String, ElementType, Vec<u8>)>,
     /// How it ended.
     pub end: End,
     /// Why, if not well.
@@ -43,7 +43,7 @@ pub struct Record {
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Inputs: name, type, bytes.
-    pub inputs: Vec<(String, Ty, Vec<u8>)>,
+    pub inputs: Vec<(String, ElementType, Vec<u8>)>,
     /// Settings.
     pub settings: Vec<(String, String)>,
     /// No cycle from this one on is run.

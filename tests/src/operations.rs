@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use dflow_compiler::{MemoryWorld, Options};
 use dflow_ir::dsd::op::{DsdOp, Form, OpRow, RowState};
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 use dflow_syntax::diagnostic::render;
 
 use crate::header::End;
@@ -94,10 +94,10 @@ struct Operand {
 }
 
 impl Operand {
-    fn input(&self) -> (String, Ty, Vec<u8>) {
+    fn input(&self) -> (String, ElementType, Vec<u8>) {
         let size = self.ty.bytes() as usize;
         let bytes = self.values.iter().flat_map(|value| value.to_le_bytes()[..size].to_vec());
-        (self.name.clone(), self.ty, bytes.collect())
+        (self.name.clone(), ElementType::number(self.ty, true), bytes.collect())
     }
 }
 

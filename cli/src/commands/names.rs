@@ -3,7 +3,7 @@
 use dflow_ir::image::Image;
 use dflow_ir::inst::InstData;
 use dflow_ir::program::{HostOp, Program};
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 
 use crate::data::{Binding, split_type};
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ struct Asked {
     outputs: Vec<String>,
     settings: Vec<String>,
     /// Each place that gives an output, with the type of its elements.
-    given: Vec<(String, Ty)>,
+    given: Vec<(String, ElementType)>,
 }
 
 impl Asked {

@@ -1,6 +1,6 @@
 //! Element types of files.
 
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 
 /// An element type with its signedness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,23 +18,23 @@ pub(crate) enum Dtype {
     F64,
 }
 
-/// Type, its name on the command line, its name in `.npy` headers, its machine type.
-const TABLE: [(Dtype, &str, &str, Ty); 11] = [
-    (Dtype::I8, "i8", "|i1", Ty::I8),
-    (Dtype::I16, "i16", "<i2", Ty::I16),
-    (Dtype::I32, "i32", "<i4", Ty::I32),
-    (Dtype::I64, "i64", "<i8", Ty::I64),
-    (Dtype::U8, "u8", "|u1", Ty::I8),
-    (Dtype::U16, "u16", "<u2", Ty::I16),
-    (Dtype::U32, "u32", "<u4", Ty::I32),
-    (Dtype::U64, "u64", "<u8", Ty::I64),
-    (Dtype::F16, "f16", "<f2", Ty::F16),
-    (Dtype::F32, "f32", "<f4", Ty::F32),
-    (Dtype::F64, "f64", "<f8", Ty::F64),
+/// Type, its name on the command line, its name in `.npy` headers, its machine type, whether numbers may be negative.
+const TABLE: [(Dtype, &str, &str, Ty, bool); 11] = [
+    (Dtype::I8, "i8", "|i1", Ty::I8, true),
+    (Dtype::I16, "i16", "<i2", Ty::I16, true),
+    (Dtype::I32, "i32", "<i4", Ty::I32, true),
+    (Dtype::I64, "i64", "<i8", Ty::I64, true),
+    (Dtype::U8, "u8", "|u1", Ty::I8, false),
+    (Dtype::U16, "u16", "<u2", Ty::I16, false),
+    (Dtype::U32, "u32", "<u4", Ty::I32, false),
+    (Dtype::U64, "u64", "<u8", Ty::I64, false),
+    (Dtype::F16, "f16", "<f2", Ty::F16, true),
+    (Dtype::F32, "f32", "<f4", Ty::F32, true),
+    (Dtype::F64, "f64", "<f8", Ty::F64, true),
 ];
 
 impl Dtype {
-    fn row(self) -> (Dtype, &'static str, &'static str, Ty) {
+    fn row(self) -> (Dtype, &'static str, &'static str, Ty, bool) {
         // The table is in the order of the declaration; a test holds them together.
         TABLE[self as usize]
     }
@@ -49,9 +49,9 @@ impl Dtype {
         TABLE.iter().find(|row| row.2 == descr).map(|row| row.0)
     }
 
-    /// A type for values of a machine type; integers count as signed.
-    pub(crate) fn of(ty: Ty) -> Dtype {
-        TABLE.iter().find(|row| row.3 == ty).map_or(Dtype::I8, |row| row.0)
+    /// The type of these elements, if files have it: there are none of `bf16`.
+    pub(crate) fn of(element: ElementType) -> Option<Dtype> {
+        TABLE.iter().map(|row| row.0).find(|dtype| dtype.element().is_same(element))
     }
 
     /// Its name on the command line.
@@ -64,14 +64,15 @@ impl Dtype {
         self.row().2
     }
 
-    /// Its machine type.
-    pub(crate) fn ty(self) -> Ty {
-        self.row().3
+    /// The elements that it says.
+    pub(crate) fn element(self) -> ElementType {
+        let (.., ty, signed) = self.row();
+        ElementType::number(ty, signed)
     }
 
     /// Size of an element.
     pub(crate) fn bytes(self) -> u64 {
-        u64::from(self.ty().bytes())
+        u64::from(self.row().3.bytes())
     }
 }
 
@@ -85,7 +86,8 @@ mod tests {
             assert_eq!(row.0 as usize, index);
             assert_eq!(Dtype::parse(row.1), Some(row.0));
             assert_eq!(Dtype::from_npy(row.2), Some(row.0));
-            assert_eq!(Dtype::of(row.3).ty(), row.3);
+            assert_eq!(Dtype::of(row.0.element()), Some(row.0));
         }
+        assert_eq!(Dtype::of(ElementType::number(Ty::Bf16, true)), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 
 use super::{Binding, Dtype, npy};
 use crate::exit::Failure;
@@ -72,9 +72,9 @@ impl Input {
         self.by_ending
     }
 
-    /// Machine type of an element, if the file or the command line says it.
-    pub(crate) fn ty(&self) -> Option<Ty> {
-        self.dtype.map(Dtype::ty)
+    /// What the elements are, if the file or the command line says it.
+    pub(crate) fn element(&self) -> Option<ElementType> {
+        self.dtype.map(Dtype::element)
     }
 
     /// The values, one after the other, little endian.

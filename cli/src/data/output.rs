@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 
 use super::whole::{folder_of, is_special, temporary, write_all};
 use super::{Binding, Dtype, Input, npy};
@@ -13,23 +13,37 @@ impl Binding {
     /// Whether elements of a type may go into the file of an output.
     ///
     /// # Errors
-    /// It is not the type that the command line says, or the ending of the file, by which it would be read again.
-    pub(crate) fn check_type(&self, ty: Ty) -> Result<(), String> {
-        if let Some(dtype) = self.dtype
-            && dtype.ty() != ty
-        {
-            let asked = dtype.name();
-            return Err(format!("its elements are {ty}, the command line says {asked}"));
+    /// It is not the type that the command line says, or the ending of the file, by which it would be read again; or
+    /// `.npy` has no such type.
+    pub(crate) fn check_type(&self, ty: ElementType) -> Result<(), String> {
+        let (own, is_other) = (ty.name(), |dtype: &Dtype| !dtype.element().is_same(ty));
+        if let Some(asked) = self.dtype.filter(is_other) {
+            let asked = asked.name();
+            return Err(format!("its elements are {own}, the command line says {asked}"));
         }
-        if let (None, Some(ending)) = (self.dtype, super::input::named(&self.path))
-            && ending.ty() != ty
-        {
-            let (ending, own) = (ending.name(), Dtype::of(ty).name());
+        let ending = super::input::named(&self.path).filter(|_| self.dtype.is_none());
+        if let Some(ending) = ending.filter(is_other) {
+            let (ending, known) = (ending.name(), Dtype::of(ty).is_some());
+            let help = if known {
+                format!(": `:{own}` behind the path says otherwise")
+            } else {
+                String::new()
+            };
             return Err(format!(
-                "its elements are {ty}, the ending of the file says {ending}: `:{own}` behind the path says otherwise"
+                "its elements are {own}, the ending of the file says {ending}{help}"
+            ));
+        }
+        if self.is_npy() && Dtype::of(ty).is_none() {
+            return Err(format!(
+                "its elements are {own}, which NumPy does not have: write them raw, to a .bin"
             ));
         }
         Ok(())
+    }
+
+    /// Whether the file has a header that says the type.
+    fn is_npy(&self) -> bool {
+        self.path.extension().is_some_and(|end| end == "npy")
     }
 }
 
@@ -37,7 +51,7 @@ impl Binding {
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     wanted: Vec<Binding>,
-    given: Vec<(usize, Ty, Vec<u8>)>,
+    given: Vec<(usize, ElementType, Vec<u8>)>,
 }
 
 impl Outputs {
@@ -69,8 +83,8 @@ impl Outputs {
     /// same name replaces the first.
     ///
     /// # Errors
-    /// Its type is not the one that the command line says, or the ending of the file, by which it would be read again.
-    pub(crate) fn give(&mut self, name: &str, ty: Ty, bytes: &[u8]) -> Result<(), String> {
+    /// [`Binding::check_type`] refuses its type.
+    pub(crate) fn give(&mut self, name: &str, ty: ElementType, bytes: &[u8]) -> Result<(), String> {
         let Some(index) = self.wanted.iter().position(|binding| binding.name == name) else {
             return Ok(());
         };
@@ -103,12 +117,9 @@ impl Outputs {
     }
 
     /// What stands in the file of an output before its bytes.
-    fn header(&self, index: usize, ty: Ty, bytes: &[u8]) -> Vec<u8> {
+    fn header(&self, index: usize, ty: ElementType, bytes: &[u8]) -> Vec<u8> {
         let binding = &self.wanted[index];
-        if binding.path.extension().is_none_or(|end| end != "npy") {
-            return Vec::new();
-        }
-        let dtype = binding.dtype.unwrap_or_else(|| Dtype::of(ty));
+        let Some(dtype) = Dtype::of(ty).filter(|_| binding.is_npy()) else { return Vec::new() };
         npy::write_header(dtype, &[bytes.len() as u64 / dtype.bytes()])
     }
 }
@@ -173,6 +184,8 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use dflow_ir::ty::Ty;
+
     use super::*;
 
     fn binding(name: &str, path: &Path, dtype: Option<Dtype>) -> Binding {
@@ -182,14 +195,16 @@ mod tests {
     #[test]
     fn all_outputs_or_none() -> Result<(), Failure> {
         let folder = tempfile::tempdir().map_err(|e| Failure::program(e.to_string()))?;
+        let number = ElementType::number;
         let (a, b) = (folder.path().join("a.npy"), folder.path().join("b.bin"));
         let mut outputs =
             Outputs::new(&[binding("a", &a, Some(Dtype::U16)), binding("b", &b, None)])?;
-        assert!(outputs.give("a", Ty::F32, &[0; 4]).is_err());
-        assert_eq!(outputs.give("a", Ty::I16, &[1, 0, 2, 0]), Ok(()));
+        assert!(outputs.give("a", number(Ty::F32, true), &[0; 4]).is_err());
+        assert!(outputs.give("a", number(Ty::I16, true), &[1, 0]).is_err());
+        assert_eq!(outputs.give("a", number(Ty::I16, false), &[1, 0, 2, 0]), Ok(()));
         assert_eq!(outputs.write(&Interrupt::never()).map_err(|f| f.exit.code()), Err(1));
         assert!(!a.exists() && !b.exists());
-        assert_eq!(outputs.give("b", Ty::I8, &[7]), Ok(()));
+        assert_eq!(outputs.give("b", number(Ty::I8, false), &[7]), Ok(()));
         outputs.write(&Interrupt::never())?;
         let header = npy::parse(&std::fs::read(&a).unwrap_or_default());
         assert_eq!(header.map(|header| (header.dtype, header.shape)), Ok((Dtype::U16, vec![2])));

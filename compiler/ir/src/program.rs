@@ -374,11 +374,11 @@ pub struct ExportBinding {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum HostOp {
     /// `(ptr, len) = input(name)`, elements of `ty`. Sub-operation `HasInput` asks first.
-    Input { name: String, ty: Ty },
+    Input { name: String, ty: ElementType },
     /// `(i8) = has_input(name)`.
     HasInput { name: String },
     /// `output(name, ptr, len)`, elements of `ty`.
-    Output { name: String, ty: Ty },
+    Output { name: String, ty: ElementType },
     /// `(value) = setting(name, default)` of the result's type: `--set name=value`.
     Setting { name: String, ty: ElementType },
     /// `(i8) = has_setting(name)`.

@@ -112,6 +112,11 @@ impl ElementType {
         self.kind != ElementKind::Bool || self.ty == Ty::I8
     }
 
+    /// Whether both are the same numbers, or both truth values; floats have no kind.
+    pub fn is_same(self, other: ElementType) -> bool {
+        self.ty == other.ty && (self.ty.is_float() || self.kind == other.kind)
+    }
+
     /// The name in sources.
     pub fn name(self) -> String {
         match self.kind {

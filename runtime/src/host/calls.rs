@@ -84,23 +84,31 @@ impl<M: Mesh> Host<'_, M> {
         }
     }
 
-    fn input(&mut self, name: &str, ty: Ty) -> Result<Vec<u64>, HostError> {
+    fn input(&mut self, name: &str, ty: ElementType) -> Result<Vec<u64>, HostError> {
         let failed = |reason| HostError::Input { name: name.to_owned(), reason };
         let input = self.env.input(name).map_err(failed)?;
-        if let Some(found) = input.ty.filter(|&found| found != ty) {
+        if let Some(found) = input.ty.filter(|found| !found.is_same(ty)) {
             let hint = self.env.type_hint(name, ty).map(|hint| format!("; {hint}"));
             return Err(failed(other_elements(found, ty) + &hint.unwrap_or_default()));
         }
-        let size = u64::from(ty.bytes());
+        let size = u64::from(ty.ty.bytes());
         if !(input.bytes.len() as u64).is_multiple_of(size) {
             let bytes = input.bytes.len();
-            return Err(failed(format!("{bytes} bytes are no whole number of {ty} elements")));
+            return Err(failed(format!(
+                "{bytes} bytes are no whole number of {} elements",
+                ty.name()
+            )));
         }
         self.give(&input.bytes, size)
     }
 
-    fn output(&mut self, name: &str, ty: Ty, args: Args<'_>) -> Result<Vec<u64>, HostError> {
-        let bytes = self.slice(args.raw(0), args.raw(1), ty.bytes().into())?.to_vec();
+    fn output(
+        &mut self,
+        name: &str,
+        ty: ElementType,
+        args: Args<'_>,
+    ) -> Result<Vec<u64>, HostError> {
+        let bytes = self.slice(args.raw(0), args.raw(1), ty.ty.bytes().into())?.to_vec();
         self.keep(bytes.len() as u64)?;
         self.outputs.push(Output { name: name.to_owned(), bytes, ty });
         Ok(Vec::new())
@@ -216,21 +224,21 @@ fn type_name(ty: ElementType) -> String {
     }
 }
 
-/// Elements of an input, whose sign nobody compares.
-fn element(ty: Ty) -> String {
-    if ty.is_float() { ty.to_string() } else { format!("{}-bit integers", ty.bits()) }
-}
-
 /// Why an input of one type is not read as another, and what helps.
-fn other_elements(found: Ty, wanted: Ty) -> String {
-    let (found_name, wanted_name) = (element(found), element(wanted));
-    let help = match wanted {
+fn other_elements(found: ElementType, wanted: ElementType) -> String {
+    let (found_name, wanted_name) = (found.name(), wanted.name());
+    let kind = match wanted.ty {
         // NumPy has no bf16.
-        Ty::F16 | Ty::F32 | Ty::F64 if found.is_float() => {
-            format!("; NumPy converts them: a.astype('float{}')", wanted.bits())
+        Ty::Bf16 => None,
+        Ty::F16 | Ty::F32 | Ty::F64 => found.ty.is_float().then_some("float"),
+        Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 if found.ty.is_float() => None,
+        Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
+            Some(if wanted.kind == ElementKind::Signed { "int" } else { "uint" })
         }
-        _ => String::new(),
     };
+    let bits = wanted.ty.bits();
+    let help = kind.map(|kind| format!("; NumPy converts them: a.astype('{kind}{bits}')"));
+    let help = help.unwrap_or_default();
     format!("its elements are {found_name}, the program reads {wanted_name}{help}")
 }
 
@@ -298,19 +306,26 @@ mod tests {
         assert_eq!(parse("1.00390625001", Ty::Bf16, true), Some(0x3f81));
         assert_eq!(parse("rel", Ty::F32, true), None);
         assert_eq!(type_name(ElementType::number(Ty::I16, false)), "u16");
-        assert_eq!(element(Ty::I32), "32-bit integers");
     }
 
     #[test]
     fn inputs_of_other_types_are_converted_by_what_can() {
+        let other_elements = |found, (ty, signed)| {
+            super::other_elements(ElementType::number(found, true), ElementType::number(ty, signed))
+        };
         assert_eq!(
-            other_elements(Ty::F64, Ty::F32),
+            other_elements(Ty::F64, (Ty::F32, true)),
             "its elements are f64, the program reads f32; NumPy converts them: a.astype('float32')"
         );
         assert_eq!(
-            other_elements(Ty::F32, Ty::Bf16),
+            other_elements(Ty::F32, (Ty::Bf16, true)),
             "its elements are f32, the program reads bf16"
         );
-        assert!(!other_elements(Ty::I32, Ty::F32).contains("NumPy"));
+        assert!(!other_elements(Ty::I32, (Ty::F32, true)).contains("NumPy"));
+        assert!(!other_elements(Ty::F32, (Ty::I32, true)).contains("NumPy"));
+        assert_eq!(
+            other_elements(Ty::I32, (Ty::I32, false)),
+            "its elements are i32, the program reads u32; NumPy converts them: a.astype('uint32')"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! What a host program sees of the world outside: inputs, outputs, settings, a place to print.
 
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::ElementType;
 
 use crate::outcome::ConsoleLine;
 
@@ -10,7 +10,7 @@ pub struct Input {
     /// Elements, little endian, one after the other.
     pub bytes: Vec<u8>,
     /// Type of an element, if the source of the bytes says so; otherwise the program decides.
-    pub ty: Option<Ty>,
+    pub ty: Option<ElementType>,
 }
 
 /// A named output of a run that ended well.
@@ -21,7 +21,7 @@ pub struct Output {
     /// Elements, little endian, one after the other.
     pub bytes: Vec<u8>,
     /// Type of an element.
-    pub ty: Ty,
+    pub ty: ElementType,
 }
 
 /// The world outside, as the caller provides it.
@@ -36,7 +36,7 @@ pub trait HostEnv {
     fn input(&mut self, name: &str) -> Result<Input, String>;
 
     /// Where an input has its type from and how to say another one, for who reads it as `wanted`.
-    fn type_hint(&self, _name: &str, _wanted: Ty) -> Option<String> {
+    fn type_hint(&self, _name: &str, _wanted: ElementType) -> Option<String> {
         None
     }
 

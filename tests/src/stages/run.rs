@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use dflow_ir::image::Image;
 use dflow_ir::target::TargetId;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 use dflow_syntax::diagnostic::render;
 
 use super::options;
@@ -78,12 +78,12 @@ fn show(text: &mut String, record: &Record) {
 }
 
 /// Type, number of elements, and the first of them in raw form.
-fn values(ty: Ty, bytes: &[u8]) -> String {
+fn values(ty: ElementType, bytes: &[u8]) -> String {
     const SHOWN: usize = 16;
-    let size = ty.bytes() as usize;
+    let size = ty.ty.bytes() as usize;
     let elements = bytes.chunks_exact(size).map(|element| {
         let raw = element.iter().rev().fold(0u64, |raw, &byte| raw << 8 | u64::from(byte));
-        match ty {
+        match ty.ty {
             Ty::F32 => f32::from_bits(raw as u32).to_string(),
             Ty::F64 => f64::from_bits(raw).to_string(),
             Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 | Ty::F16 | Ty::Bf16 => format!("{raw:#x}"),
@@ -92,5 +92,5 @@ fn values(ty: Ty, bytes: &[u8]) -> String {
     let count = bytes.len() / size;
     let first: Vec<_> = elements.take(SHOWN).collect();
     let more = if count > SHOWN { " …" } else { "" };
-    format!("{count} x {ty}: {}{more}", first.join(" "))
+    format!("{count} x {}: {}{more}", ty.name(), first.join(" "))
 }

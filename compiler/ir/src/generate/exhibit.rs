@@ -384,9 +384,9 @@ pub fn host_exhibit(numbers: &[u32]) -> Program {
     let number = ElementType::number(ty, choices.yes());
     let math = [HostMath::Log10, HostMath::Log, HostMath::Exp, HostMath::Sin, HostMath::Cos];
     for (op, dsts, args) in [
-        (HostOp::Input { name: name.clone(), ty }, vec![i, i], vec![]),
+        (HostOp::Input { name: name.clone(), ty: number }, vec![i, i], vec![]),
         (HostOp::HasInput { name: name.clone() }, vec![t], vec![]),
-        (HostOp::Output { name: name.clone(), ty }, vec![], vec![i, i]),
+        (HostOp::Output { name: name.clone(), ty: number }, vec![], vec![i, i]),
         (HostOp::Setting { name: name.clone(), ty: number }, vec![word], vec![word]),
         (HostOp::Setting { name: name.clone(), ty: ElementType::bool() }, vec![t], vec![t]),
         (HostOp::HasSetting { name }, vec![t], vec![]),

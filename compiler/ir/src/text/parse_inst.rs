@@ -506,9 +506,9 @@ fn host(line: &mut Line) -> Parsed<(HostOp, Vec<Local>)> {
 
 fn host_op(line: &mut Line, word: &str) -> Parsed<HostOp> {
     Ok(match word {
-        "input" => HostOp::Input { name: line.text()?, ty: line.ty()? },
+        "input" => HostOp::Input { name: line.text()?, ty: element(line)? },
         "has_input" => HostOp::HasInput { name: line.text()? },
-        "output" => HostOp::Output { name: line.text()?, ty: line.ty()? },
+        "output" => HostOp::Output { name: line.text()?, ty: element(line)? },
         "setting" => HostOp::Setting { name: line.text()?, ty: element(line)? },
         "has_setting" => HostOp::HasSetting { name: line.text()? },
         "copy_in" => HostOp::CopyIn { export: line.int()?, ty: line.ty()? },

@@ -257,9 +257,9 @@ fn unblock(what: Unblock) -> String {
 
 fn host(op: &HostOp) -> String {
     match op {
-        HostOp::Input { name, ty } => format!("input {} {ty}", quote(name)),
+        HostOp::Input { name, ty } => format!("input {} {}", quote(name), element(*ty)),
         HostOp::HasInput { name } => format!("has_input {}", quote(name)),
-        HostOp::Output { name, ty } => format!("output {} {ty}", quote(name)),
+        HostOp::Output { name, ty } => format!("output {} {}", quote(name), element(*ty)),
         HostOp::Setting { name, ty } => format!("setting {} {}", quote(name), element(*ty)),
         HostOp::HasSetting { name } => format!("has_setting {}", quote(name)),
         HostOp::CopyIn { export, ty } => format!("copy_in {export} {ty}"),

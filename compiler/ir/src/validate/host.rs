@@ -3,7 +3,7 @@
 use super::body::{Body, BodyError, Checked};
 use crate::func::Local;
 use crate::program::{HostArg, HostOp};
-use crate::ty::Ty;
+use crate::ty::{ElementKind, Ty};
 
 const PTR: Ty = Ty::I64;
 const LEN: Ty = Ty::I64;
@@ -17,6 +17,11 @@ pub(super) fn check(body: &Body<'_>, op: &HostOp, dsts: &[Local], args: &[Local]
         body.all(args, params)
     };
     match op {
+        HostOp::Input { name: _, ty } | HostOp::Output { name: _, ty }
+            if ty.kind == ElementKind::Bool =>
+        {
+            Err(BodyError::Operand("inputs and outputs are numbers"))
+        }
         HostOp::Input { name: _, ty: _ } => typed(&[PTR, LEN], &[]),
         HostOp::HasInput { name: _ } | HostOp::HasSetting { name: _ } => typed(&[Ty::I8], &[]),
         HostOp::Output { name: _, ty: _ } => typed(&[], &[PTR, LEN]),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dflow_ir::target::{Target, TargetId};
 use dflow_ir::text::parse_program;
-use dflow_ir::ty::Ty;
+use dflow_ir::ty::{ElementType, Ty};
 
 use super::model::{Echo, Model};
 use super::session;
@@ -68,7 +68,10 @@ const LOCALS: &str = "v0..v19: i64, v20..v24: i8, v25..v26: f32, v27..v29: f64";
 fn a_program_copies_checks_prints_and_hands_over() {
     let mut world = World::default();
     let bytes: Vec<u8> = [1.5f32, -2.0, 0.1, 1e20].iter().flat_map(|x| x.to_le_bytes()).collect();
-    world.inputs.insert("field", Input { bytes: bytes.clone(), ty: Some(Ty::F32) });
+    world.inputs.insert(
+        "field",
+        Input { bytes: bytes.clone(), ty: Some(ElementType::number(Ty::F32, true)) },
+    );
     world.settings.insert("steps", "-3");
     let body = format!(
         "{REGION}v0, v1 = host input \"field\" f32()\n\
@@ -85,13 +88,16 @@ fn a_program_copies_checks_prints_and_hands_over() {
          v21 = eq v1, v3\n\
          host expect [\"lengths differ\"] [](v21)\n\
          host print [\"\", \" of \", \" is \", \", \", \" \", \"\"] [float, signed, float, bool, signed](v25, v4, v26, v20, v5)\n\
-         host output \"back\" f32(v2, v3)"
+         host output \"back\" f32 signed(v2, v3)"
     );
     let mut host = session(2, 2, Echo::Silent);
     let end = run(&mut world, &mut host, LOCALS, &body);
     assert_eq!(end, Ok(HostOutcome::Done));
     assert_eq!(world.lines, ["0.1 of -3 is 1e20, true 7"]);
-    assert_eq!(world.outputs, [Output { name: "back".to_owned(), bytes, ty: Ty::F32 }]);
+    assert_eq!(
+        world.outputs,
+        [Output { name: "back".to_owned(), bytes, ty: ElementType::number(Ty::F32, true) }]
+    );
     let launches = &host.mesh().pes[1][1].launches;
     assert_eq!(launches, &[(2, vec![7, 0.1f32.to_bits()])]);
 }
@@ -168,7 +174,10 @@ fn bad_values_are_named_and_do_not_panic() {
     for body in bodies {
         let mut world = World::default();
         world.inputs.insert("odd", Input { bytes: vec![0; 9], ty: None });
-        world.inputs.insert("typed", Input { bytes: vec![0; 8], ty: Some(Ty::F32) });
+        world.inputs.insert(
+            "typed",
+            Input { bytes: vec![0; 8], ty: Some(ElementType::number(Ty::F32, true)) },
+        );
         world.settings.insert("text", "many");
         match run(&mut world, &mut session(1, 1, Echo::Silent), LOCALS, body) {
             Err(failure @ Failure::Host { .. }) => text.push(failure.to_string()),

@@ -12,14 +12,15 @@ use crate::sema::types::{Type, TypeId};
 use crate::sema::{Operand, R, Sema};
 
 /// A type whose values files and settings hold.
-fn number_type(sema: &mut Sema<'_, '_>, ty: TypeId, bools: bool, span: Span) -> R<Ty> {
+fn number_type(sema: &mut Sema<'_, '_>, ty: TypeId, bools: bool, span: Span) -> R<ElementType> {
     let fits = match sema.types.get(ty) {
         Type::Int { .. } | Type::Float(_) => true,
         Type::Bool => bools,
         _ => false,
     };
     if fits {
-        return sema.machine_ty(ty, span);
+        let machine = sema.machine_ty(ty, span)?;
+        return Ok(element_type(sema, ty).unwrap_or(ElementType::number(machine, false)));
     }
     let name = sema.type_name(ty);
     let message = format!("elements are sized numbers here, not `{name}`");
@@ -54,8 +55,7 @@ pub(crate) fn setting(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let (name, _) = name_arg(sema, call.args[0])?;
     let wanted = sema.type_expr(call.args[1])?;
     let span = sema.expr_span(call.args[1]);
-    let machine = number_type(sema, wanted, true, span)?;
-    let ty = element_type(sema, wanted).unwrap_or(ElementType::number(machine, false));
+    let ty = number_type(sema, wanted, true, span)?;
     let (default, default_span) = sema.arg_as(call.args[2], wanted)?;
     let default = sema.scalar_of(default, default_span)?;
     let op = HostOp::Setting { name, ty };
