@@ -419,8 +419,8 @@ pub(crate) enum ExprKind {
     Vector(Box<Vector>),
     /// The next pseudo-random word.
     Random,
-    /// The cycle counter, `i64`.
-    ClockRead,
+    /// The cycle counter, or what it has counted in all, `i64`.
+    ClockRead(ClockOp),
     /// A configuration register, `i16`.
     GetConfig(Expr),
     /// A bit set of queues, `i16`.

@@ -9,7 +9,7 @@ use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use crate::dsd::DsrRef;
 use crate::func::{Block, Func, Inst, Local};
-use crate::inst::{ClockOp, InstData, Operand, Terminator, VectorInst};
+use crate::inst::{InstData, Operand, Terminator, VectorInst};
 use crate::operands::Access;
 use crate::program::{FuncId, Program};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
@@ -150,7 +150,7 @@ fn cost(data: &InstData, func: &Func, timing: &Timing) -> u32 {
         InstData::Call { .. } | InstData::CallIndirect { .. } => timing.scalar + timing.call,
         InstData::Vector(vector) => start_up(descriptors(vector), timing),
         InstData::LoadDsr { .. } => timing.register_load,
-        InstData::Clock { op: ClockOp::Read, .. } => timing.clock_read,
+        InstData::Clock { op, .. } if op.reads() => timing.clock_read,
         InstData::Clock { .. }
         | InstData::Convert { .. }
         | InstData::Load { .. }

@@ -220,6 +220,20 @@ pub enum ClockOp {
     Reset,
     /// Read the counter.
     Read,
+    /// Go on counting, from where the counter stands.
+    Resume,
+    /// Read how many cycles were counted in all: what sets the counter leaves that as it is.
+    Total,
+}
+
+impl ClockOp {
+    /// Whether it reads a number; the others set the counter.
+    pub fn reads(self) -> bool {
+        match self {
+            ClockOp::Read | ClockOp::Total => true,
+            ClockOp::Enable | ClockOp::Disable | ClockOp::Reset | ClockOp::Resume => false,
+        }
+    }
 }
 
 /// A vector operation: `dest = op(sources)`.

@@ -8,6 +8,7 @@ use dflow_ir::mesh::Color;
 
 use super::ahead::{LaterAct, TasksAhead};
 use super::bind::Bindings;
+use super::clock::Clock;
 use super::code::{Code, Pe};
 use super::main::Main;
 use super::op::Op;
@@ -171,15 +172,6 @@ pub(crate) struct Completion {
     pub(crate) unblock: Option<Unblock>,
     pub(crate) task: u16,
     pub(crate) loc: Loc,
-}
-
-/// The clock register of `<time>`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Clock {
-    /// Counts since this cycle, if it runs.
-    pub(crate) since: Option<u64>,
-    /// Counted before that.
-    pub(crate) base: u64,
 }
 
 /// What a core sees of its queues in a cycle, as bits.

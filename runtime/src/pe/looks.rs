@@ -6,7 +6,7 @@
 
 use cranelift_entity::SecondaryMap;
 use dflow_ir::func::{Func, Local};
-use dflow_ir::inst::{ClockOp, InstData};
+use dflow_ir::inst::InstData;
 use dflow_ir::operands::Access;
 use dflow_ir::program::{FuncId, Program};
 
@@ -22,7 +22,8 @@ pub(super) fn looks(program: &Program) -> SecondaryMap<FuncId, bool> {
 pub(super) fn reads_times(program: &Program) -> SecondaryMap<FuncId, bool> {
     with_callers(program, |func| {
         let reads = |inst: &InstData| {
-            matches!(inst, InstData::Clock { op: ClockOp::Read, .. } | InstData::Queues { .. })
+            matches!(inst, InstData::Queues { .. })
+                || matches!(inst, InstData::Clock { op, .. } if op.reads())
         };
         func.insts.values().any(reads)
     })

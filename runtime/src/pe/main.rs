@@ -1,12 +1,11 @@
 //! The main thread: section 4 of spec/time.md.
 
 use dflow_ir::cost::Slots;
-use dflow_ir::inst::ClockOp;
 use dflow_ir::mesh::Color;
 use dflow_ir::ty::Ty;
 
 use super::code::Code;
-use super::core::{Clock, Completion, Core, Fault, Sent, bits};
+use super::core::{Completion, Core, Fault, Sent, bits};
 use super::issue::Readiness;
 use super::op::{Op, OpPlan};
 use super::plan::{NO_TASK, TaskPlan};
@@ -108,37 +107,6 @@ impl<O> Main<O> {
 
     pub(super) fn resume(from: u64, value: u64) -> Main<O> {
         Main::Ready { from, next: Next::Resume { value } }
-    }
-}
-
-impl Clock {
-    /// Does what a clock instruction asks in cycle `t`; the value it reads.
-    fn act(&mut self, op: ClockOp, t: u64) -> u64 {
-        let counted = self.counted(t);
-        match op {
-            ClockOp::Read => {}
-            ClockOp::Enable => *self = Clock { since: Some(t), base: 0 },
-            ClockOp::Disable => *self = Clock { since: None, base: counted },
-            ClockOp::Reset => *self = Clock { since: self.since.map(|_| t), base: 0 },
-        }
-        counted & 0xffff_ffff_ffff
-    }
-
-    /// What it shows in cycle `t`.
-    pub(crate) fn counted(&self, t: u64) -> u64 {
-        self.base + self.since.map_or(0, |since| t - since)
-    }
-
-    /// Lets it run on or stops it.
-    pub(crate) fn switch(&mut self, t: u64, runs: bool) {
-        *self = Clock { since: runs.then_some(t), base: self.counted(t) };
-    }
-
-    /// Sets one of its three words.
-    pub(crate) fn write(&mut self, t: u64, word: u16, value: u16) {
-        let at = 16 * u32::from(word);
-        let base = self.counted(t) & !(0xffff << at) | u64::from(value) << at;
-        *self = Clock { since: self.since.map(|_| t), base };
     }
 }
 

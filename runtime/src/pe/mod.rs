@@ -9,6 +9,7 @@ pub(crate) mod alone;
 mod behind;
 pub(crate) mod bind;
 pub(crate) mod calm;
+pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod core;
 pub(crate) mod exec;

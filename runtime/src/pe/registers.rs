@@ -13,8 +13,9 @@ use dflow_ir::inst::Priority;
 use dflow_ir::registers::{self, BankKind};
 
 use super::bind::Bindings;
+use super::clock::Clock;
 use super::code::Code;
-use super::core::{Clock, Core};
+use super::core::Core;
 use super::plan::PePlan;
 use crate::exec::{CodeTrapKind, Registers};
 use crate::fabric::registers as router;

@@ -122,6 +122,8 @@ pub(crate) const ROWS: &[Row] = &[
     row("clock_rate", (0, 0), H, host::clock_rate, "the target's clock in Hz"),
     row("clock_read", (0, 0), R, task::clock_read, "the 48-bit cycle counter"),
     row("clock_reset", (0, 0), R, task::clock_reset, "sets the cycle counter to zero"),
+    row("clock_resume", (0, 0), R, task::clock_resume, "lets the cycle counter run on"),
+    row("clock_total", (0, 0), R, task::clock_total, "the cycles counted in all"),
     row("comptime_assert", (1, 2), X, values::comptime_assert, "ends the compilation unless true"),
     row("comptime_print", (0, MANY), X, values::comptime_print, "prints at compile time"),
     row("concat_structs", (2, 2), X, structs::concat, "one anonymous struct of two"),

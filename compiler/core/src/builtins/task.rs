@@ -374,9 +374,21 @@ pub(super) fn clock_reset(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand>
     clock(sema, call, ClockOp::Reset)
 }
 
+pub(super) fn clock_resume(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    clock(sema, call, ClockOp::Resume)
+}
+
 pub(super) fn clock_read(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    read_clock(sema, call, ClockOp::Read)
+}
+
+pub(super) fn clock_total(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
+    read_clock(sema, call, ClockOp::Total)
+}
+
+fn read_clock(sema: &mut Sema<'_, '_>, call: Call<'_>, op: ClockOp) -> R<Operand> {
     let local = sema.new_scalar(None, Ty::I64);
-    let read = typed(ExprKind::ClockRead, Ty::I64, call.span);
+    let read = typed(ExprKind::ClockRead(op), Ty::I64, call.span);
     sema.emit(StmtKind::Set(local, read), call.span);
     let expr = typed(ExprKind::Local(local), Ty::I64, call.span);
     Ok(Operand::Scalar { ty: sema.types.common.u64, expr })

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use dflow_ir::inst::{OnControl, Priority, Unblock};
+use dflow_ir::inst::{ClockOp, OnControl, Priority, Unblock};
 use dflow_ir::ty::Ty;
 
 use crate::typed::{
@@ -104,7 +104,7 @@ impl<'p> Names<'p> {
             | ExprKind::Vector(_)
             | ExprKind::Random
             | ExprKind::GetConfig(_)
-            | ExprKind::ClockRead => None,
+            | ExprKind::ClockRead(_) => None,
         }
     }
 
@@ -160,7 +160,8 @@ impl<'p> Names<'p> {
             ExprKind::SetStride { dsd, stride } => pair("set_stride", dsd, stride),
             ExprKind::Vector(vector) => self.vector(vector),
             ExprKind::Random => "random()".to_owned(),
-            ExprKind::ClockRead => "clock()".to_owned(),
+            ExprKind::ClockRead(ClockOp::Read) => "clock()".to_owned(),
+            ExprKind::ClockRead(op) => format!("clock({op:?})"),
             ExprKind::GetConfig(addr) => format!("config({})", self.expr(addr)),
             ExprKind::Load { .. }
             | ExprKind::Unary(_, _)

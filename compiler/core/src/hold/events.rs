@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
             ExprKind::Const(_)
             | ExprKind::Slot(_)
             | ExprKind::Random
-            | ExprKind::ClockRead
+            | ExprKind::ClockRead(_)
             | ExprKind::Queues(_) => {}
         }
     }

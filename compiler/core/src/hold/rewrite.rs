@@ -179,7 +179,7 @@ fn parts<'a>(expr: &'a mut Expr, copies: &Copies, open: &mut Vec<&'a mut Expr>) 
         | ExprKind::LocalAddress { .. }
         | ExprKind::FuncAddress(_)
         | ExprKind::Random
-        | ExprKind::ClockRead
+        | ExprKind::ClockRead(_)
         | ExprKind::Queues(_) => {}
     }
 }

@@ -5,7 +5,7 @@
 //! wanted. Operands are evaluated in written order.
 
 use dflow_ir::func::Local;
-use dflow_ir::inst::{ClockOp, InstData};
+use dflow_ir::inst::InstData;
 use dflow_ir::program::ShapeId;
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
@@ -83,7 +83,7 @@ impl Lower<'_> {
                 extent: self.value(extent),
                 wrap: self.value(wrap),
             },
-            ExprKind::ClockRead => InstData::Clock { op: ClockOp::Read, dst: Some(dst) },
+            ExprKind::ClockRead(op) => InstData::Clock { op: *op, dst: Some(dst) },
             ExprKind::Mem1d { base, extent, stride, indexed, .. } => InstData::MakeMem1d {
                 dst,
                 base: self.value(base),
@@ -199,6 +199,6 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         | ExprKind::Vector(_)
         | ExprKind::Random
         | ExprKind::GetConfig(_)
-        | ExprKind::ClockRead => None,
+        | ExprKind::ClockRead(_) => None,
     }
 }

@@ -259,7 +259,7 @@ impl Odd<'_, '_, '_> {
             | ExprKind::Fabric { .. }
             | ExprKind::Ring { .. }
             | ExprKind::Random
-            | ExprKind::ClockRead
+            | ExprKind::ClockRead(_)
             | ExprKind::GetConfig(_)
             | ExprKind::Queues(_) => false,
         }
@@ -355,7 +355,7 @@ fn plain(expr: &Expr) -> bool {
         | ExprKind::SetExtent { .. }
         | ExprKind::SetStride { .. }
         | ExprKind::Random
-        | ExprKind::ClockRead
+        | ExprKind::ClockRead(_)
         | ExprKind::GetConfig(_)
         | ExprKind::Queues(_) => false,
     }
@@ -419,7 +419,7 @@ fn reads_of(expr: &Expr, reads: &mut Vec<(GlobalIdx, i64, i64, Span)>) {
         | ExprKind::SetExtent { .. }
         | ExprKind::SetStride { .. }
         | ExprKind::Random
-        | ExprKind::ClockRead
+        | ExprKind::ClockRead(_)
         | ExprKind::GetConfig(_)
         | ExprKind::Queues(_) => {}
     }

@@ -313,10 +313,10 @@ fn shown(choices: &mut Choices<'_>) -> Func {
         InstData::GetConfig { dst: word, addr: word },
         InstData::SetConfig { addr: word, src: word },
         InstData::Clock {
-            op: choices.one(&[ClockOp::Enable, ClockOp::Disable, ClockOp::Reset]),
+            op: choices.one(&[ClockOp::Enable, ClockOp::Disable, ClockOp::Reset, ClockOp::Resume]),
             dst: None,
         },
-        InstData::Clock { op: ClockOp::Read, dst: Some(dsd) },
+        InstData::Clock { op: choices.one(&[ClockOp::Read, ClockOp::Total]), dst: Some(dsd) },
         InstData::Assert { cond: truth, message: "x = const ; @1:2:3 \"\t".to_owned() },
         InstData::LoadDsr {
             dsr: DsrRef { file: choices.one(&DsrFile::ALL), index: choices.below(4) as u8 },

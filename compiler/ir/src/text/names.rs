@@ -61,7 +61,7 @@ words!("flag operation" FlagOp {
 });
 
 words!("clock operation" ClockOp {
-    Enable = "enable", Disable = "disable", Reset = "reset", Read = "read",
+    Enable = "enable", Disable = "disable", Reset = "reset", Read = "read", Resume = "resume", Total = "total",
 });
 
 words!("state of queues" QueueState {

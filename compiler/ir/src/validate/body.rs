@@ -292,13 +292,11 @@ impl Body<'_> {
     }
 
     fn clock(&self, op: ClockOp, dst: Option<Local>) -> Checked {
-        match (op, dst) {
-            (ClockOp::Read, Some(dst)) => self.want(dst, Ty::I64),
-            (ClockOp::Read, None) => Err(BodyError::Result("a clock read needs a destination")),
-            (ClockOp::Enable | ClockOp::Disable | ClockOp::Reset, None) => Ok(()),
-            (ClockOp::Enable | ClockOp::Disable | ClockOp::Reset, Some(_)) => {
-                Err(BodyError::Result("only a clock read has a result"))
-            }
+        match (op.reads(), dst) {
+            (true, Some(dst)) => self.want(dst, Ty::I64),
+            (true, None) => Err(BodyError::Result("a clock read needs a destination")),
+            (false, None) => Ok(()),
+            (false, Some(_)) => Err(BodyError::Result("only a clock read has a result")),
         }
     }
 

@@ -244,8 +244,9 @@ impl<'a> Gen<'a> {
             self.b.inst(InstData::Queues { dst, state });
             return;
         }
-        let op = self.rng.pick(&[ClockOp::Enable, ClockOp::Reset, ClockOp::Read]);
-        let dst = (op == ClockOp::Read).then(|| self.any(Ty::I64));
+        let ops = [ClockOp::Enable, ClockOp::Reset, ClockOp::Read, ClockOp::Resume, ClockOp::Total];
+        let op = self.rng.pick(&ops);
+        let dst = op.reads().then(|| self.any(Ty::I64));
         self.b.inst(InstData::Clock { op, dst });
     }
 
