@@ -12,7 +12,7 @@ pub(super) struct Given {
     pub(super) output: String,
     /// `--arch`
     pub(super) target: TargetId,
-    /// `--params`, of all times it is given; of a name given twice the last.
+    /// `--params`, of all times it is given; of a name given by two of them the last.
     pub(super) params: Vec<(String, String)>,
     /// `--colors`, likewise.
     pub(super) colors: Vec<(String, String)>,

@@ -50,10 +50,10 @@ pub(super) const ROWS: &[Row] = &[
         known.map(|target| g.target = target).ok_or_else(|| format!("is wse2 or wse3, not `{v}`"))
     }),
     row("--params", Value("NAME:VALUE,..."), "values of params of the layout", |g, v| {
-        pairs(v, &mut g.params)
+        pairs(v, &mut g.params, ("--colors", &g.colors))
     }),
     row("--colors", Value("NAME:VALUE,..."), "values of params that are colors", |g, v| {
-        colors(v, &mut g.colors)
+        colors(v, &mut g.colors, ("--params", &g.params))
     }),
     row("--fabric-dims", Value("W,H"), "extent of the fabric in PEs", |g, v| {
         pair(v).map(|v| g.dims = Some(v))
@@ -212,9 +212,12 @@ fn pair(value: &str) -> Result<(u32, u32), String> {
     numbers.ok_or_else(|| format!("needs two numbers with a comma between them, not `{value}`"))
 }
 
-fn colors(value: &str, known: &mut Vec<(String, String)>) -> Result<(), String> {
+/// Another option that gives values to params, and those that it has given.
+type Other<'a> = (&'a str, &'a [(String, String)]);
+
+fn colors(value: &str, known: &mut Vec<(String, String)>, other: Other<'_>) -> Result<(), String> {
     let mut new = Vec::new();
-    pairs(value, &mut new)?;
+    pairs(value, &mut new, other)?;
     for (name, number) in &new {
         if number.parse::<u32>().is_err() {
             return Err(format!("gives `{name}` the value `{number}`; a color is a number"));
@@ -224,9 +227,10 @@ fn colors(value: &str, known: &mut Vec<(String, String)>) -> Result<(), String> 
     Ok(())
 }
 
-/// `name:value,...`; a comma at the end is no fault.
-fn pairs(value: &str, known: &mut Vec<(String, String)>) -> Result<(), String> {
-    let mut new = Vec::new();
+/// `name:value,...`; a comma at the end is no fault. A name stands there once, and has no value of the other option.
+fn pairs(value: &str, known: &mut Vec<(String, String)>, other: Other<'_>) -> Result<(), String> {
+    let mut new: Vec<(String, String)> = Vec::new();
+    let (option, others) = other;
     for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let Some((name, value)) = part.split_once(':') else {
             return Err(format!("needs NAME:VALUE, not `{part}`"));
@@ -237,6 +241,12 @@ fn pairs(value: &str, known: &mut Vec<(String, String)>) -> Result<(), String> {
         }
         if value.is_empty() {
             return Err(format!("gives `{name}` no value"));
+        }
+        if new.iter().any(|(earlier, _)| earlier == name) {
+            return Err(format!("gives `{name}` two values"));
+        }
+        if others.iter().any(|(other, _)| other == name) {
+            return Err(format!("gives `{name}` a value, and so does {option}"));
         }
         new.push((name.to_owned(), plain(value)));
     }

@@ -138,6 +138,15 @@ mod tests {
         assert_eq!(said(&["a.csl", "b.csl"]), "two layout files are given: a.csl and b.csl");
         assert_eq!(said(&["--params=a"]), "--params needs NAME:VALUE, not `a`");
         assert_eq!(said(&["--params=a:"]), "--params gives `a` no value");
+        assert_eq!(said(&["--params=W:3,H:2,W:4"]), "--params gives `W` two values");
+        assert_eq!(
+            said(&["--params=W:3", "--colors=W:2"]),
+            "--colors gives `W` a value, and so does --params"
+        );
+        assert_eq!(
+            said(&["--colors=c:1", "--params=W:3,c:2"]),
+            "--params gives `c` a value, and so does --colors"
+        );
         assert_eq!(said(&["--params=1a:2"]), "--params has `1a` where a name should be");
     }
 }

@@ -251,9 +251,16 @@ fn parse(text: &str, element: ElementType) -> Option<u64> {
             "false" | "0" => Some(0),
             _ => None,
         },
-        Ty::F64 => text.parse::<f64>().ok().map(f64::to_bits),
-        Ty::F32 => text.parse::<f32>().ok().map(|value| value.to_bits().into()),
-        Ty::F16 | Ty::Bf16 => text.parse().ok().map(|value| float::round(ty, value)),
+        Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64 => {
+            let raw = match ty {
+                // Not by way of a double, which would round it once more.
+                Ty::F32 => text.parse::<f32>().ok()?.to_bits().into(),
+                _ => float::round(ty, text.parse().ok()?),
+            };
+            // Infinity is a value only where its name stands.
+            let is_number = text.bytes().any(|byte| byte.is_ascii_digit());
+            (!is_number || float::to_f64(ty, raw).is_finite()).then_some(raw)
+        }
         Ty::I8 | Ty::I16 | Ty::I32 | Ty::I64 => {
             let value = parse_integer(text)?;
             let bits = ty.bits();
@@ -305,6 +312,16 @@ mod tests {
         assert_eq!(parse("1.000488281251", Ty::F16, true), Some(0x3c01));
         assert_eq!(parse("1.00390625001", Ty::Bf16, true), Some(0x3f81));
         assert_eq!(parse("rel", Ty::F32, true), None);
+        for (beyond, largest, ty) in [
+            ("1e400", "1.7976931348623157e308", Ty::F64),
+            ("-1e39", "-3.4028235e38", Ty::F32),
+            ("65520", "65519", Ty::F16),
+            ("3.4e38", "3.38e38", Ty::Bf16),
+        ] {
+            assert_eq!(parse(beyond, ty, true), None, "{beyond}");
+            assert!(parse(largest, ty, true).is_some(), "{largest}");
+            assert!(parse("-inf", ty, true).is_some_and(|raw| float::to_f64(ty, raw) < -1e300));
+        }
         assert_eq!(type_name(ElementType::number(Ty::I16, false)), "u16");
     }
 
