@@ -13,6 +13,9 @@ from dflow.errors import HostError
 
 MOST_COLOR = 23
 
+# Kinds of NumPy types whose elements are numbers: truth values, integers, floats, complex numbers.
+NUMBERS = "biufc"
+
 DTYPES: dict[str, np.dtype[Any]] = {
     "bool": np.dtype(np.bool_),
     "i8": np.dtype(np.int8),
@@ -77,9 +80,14 @@ def number_type(dtype: npt.DTypeLike) -> np.dtype[Any]:
         wanted = np.dtype(dtype)
     except TypeError:
         wanted = np.dtype(object)
-    if wanted.hasobject or not wanted.itemsize:
+    if wanted.kind not in NUMBERS:
         raise HostError(f"a dtype of numbers is needed, found {dtype!r}")
     return wanted
+
+
+def elements_of(data: bytes, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Give what the machine holds as elements of a type, in whichever byte order that has."""
+    return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype)
 
 
 def as_array(array: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dflow import _native, account
-from dflow.elements import as_array, color_number, number_type, whole
+from dflow.elements import as_array, color_number, elements_of, number_type, whole
 from dflow.errors import HostError
 from dflow.symbols import (
     Symbol,
@@ -376,7 +376,7 @@ class Machine:
         if excess is not None:
             raise HostError(excess)
         data = self._native.wait_for(self._native.copy_out(symbol.id, area, count))
-        return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
+        return elements_of(data, wanted).reshape(rect[3], rect[2], count)
 
     def scatter(self, name: str, field: npt.ArrayLike, rect: Rect | None = None) -> None:
         """Share a matrix among the PEs: each gets its block, row by row.
@@ -442,7 +442,7 @@ class Machine:
         count = whole(count, "count")
         request = self._native.stream_out(color, (*rect, 1, 1), _bits(wanted), count)
         data = self._native.wait_for(request)
-        return np.frombuffer(data, wanted).reshape(rect[3], rect[2], count).copy()
+        return elements_of(data, wanted).reshape(rect[3], rect[2], count)
 
     def stop(self) -> None:
         """End the run: what the program still does by itself is done first.

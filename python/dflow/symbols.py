@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dflow.elements import as_array, dtype_of, number_type, scalar_bits
+from dflow.elements import as_array, dtype_of, elements_of, number_type, scalar_bits
 from dflow.errors import HostError
 
 # How alike a misspelt name and the one that is meant are at least.
@@ -88,7 +88,7 @@ def view(data: bytes, dtype: npt.DTypeLike, name: str) -> npt.NDArray[Any]:
         raise HostError(
             f"`{name}` has {len(data)} bytes, which is no whole number of {wanted} elements"
         )
-    return np.frombuffer(data, wanted).copy()
+    return elements_of(data, wanted)
 
 
 def argument_words(symbol: Symbol, args: tuple[Any, ...]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,9 @@ def test_elements_go_in_and_come_out(machine: dflow.Machine) -> None:
     assert machine.copy_out("table", count=2).tolist() == [[[77, 77]] * 3] * 2
     words = machine.copy_out("numbers", count=1, dtype=np.uint32)
     assert words[0, 1, 0] == np.float32(16).view(np.uint32)
+    for dtype in (">f4", "<f4"):
+        same = machine.copy_out("numbers", count=SIZE, dtype=dtype)
+        assert same.dtype == dtype and np.array_equal(same, 2 * values)
 
 
 def test_matrices_are_shared_and_put_together(machine: dflow.Machine) -> None:
@@ -125,6 +129,10 @@ def test_requests_are_checked(machine: dflow.Machine) -> None:
         (
             "expected a dtype of 4 bytes, found float64",
             lambda: machine.copy_out("numbers", dtype=np.float64),
+        ),
+        *(
+            ("a dtype of numbers is needed", partial(machine.copy_out, "numbers", dtype=dtype))
+            for dtype in ("S4", "V4", "2i2", [("a", "i2"), ("b", "i2")])
         ),
         (
             "points to 8 elements, the host asks for 9",
@@ -272,6 +280,7 @@ def test_what_goes_on_after_the_last_answer_is_done(many_program: dflow.Program)
         machine.launch("later")
     assert machine.read_symbol(2, 1, "calls", np.uint16).tolist() == [100]
     assert machine.read_symbol(2, 1, "mine", np.uint16).tolist() == [5]
+    assert machine.read_symbol(2, 1, "mine", ">u2").tolist() == [5]
     assert machine.read_symbol(2, 1, "numbers").size == 4 * SIZE
     with pytest.raises(dflow.HostError, match=r"PE \(2, 1\) has no variable `no`; it has .*calls"):
         machine.read_symbol(2, 1, "no")
@@ -286,7 +295,7 @@ def test_words_are_streamed(echo) -> None:
     with dflow.Machine(echo(5)) as machine:
         words = np.linspace(1, 2, 10, dtype=np.float32)
         machine.stream_in(1, words)
-        back = machine.stream_out(2, count=5, dtype=np.float32)
+        back = machine.stream_out(2, count=5, dtype=">f4")
     assert np.array_equal(back.ravel(), -words)
 
 
@@ -329,8 +338,11 @@ def test_timestamps_are_numbers() -> None:
     assert dflow.timestamps(np.uint16([1, 2, 0])) == 0x20001
     several = dflow.timestamps(np.int16([[-1, 0, 0, 0, 0, 1]]))
     assert several.tolist() == [[0xFFFF, 1 << 32]]
-    with pytest.raises(ValueError, match="three words"):
-        dflow.timestamps([1, 2])
+    for words, match in [([1, 2], "three words"), (np.zeros(4, np.uint16), "three words")]:
+        with pytest.raises(dflow.HostError, match=match):
+            dflow.timestamps(words)
+    with pytest.raises(dflow.HostError, match="whole numbers"):
+        dflow.timestamps(["a", "b", "c"])
 
 
 ODD = """
