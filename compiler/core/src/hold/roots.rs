@@ -1,5 +1,6 @@
 //! Which variable an address is in.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dflow_ir::scalar::BinaryOp;
@@ -27,6 +28,8 @@ pub(super) struct Flow<'a> {
     func: &'a Func,
     /// Values that a local is given.
     given: BTreeMap<LocalIdx, Vec<Option<&'a Expr>>>,
+    /// What locals may lead to, as far as it was asked for.
+    known: RefCell<BTreeMap<LocalIdx, BTreeSet<Root>>>,
 }
 
 impl<'a> Flow<'a> {
@@ -37,11 +40,21 @@ impl<'a> Flow<'a> {
                 given.entry(local).or_default().push(value);
             }
         }
-        Flow { func, given }
+        Flow { func, given, known: RefCell::default() }
     }
 
     /// All that an address or descriptor may be based on.
     pub(super) fn roots(&self, expr: &'a Expr) -> BTreeSet<Root> {
+        let ExprKind::Local(local) = *expr.kind else { return self.look(expr) };
+        if let Some(known) = self.known.borrow().get(&local) {
+            return known.clone();
+        }
+        let roots = self.look(expr);
+        self.known.borrow_mut().insert(local, roots.clone());
+        roots
+    }
+
+    fn look(&self, expr: &'a Expr) -> BTreeSet<Root> {
         let (mut roots, mut seen) = (BTreeSet::new(), BTreeSet::new());
         let mut open = vec![expr];
         while let Some(expr) = open.pop() {
@@ -57,6 +70,10 @@ impl<'a> Flow<'a> {
                     open.push(source);
                 }
                 ExprKind::Local(local) => {
+                    if let Some(known) = self.known.borrow().get(local) {
+                        roots.extend(known);
+                        continue;
+                    }
                     if self.func.passing.values.contains(local) {
                         roots.insert(Root::Param(*local));
                     }
