@@ -186,6 +186,7 @@ codes! {
     ELEMENT_TYPE "element-type" Warning "float arithmetic on an array whose elements have another size";
     INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
     CONTROL_UNUSED "control-unused" Warning "an `.on_control` where no control wavelet can come in";
+    REGISTER_PAIR "register-pair" Warning "a destination and a first source in registers of different numbers";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
     SDK_VERSION "sdk-version" Warning "a program whose parts are of different releases of the SDK";

@@ -130,6 +130,7 @@ fn vector(
     let may_have_queue = given.iter().any(Given::may_have_queue);
     let types = row.written_types(form);
     odd::elements(sema, row, &given, types)?;
+    odd::registers(sema, &given);
     let no_index = odd::none_is_indexed(&given);
     let receives = given[1..].iter().any(Given::may_receive);
     check_cleared(sema, &given)?;

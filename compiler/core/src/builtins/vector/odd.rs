@@ -1,5 +1,6 @@
 //! Vector operations that are legal and surely not meant: warnings.
 
+use dflow_ir::dsd::DsrFile;
 use dflow_ir::dsd::op::{OpRow, OpShape};
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
@@ -82,6 +83,34 @@ pub(super) fn index(sema: &mut Sema<'_, '_>, no_operand: bool, span: Span) {
                 .help("make a descriptor with `.wavelet_index_offset = true`"),
         );
     }
+}
+
+/// A `dsr_dest` and a `dsr_src0` of different numbers: the SDK takes them for wse3 alone, where the microthread of an
+/// operation is chosen.
+pub(super) fn registers(sema: &mut Sema<'_, '_>, given: &[Given]) {
+    if sema.target.microthread_choice {
+        return;
+    }
+    let in_file = |given: &Given, file| match given.what {
+        What::Dsr(dsr) if dsr.file == file => Some((dsr.index, given.span)),
+        _ => None,
+    };
+    let dest = given.first().and_then(|given| in_file(given, DsrFile::Dest));
+    let source = given[1..].iter().find_map(|given| in_file(given, DsrFile::Src0));
+    let (Some((dest, there)), Some((source, span))) = (dest, source) else { return };
+    if dest == source {
+        return;
+    }
+    let name = sema.target.id.name();
+    let message = format!(
+        "on {name} a `dsr_dest` and a `dsr_src0` of one operation have one number, here {dest} and {source}"
+    );
+    sema.report(
+        Diagnostic::new(codes::REGISTER_PAIR, message, span)
+            .label(format!("register {source}"))
+            .secondary(there, format!("register {dest}"))
+            .help(format!("load the source into `@get_dsr(dsr_src0, {dest})`")),
+    );
 }
 
 /// An `.on_control` of what receives nothing.
