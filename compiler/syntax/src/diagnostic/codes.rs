@@ -180,6 +180,7 @@ codes! {
     NOT_SUPPORTED "not-supported" Error "something the language has and this compiler does not do yet";
     WRONG_QUEUE "wrong-queue" Error "an input queue where an output queue is needed, or the reverse";
     INVALID_DSD "invalid-dsd" Error "a descriptor that cannot be made or used this way";
+    WIDE_STRIDE "wide-stride" Warning "a stride that the SDK has no room for";
     ASYNC_RESULT "async-result" Warning "the result of an asynchronous operation, read before it is there";
     ASYNC_LOCAL "async-local" Warning "an asynchronous operation on a variable that is gone before it ends";
     SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";

@@ -3,7 +3,7 @@
 use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
-use super::memory::pointee_bytes;
+use super::memory::{check_stride, pointee_bytes};
 use super::{Distance, computed, distance, dsd_arg, dsd_of, known, number, word};
 use crate::builtins::Call;
 use crate::sema::address::Address;
@@ -141,6 +141,7 @@ pub(in crate::builtins) fn set_stride(sema: &mut Sema<'_, '_>, call: Call<'_>) -
     let common = sema.types.common;
     let (dsd, ty, span) = dsd_arg(sema, call.args[0], &[common.mem1d_dsd], call.name)?;
     let (stride, stride_span) = number(sema, call.args[1], common.i16)?;
+    check_stride(sema, &stride, stride_span);
     match (&stride, dsd_of(&dsd)) {
         (Operand::Const(stride), Some(DsdValue::Mem1d { base, extent, indexed, constant, .. })) => {
             let stride = stride.clone();

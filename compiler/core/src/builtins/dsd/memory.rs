@@ -47,7 +47,9 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     let stride = match walk.fields.get("stride") {
         Some((stride, span)) => {
             let stride = single(sema, stride, span)?;
-            sema.coerce(stride, common.i16, span)?
+            let stride = sema.coerce(stride, common.i16, span)?;
+            check_stride(sema, &stride, span);
+            stride
         }
         None => Operand::Const(Value::int(common.i16, 1)),
     };
@@ -73,6 +75,18 @@ pub(super) fn mem1d(sema: &mut Sema<'_, '_>, arg: ExprId, span: Span) -> R<Opera
     let stride = word(sema, stride, span)?;
     let kind = ExprKind::Mem1d { base, extent, stride, indexed, constant };
     Ok(computed(common.mem1d_dsd, kind, span))
+}
+
+/// Warns of a known stride that the SDK's 8 bits do not hold.
+pub(super) fn check_stride(sema: &mut Sema<'_, '_>, stride: &Operand, span: Span) {
+    let Operand::Const(Value { data: Data::Int(stride), .. }) = stride else { return };
+    if i8::try_from(*stride).is_err() {
+        let message = format!("a stride of {stride} elements: the SDK's have 8 bits");
+        sema.report(
+            Diagnostic::new(codes::WIDE_STRIDE, message, span)
+                .label("-128 to 127 there, 16 bits here"),
+        );
+    }
 }
 
 /// A `circbuf_dsd`: a vector that starts again at its base after `.wraparound` elements, by default
