@@ -33,7 +33,7 @@ tile pe {
     return a[0];
   }
   fn sends_on(a: [8]i16) i16 { out = 1; return sends(a); }
-  fn describes(a: [8]i16) void { @load_to_dsr(@get_dsr(dsr_src0, 3), @set_dsd_base_addr(to_w, &a)); }
+  fn describes(a: [8]i16) void { @load_to_dsr(dest, @set_dsd_base_addr(to_w, @ptrcast(*[8]i16, &a))); }
   fn short(a: [4]i16) i16 { p.* = 1; return a[0]; }
   fn one(e: pair) i16 { return e.a; }
   fn made() [8]i16 { return v; }
