@@ -156,6 +156,8 @@ pub enum FlagOp {
     BindInput,
     /// An empty output queue carries another color: queue in bits 0 to 7, color in bits 8 to 15.
     BindOutput,
+    /// Changes nothing: the PE answers the host before it was asked, which is told. The number is not used.
+    AnswerAhead,
 }
 
 /// What [`InstData::Queues`] asks of all queues of one direction.

@@ -487,7 +487,7 @@ impl<'a> Run<'a> {
             InstData::Flag { op, id } => {
                 let (op, id, loc) = (*op, self.local(*id) as u16, self.func.locs[inst]);
                 let slot = self.slot(inst);
-                self.out.acts.push(SlotAct { slot, what: ActKind::Flag { op, id }, loc });
+                self.out.acts.push(SlotAct { slot, what: ActKind::of_flag(op, id), loc });
             }
             InstData::Random { dst } => {
                 let value = self.state.random();

@@ -168,6 +168,16 @@ pub enum ActKind {
     Odd(odd::Odd),
 }
 
+impl ActKind {
+    /// A flag operation; one that changes nothing is told.
+    pub(crate) fn of_flag(op: FlagOp, id: u16) -> ActKind {
+        match op {
+            FlagOp::AnswerAhead => ActKind::Odd(odd::Odd::AnswerAhead),
+            _ => ActKind::Flag { op, id },
+        }
+    }
+}
+
 /// What running code gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {

@@ -20,13 +20,15 @@ pub enum Odd {
     Unheard { color: Color, entry: Option<u8> },
     /// A word left the rectangle where nothing is joined to the host: nobody takes it.
     LeftMesh { color: Color, port: Port },
+    /// A PE has answered all launches, and answers once more.
+    AnswerAhead,
 }
 
 impl Odd {
     /// The color that is concerned.
     pub(crate) fn color(self) -> Option<Color> {
         match self {
-            Odd::LeftArray { .. } | Odd::Unwritten { .. } => None,
+            Odd::LeftArray { .. } | Odd::Unwritten { .. } | Odd::AnswerAhead => None,
             Odd::Unheard { color, .. } | Odd::LeftMesh { color, .. } => Some(color),
         }
     }
@@ -36,7 +38,7 @@ impl Odd {
         match self {
             Odd::LeftArray { global, .. } => Odd::LeftArray { global, from: 0, to: 0 },
             Odd::Unwritten { global, .. } => Odd::Unwritten { global, byte: 0 },
-            Odd::Unheard { .. } | Odd::LeftMesh { .. } => self,
+            Odd::Unheard { .. } | Odd::LeftMesh { .. } | Odd::AnswerAhead => self,
         }
     }
 }

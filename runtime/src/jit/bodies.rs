@@ -40,7 +40,7 @@ const TRAP_CODES: [TrapCode; 5] = [
 ];
 
 /// Flag operations in the order of their codes.
-pub(super) const FLAG_OPS: [FlagOp; 20] = [
+pub(super) const FLAG_OPS: [FlagOp; 21] = [
     FlagOp::Activate,
     FlagOp::BlockTask,
     FlagOp::UnblockTask,
@@ -61,6 +61,7 @@ pub(super) const FLAG_OPS: [FlagOp; 20] = [
     FlagOp::Exceptions,
     FlagOp::BindInput,
     FlagOp::BindOutput,
+    FlagOp::AnswerAhead,
 ];
 
 // Generated code has `FlagOp as i64`.
@@ -315,7 +316,7 @@ pub(super) fn flag(
     let Some(&op) = FLAG_OPS.get(what as usize >> 16) else {
         return fail(parts, CodeTrapKind::Unreachable, loc);
     };
-    let what = ActKind::Flag { op, id: what as u16 };
+    let what = ActKind::of_flag(op, what as u16);
     parts.out.acts.push(SlotAct { slot, what, loc });
     DONE
 }

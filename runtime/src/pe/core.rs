@@ -333,7 +333,7 @@ impl<C: Code> Core<C> {
             FlagOp::EndFlushInput => self.flushes[0].end(id),
             FlagOp::EndFlushOutput => self.flushes[1].end(id),
             FlagOp::TransformMask => self.transform_mask = u32::from(id) << 16,
-            FlagOp::BindInput | FlagOp::BindOutput | FlagOp::Exceptions => {}
+            FlagOp::BindInput | FlagOp::BindOutput | FlagOp::Exceptions | FlagOp::AnswerAhead => {}
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ fn place(plan: &Plan, (program, task, loc, odd): OddPlace) -> Place<'_> {
             let nobody = Odd::Unwritten { global: GlobalId::from_u32(0), byte: 0 };
             (global.map(|(name, _)| name.as_str()), nobody)
         }
-        Odd::Unheard { .. } | Odd::LeftMesh { .. } => (None, odd),
+        Odd::Unheard { .. } | Odd::LeftMesh { .. } | Odd::AnswerAhead => (None, odd),
     };
     (loc, program.map(|it| it.name.as_str()), task.map(|it| it.name.as_str()), variable, odd)
 }
@@ -106,6 +106,10 @@ pub(crate) fn text(program: Option<&PePlan>, odd: Odd) -> String {
             color.index(),
             port.name()
         ),
+        Odd::AnswerAhead => {
+            let call = "`unblock_cmd_stream` is called where each launch has been answered";
+            format!("{call}: the next one does not wait for this PE")
+        }
         Odd::Unwritten { global, byte } => {
             let global = program.and_then(|it| it.globals.get(global.as_u32() as usize));
             let name = global.map_or("?", |(name, _)| name.as_str());

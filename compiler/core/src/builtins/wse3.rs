@@ -138,6 +138,7 @@ pub(super) fn machine_flag(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand
         "exceptions" => FlagOp::Exceptions,
         "bind_input" => FlagOp::BindInput,
         "bind_output" => FlagOp::BindOutput,
+        "answer_ahead" => FlagOp::AnswerAhead,
         _ => {
             let message = format!("there is no flag \"{name}\"");
             return sema.fail(codes::INVALID_ARGUMENT, message, span, "named here");
@@ -164,6 +165,10 @@ fn before_start(sema: &mut Sema<'_, '_>, op: FlagOp, operand: Operand, span: Spa
     let most = match op {
         FlagOp::BindInput | FlagOp::BindOutput | FlagOp::EndFlushInput | FlagOp::EndFlushOutput => {
             let message = "queues are bound by `@initialize_queue` before the start, and empty";
+            return sema.fail(codes::BUILTIN_CONTEXT, message, span, "asked for at comptime");
+        }
+        FlagOp::AnswerAhead => {
+            let message = "nothing is answered before the start";
             return sema.fail(codes::BUILTIN_CONTEXT, message, span, "asked for at comptime");
         }
         FlagOp::RaiseChannel | FlagOp::LowerChannel if sema.target.data_task_by_queue => {

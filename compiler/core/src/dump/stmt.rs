@@ -136,6 +136,7 @@ pub(super) fn flag_name(op: FlagOp) -> &'static str {
         FlagOp::Exceptions => "exceptions",
         FlagOp::BindInput => "bind input",
         FlagOp::BindOutput => "bind output",
+        FlagOp::AnswerAhead => "answer ahead",
     }
 }
 

@@ -242,7 +242,7 @@ fn color_config(choices: &mut Choices<'_>) -> ColorConfig {
     }
 }
 
-const CORE_FLAGS: [FlagOp; 13] = [
+const CORE_FLAGS: [FlagOp; 14] = [
     FlagOp::RaiseTask,
     FlagOp::LowerTask,
     FlagOp::RaiseChannel,
@@ -256,6 +256,7 @@ const CORE_FLAGS: [FlagOp; 13] = [
     FlagOp::Exceptions,
     FlagOp::BindInput,
     FlagOp::BindOutput,
+    FlagOp::AnswerAhead,
 ];
 
 const STATES: [QueueState; 6] = [

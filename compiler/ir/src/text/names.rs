@@ -57,7 +57,7 @@ words!("flag operation" FlagOp {
     RaiseTask = "raise_task", LowerTask = "lower_task", RaiseChannel = "raise_channel",
     LowerChannel = "lower_channel", MainPriority = "main_priority", FlushInput = "flush_input",
     FlushOutput = "flush_output", EndFlushInput = "end_flush_input",
-    EndFlushOutput = "end_flush_output", TransformMask = "transform_mask", Exceptions = "exceptions", BindInput = "bind_input", BindOutput = "bind_output",
+    EndFlushOutput = "end_flush_output", TransformMask = "transform_mask", Exceptions = "exceptions", BindInput = "bind_input", BindOutput = "bind_output", AnswerAhead = "answer_ahead",
 });
 
 words!("clock operation" ClockOp {

@@ -481,6 +481,9 @@ fn flag(flag: &InitialFlag, limits: &Limits) -> Checked {
         FlagOp::BindInput | FlagOp::BindOutput => {
             return Err(rule("flag", "queues are bound by their declaration before the start"));
         }
+        FlagOp::AnswerAhead => {
+            return Err(rule("flag", "nothing is answered before the start"));
+        }
     }
     .map_err(limit("flag"))
 }
