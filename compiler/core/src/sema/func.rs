@@ -5,10 +5,11 @@ use dflow_syntax::ast::FnDecl;
 use dflow_syntax::codes;
 
 use super::address::{Address, AddressBase, typed};
+use super::module::Module;
 use super::program::{Emitter, FuncKey};
 use super::types::Repr;
-use super::value::FuncRef;
-use super::{BodyKind, Cell, Flow, Operand, R, Sema};
+use super::value::{FuncRef, ModuleId};
+use super::{BodyKind, Cell, Flow, Operand, R, Sema, TraceStep};
 use crate::typed::{ExprKind, FuncIdx, LocalIdx, LocalKind, Passing, StmtKind};
 
 impl Sema<'_, '_> {
@@ -29,7 +30,8 @@ impl Sema<'_, '_> {
         let Some(body) = &decl.body else { return self.external(&decl, decl.name.span) };
         let frame = self.decl_frame(func);
         let outer = self.program_mut().emitter.replace(Emitter::default());
-        let way = self.program_mut().ways.remove(&idx).unwrap_or_default();
+        let mut way = self.program_mut().ways.remove(&idx).unwrap_or_default();
+        way.extend(self.import_step(func.module, &way));
         let trace = std::mem::replace(&mut self.trace, way);
         let frames = std::mem::take(&mut self.frames);
         self.open_list();
@@ -53,6 +55,20 @@ impl Sema<'_, '_> {
             span: decl.name.span,
         };
         Ok(())
+    }
+
+    /// Which import made a module that is not the only instance of its file, unless the way tells.
+    fn import_step(&self, module: ModuleId, way: &[TraceStep]) -> Option<TraceStep> {
+        let made = &self.modules[module.0 as usize];
+        let span = made.imported?;
+        let file = self.files.get(made.source).file.id;
+        let is_other = |other: &Module| {
+            other.source == made.source && other.imported.is_some_and(|import| import != span)
+        };
+        let told =
+            |step: &TraceStep| matches!(step, TraceStep::Instance { .. }) && step.span() == span;
+        let tell = !self.cx.is_library(file) && self.modules.iter().any(is_other);
+        (tell && !way.iter().any(told)).then_some(TraceStep::Instance { file, span, pe: None })
     }
 
     fn func_body(
