@@ -171,6 +171,8 @@ pub(crate) struct QueueBinding {
     pub further: bool,
     /// The binding.
     pub span: Span,
+    /// The import of the library in which it is.
+    pub import: Option<Span>,
 }
 
 /// A register load before the start.

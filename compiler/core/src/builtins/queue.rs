@@ -25,7 +25,10 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     };
     if let Some(color) = old_color(sema, call)? {
         let (priority, control_table, further, span) = (None, 0, false, call.span);
-        bind(sema, QueueBinding { input, queue, color, further, priority, control_table, span });
+        let import = sema.library_import(span);
+        let binding =
+            QueueBinding { input, queue, color, further, priority, control_table, span, import };
+        bind(sema, binding);
         return Ok(sema.void_operand());
     }
     let options = match call.args.get(1) {
@@ -41,11 +44,18 @@ pub(super) fn initialize(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> 
     match color {
         Some(color) => {
             let span = call.span;
-            let further = false;
-            bind(
-                sema,
-                QueueBinding { input, queue, color, priority, control_table, further, span },
-            );
+            let (further, import) = (false, sema.library_import(span));
+            let binding = QueueBinding {
+                input,
+                queue,
+                color,
+                priority,
+                control_table,
+                further,
+                span,
+                import,
+            };
+            bind(sema, binding);
         }
         None if input || sema.target.output_queue_bound => {
             return Err(sema.report(
@@ -163,8 +173,9 @@ fn implied(
     further: bool,
     span: Span,
 ) {
-    let (priority, control_table) = (None, 0);
-    let binding = QueueBinding { input, queue, color, priority, control_table, further, span };
+    let (priority, control_table, import) = (None, 0, sema.library_import(span));
+    let binding =
+        QueueBinding { input, queue, color, priority, control_table, further, span, import };
     sema.program_mut().typed.queues.push(binding);
 }
 

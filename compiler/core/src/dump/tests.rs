@@ -123,6 +123,7 @@ fn a_typed_program_reads_like_code() {
             control_table: 0,
             further: false,
             span: SPAN,
+            import: None,
         }],
         control_table: None,
         rotations: Vec::new(),

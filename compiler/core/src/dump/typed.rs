@@ -67,7 +67,16 @@ fn write_program(text: &mut String, program: &Program) -> std::fmt::Result {
         };
         writeln!(text, "task {kind} {id}: {}", program.func_name(*func))?;
     }
-    for QueueBinding { input, queue, color, priority, control_table, further: _, span: _ } in queues
+    for QueueBinding {
+        input,
+        queue,
+        color,
+        priority,
+        control_table,
+        further: _,
+        span: _,
+        import: _,
+    } in queues
     {
         let kind = if *input { "input" } else { "output" };
         write!(text, "{kind} queue {queue}: color {}", color.index())?;

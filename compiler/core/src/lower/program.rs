@@ -91,8 +91,16 @@ fn lower_task(task: typed::TaskBinding, locs: &LocTable<'_>) -> TaskBinding {
 }
 
 fn lower_queue(binding: typed::QueueBinding, locs: &LocTable<'_>) -> QueueBinding {
-    let typed::QueueBinding { input, queue, color, priority, control_table, further: _, span } =
-        binding;
+    let typed::QueueBinding {
+        input,
+        queue,
+        color,
+        priority,
+        control_table,
+        further: _,
+        span,
+        import: _,
+    } = binding;
     QueueBinding { input, queue, color, priority, control_table, loc: locs.loc(span) }
 }
 

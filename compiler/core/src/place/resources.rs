@@ -203,10 +203,20 @@ fn queue_clash(
     };
     let color = |queue: &QueueBinding| format!("for color {}", queue.color.index());
     let (mine, theirs) = users_first(cx, (first, first.span), (second, second.span));
-    let (a, b) = if mine.span == first.span { ("first", "second") } else { ("second", "first") };
-    let mut diagnostic = Diagnostic::new(codes::QUEUE_CLASH, message, mine.span)
-        .label(format!("{a}, {}", color(mine)))
-        .secondary(theirs.span, format!("{b}, {}", color(theirs)));
+    let is_first = std::ptr::eq(mine, first);
+    let (a, b) = if is_first { ("first", "second") } else { ("second", "first") };
+    let mut diagnostic = match (mine.import, theirs.import) {
+        // Two imports of libraries: these are what can be changed.
+        (Some(mine_at), Some(theirs_at)) if mine_at != theirs_at => {
+            Diagnostic::new(codes::QUEUE_CLASH, message, mine_at)
+                .label(format!("{a}, {}", color(mine)))
+                .secondary(theirs_at, format!("{b}, {}", color(theirs)))
+                .secondary(mine.span, "where the library does it")
+        }
+        _ => Diagnostic::new(codes::QUEUE_CLASH, message, mine.span)
+            .label(format!("{a}, {}", color(mine)))
+            .secondary(theirs.span, format!("{b}, {}", color(theirs))),
+    };
     if !second.input && target.output_queue_bound && first.color != second.color {
         let name = target.id.name();
         diagnostic = diagnostic.help(format!(
@@ -225,7 +235,8 @@ fn queue_clash(
         diagnostic = diagnostic
             .help(format!("{kind} queues that are free in this program: {}", free.join(", ")));
     }
-    cx.emit(diagnostic.frame(tile.pes.frame(mine.span, tile.span)));
+    let place = diagnostic.span().unwrap_or(mine.span);
+    cx.emit(diagnostic.frame(tile.pes.frame(place, tile.span)));
 }
 
 fn queue_kind(queue: &QueueBinding) -> &'static str {

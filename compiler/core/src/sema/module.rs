@@ -385,6 +385,13 @@ impl Sema<'_, '_> {
         ))
     }
 
+    /// The import that made the module being analyzed, if a place in it is in a library and the import
+    /// is not.
+    pub(crate) fn library_import(&self, place: Span) -> Option<Span> {
+        let import = self.modules[self.frame().module.0 as usize].imported?;
+        (self.cx.in_library(place) && !self.cx.in_library(import)).then_some(import)
+    }
+
     fn initialized(&mut self, var: &VarDecl, ty: Option<TypeId>) -> R<DeclState> {
         let value = match var.init {
             Some(init) => {

@@ -29,6 +29,7 @@ fn queue(input: bool, queue: u8, number: u8, span: Span) -> QueueBinding {
         control_table: 0,
         further: false,
         span,
+        import: None,
     }
 }
 
