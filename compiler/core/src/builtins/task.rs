@@ -201,7 +201,13 @@ fn hold(sema: &mut Sema<'_, '_>, call: Call<'_>, block: bool) -> R<Operand> {
         let (name, target) = (sema.type_name(ty), sema.target.id.name());
         let what = if sema.target.data_task_by_queue { "input queues" } else { "colors" };
         let message = format!("{target} blocks {what}, data and local task ids, this is `{name}`");
-        return sema.fail(codes::TYPE_MISMATCH, message, span, "of the wrong type");
+        let diagnostic =
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span).label("of the wrong type");
+        let help = id_help(sema, &operand, span)?;
+        return Err(sema.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }));
     };
     match operand {
         Operand::Const(value) => {
@@ -210,6 +216,20 @@ fn hold(sema: &mut Sema<'_, '_>, call: Call<'_>, block: bool) -> R<Operand> {
         }
         other => flag(sema, op, Err(other), span),
     }
+}
+
+/// What to write for a task that is named in the place of its id.
+fn id_help(sema: &mut Sema<'_, '_>, operand: &Operand, span: Span) -> R<Option<String>> {
+    let Operand::Const(Value { ty, data: Data::Func(func), .. }) = *operand else {
+        return Ok(None);
+    };
+    if !matches!(sema.types.get(ty), Type::Fn { is_task: true, .. }) {
+        return Ok(None);
+    }
+    let idx = sema.program_func(func, span)?;
+    let id = bound(sema, idx, TaskKind::Local);
+    let help = "give the id that the task is bound to";
+    Ok(Some(id.map_or(help.to_owned(), |id| format!("{help}: `@get_local_task_id({id})`"))))
 }
 
 /// A flag operation: before the start, or as code.

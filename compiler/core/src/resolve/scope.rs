@@ -483,6 +483,10 @@ impl<'a, 'w> Walker<'a, 'w> {
                     .help("declare it in front of that block");
             } else if let Some(help) = foreign_name(&text) {
                 diagnostic = diagnostic.help(help);
+            } else if self.is_member_asked(span) && dflow_stdlib::library(&text).is_some() {
+                diagnostic = diagnostic.help(format!(
+                    "import the library: `const {text} = @import_module(\"<{text}>\");`"
+                ));
             } else if let Some(near) = self.similar(&text) {
                 diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
             }
@@ -505,6 +509,12 @@ impl<'a, 'w> Walker<'a, 'w> {
             return Res::Prelude(name);
         }
         Res::None
+    }
+
+    /// Whether a member is asked for of what a name stands for.
+    fn is_member_asked(&self, name: Span) -> bool {
+        let behind = Span { start: name.end, end: name.end + 1, ..name };
+        self.cx.sources.slice(behind) == "."
     }
 
     /// The visible name nearest to a misspelt one, at most two edits away. Only the first

@@ -133,12 +133,7 @@ impl Sema<'_, '_> {
         if let Some(near) = nearest(&text, known) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         } else if !members.is_empty() {
-            let shown = members[..members.len().min(LISTED)].join(", ");
-            let more = match members.len() {
-                0..=LISTED => String::new(),
-                n => format!(" and {} more", n - LISTED),
-            };
-            diagnostic = diagnostic.help(format!("it has {shown}{more}"));
+            diagnostic = diagnostic.help(format!("it has {}", listed(&members)));
         }
         Err(self.report(diagnostic))
     }
@@ -152,8 +147,11 @@ impl Sema<'_, '_> {
             Type::Enum(info) => info.elems.iter().map(|&(name, _)| self.spell(name)).collect(),
             _ => return None,
         };
-        let near = nearest(field, names.iter().map(String::as_str))?;
-        Some(format!("did you mean `{near}`?"))
+        match nearest(field, names.iter().map(String::as_str)) {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None if names.is_empty() => None,
+            None => Some(format!("it has {}", listed(&names))),
+        }
     }
 
     /// Declarations that need one another: the way round, from the one that was asked for first.
@@ -242,4 +240,13 @@ fn local_declaration(resolved: &ResolvedFile, name: Symbol, before: Span) -> Opt
         }
     }
     found
+}
+
+/// The first names of a list.
+fn listed(names: &[String]) -> String {
+    let shown = names[..names.len().min(LISTED)].join(", ");
+    match names.len() {
+        0..=LISTED => shown,
+        n => format!("{shown} and {} more", n - LISTED),
+    }
 }

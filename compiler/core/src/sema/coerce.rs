@@ -104,6 +104,11 @@ impl Sema<'_, '_> {
         } else if to == common.bool && self.types.is_int(from) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("compare it: `{value} != 0`"));
+        } else if self.reads_as(from, to) {
+            let value = self.source_of(span);
+            diagnostic = diagnostic.help(format!(
+                "to read the same bits as another type: `@ptrcast({to_name}, {value})`"
+            ));
         }
         Err(self.report(diagnostic))
     }
@@ -116,6 +121,24 @@ impl Sema<'_, '_> {
             _ => None,
         };
         pointee == from || elem == Some(pointee)
+    }
+
+    /// Whether both point to numbers, of different types, and `to` does not write what `from` may not.
+    fn reads_as(&self, from: TypeId, to: TypeId) -> bool {
+        let target = |ty: TypeId| match *self.types.get(ty) {
+            Type::Pointer { pointee, constant, .. } => match *self.types.get(pointee) {
+                Type::Array { elem, .. } => Some((elem, constant)),
+                _ => Some((pointee, constant)),
+            },
+            _ => None,
+        };
+        let number = |ty: TypeId| self.types.is_int(ty) || self.types.is_float(ty);
+        match (target(from), target(to)) {
+            (Some((elem, constant)), Some((wanted, keeps))) => {
+                number(elem) && number(wanted) && elem != wanted && (keeps || !constant)
+            }
+            _ => false,
+        }
     }
 
     /// An expression as it is written, if it is short.
