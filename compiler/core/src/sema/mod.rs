@@ -85,8 +85,8 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) given: Vec<crate::params::Given>,
     /// What `@as` or an operator makes of the branches of the expression about to be read.
     pub(crate) wanted: Option<TypeId>,
-    /// Code is analyzed for its type and thrown away.
-    pub(crate) peeking: bool,
+    /// How often code is analyzed for its type and thrown away, one within the other.
+    pub(crate) peeking: u32,
     /// What is read now is kept, for what comes after it in the statement.
     pub(crate) early: bool,
     /// Pointer types around the type being read: there a struct may name itself.
@@ -271,7 +271,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             next_look: 0,
             given: Vec::new(),
             wanted: None,
-            peeking: false,
+            peeking: 0,
             early: false,
             behind_pointer: 0,
             busy: Vec::new(),

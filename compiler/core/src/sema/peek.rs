@@ -4,30 +4,35 @@ use std::rc::Rc;
 
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 
+use super::control::Wish;
 use super::types::TypeId;
 use super::{BodyKind, R, Sema};
 
+/// Looks ahead within one another, at most: what is nested deeper is looked at twice as often.
+const MAX_PEEKING: u32 = 3;
+
 impl Sema<'_, '_> {
-    /// The type of an expression, which is analyzed and not evaluated.
-    pub(crate) fn type_of(&mut self, id: ExprId) -> R<TypeId> {
+    /// The type of an expression, which is analyzed and not evaluated; `wanted` is that of untyped
+    /// numbers.
+    pub(crate) fn type_of(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<TypeId> {
         match self.frame().kind {
-            BodyKind::Code { .. } | BodyKind::Inline(_) => self.type_in_code(id),
-            BodyKind::Layout | BodyKind::TopLevel | BodyKind::Value => self.type_here(id),
+            BodyKind::Code { .. } | BodyKind::Inline(_) => self.type_in_code(id, wanted),
+            BodyKind::Layout | BodyKind::TopLevel | BodyKind::Value => self.type_here(id, wanted),
         }
     }
 
     /// The type that an expression of this code will have, which is analyzed once more later: comptime
-    /// variables and labels are left as they are. `None` while another is looked at in this way.
-    pub(crate) fn type_ahead(&mut self, id: ExprId) -> R<Option<TypeId>> {
-        if self.peeking || !self.is_runtime() {
+    /// variables and labels are left as they are. `None` where this would be done too often.
+    pub(crate) fn type_ahead(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<Option<TypeId>> {
+        if self.peeking == MAX_PEEKING || !self.is_runtime() {
             return Ok(None);
         }
         let frame = self.frame();
         let (slots, vars) = (frame.slots.clone(), frame.vars.clone());
         let (labels, kind) = (frame.labels.clone(), frame.kind.clone());
-        self.peeking = true;
-        let ty = self.type_of(id);
-        self.peeking = false;
+        self.peeking += 1;
+        let ty = self.type_of(id, wanted);
+        self.peeking -= 1;
         let frame = self.frame_mut();
         (frame.slots, frame.vars) = (slots, vars);
         (frame.labels, frame.kind) = (labels, kind);
@@ -35,7 +40,7 @@ impl Sema<'_, '_> {
     }
 
     /// The type of an expression where it stands.
-    fn type_here(&mut self, id: ExprId) -> R<TypeId> {
+    fn type_here(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<TypeId> {
         let file = Rc::clone(&self.frame().file);
         match file.file.expr(id) {
             // Places need not be readable now: a variable has a type at compile time, too.
@@ -44,7 +49,7 @@ impl Sema<'_, '_> {
                 Ok(self.place_type(&place))
             }
             _ => {
-                let operand = self.expr(id, None)?;
+                let operand = self.wished(id, Wish { hint: None, wanted })?;
                 Ok(self.operand_type(&operand))
             }
         }
@@ -52,11 +57,11 @@ impl Sema<'_, '_> {
 
     /// In code: as if it ran, with the statements thrown away. Functions asked for on the way are
     /// forgotten again where nothing else can refer to them.
-    fn type_in_code(&mut self, id: ExprId) -> R<TypeId> {
+    fn type_in_code(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<TypeId> {
         let before = self.marks();
         let comptime = std::mem::replace(&mut self.frame_mut().comptime, false);
         self.open_list();
-        let result = self.type_here(id);
+        let result = self.type_here(id, wanted);
         self.close_list();
         self.frame_mut().comptime = comptime;
         let after = self.marks();

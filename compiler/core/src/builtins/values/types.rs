@@ -15,7 +15,7 @@ fn type_value(sema: &Sema<'_, '_>, ty: TypeId) -> Operand {
 
 /// `@type_of(expr)`: the expression is analyzed and not evaluated.
 pub(crate) fn type_of(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
-    let ty = sema.type_of(call.args[0])?;
+    let ty = sema.type_of(call.args[0], None)?;
     Ok(type_value(sema, ty))
 }
 

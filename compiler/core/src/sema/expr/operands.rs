@@ -21,7 +21,7 @@ impl Sema<'_, '_> {
         let around = if op.is_comparison() { None } else { wish.for_untyped() };
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
         let beside = match !shift && self.is_chosen_untyped(lhs) {
-            true => self.type_ahead(rhs)?.filter(|&ty| self.is_sized_number(ty)),
+            true => self.type_ahead(rhs, around)?.filter(|&ty| self.is_sized_number(ty)),
             false => None,
         };
         let left = self.wished(lhs, Wish { hint: None, wanted: beside.or(around) })?;
