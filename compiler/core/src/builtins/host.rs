@@ -149,11 +149,13 @@ fn slice_of(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<Slice> {
         Type::Slice { elem } => {
             let Operand::Memory { address, .. } = operand else { return sema.undefined(span) };
             // Both parts are read at once.
-            let (address, offset) = sema.split_address(&address.of_variable(), span)?;
+            let address = address.of_variable();
+            let constant = sema.is_constant_slice(&address);
+            let (address, offset) = sema.split_address(&address, span)?;
             let address = sema.pin(address, span);
             let (ptr, len) = (load(address.clone(), offset, span), load(address, offset + 8, span));
             let (ptr, len) = (sema.pin(ptr, span), sema.pin(len, span));
-            Ok(Slice { ptr, len, elem: *elem, constant: false })
+            Ok(Slice { ptr, len, elem: *elem, constant })
         }
         Type::Array { elem, .. } => {
             let address = sema.aggregate_address(operand, span)?;
@@ -252,7 +254,11 @@ pub(crate) fn slice(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let start = binary(BinaryOp::Mul, from.clone(), word(i64::from(size), span), span);
     let ptr = binary(BinaryOp::Add, slice.ptr, start, span);
     let len = binary(BinaryOp::Sub, to, from, span);
-    new_slice(sema, slice.elem, ptr, len, span)
+    let part = new_slice(sema, slice.elem, ptr, len, span)?;
+    if let (true, Operand::Memory { address, .. }) = (slice.constant, &part) {
+        sema.note_slice(address);
+    }
+    Ok(part)
 }
 
 /// A comptime string argument; names are plain text.

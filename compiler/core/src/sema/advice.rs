@@ -8,7 +8,7 @@ use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 use super::place::DIRECTIONS;
 use super::types::{Type, TypeId};
 use super::value::{Data, ModuleId, Value};
-use super::{R, Sema};
+use super::{Cell, R, Sema};
 use crate::resolve::{Decl, DeclKind, Res, ResolvedFile, nearest};
 
 /// Members that a report lists: a library has few, a program may have hundreds.
@@ -78,6 +78,10 @@ impl Sema<'_, '_> {
                 };
                 (what, Some(declared.name.span), help)
             }
+            Res::Local(slot) if self.is_slice_of_constant(slot) => {
+                let what = "is a slice of a constant, which cannot change";
+                (what, None, "make the array that is sliced a `var`".to_owned())
+            }
             Res::Local(_) => match local_declaration(&file, name, span) {
                 Some((true, declared)) => {
                     let help = "assign to the element itself: `array[i] = …`".to_owned();
@@ -99,6 +103,13 @@ impl Sema<'_, '_> {
             diagnostic = diagnostic.secondary(declared, "declared here");
         }
         self.report(diagnostic)
+    }
+
+    fn is_slice_of_constant(&mut self, slot: u32) -> bool {
+        match self.frame().slots[slot as usize].clone() {
+            Cell::Memory { address, .. } => self.is_constant_slice(&address),
+            _ => false,
+        }
     }
 
     /// The general form, for pointers to constants and values without a place.

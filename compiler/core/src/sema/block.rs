@@ -330,7 +330,13 @@ impl Sema<'_, '_> {
                 let local = self.new_memory(name, ty, span)?;
                 let address = Address::of_local(local);
                 if let Some(init) = init {
+                    let of_constant = !mutable
+                        && matches!(self.types.get(ty), Type::Slice { .. })
+                        && matches!(&init, Operand::Memory { address, .. } if self.is_constant_slice(address));
                     self.store_memory(&address, ty, init, span)?;
+                    if of_constant {
+                        self.note_slice(&address);
+                    }
                 }
                 Ok(Cell::Memory { address, ty, mutable })
             }

@@ -57,10 +57,16 @@ impl Sema<'_, '_> {
 
     /// A slice over the array that a pointer points to.
     fn slice_from(&mut self, pointer: Operand, count: u64, to: TypeId, span: Span) -> R<Operand> {
+        let ty = self.operand_type(&pointer);
+        let constant = matches!(self.types.get(ty), Type::Pointer { constant: true, .. });
         let address = self.pointer_address(pointer, span)?;
         let pointer = self.address_expr(&address, span)?;
         let length = typed(ExprKind::Const(count), Ty::I64, span);
-        self.new_slice(pointer, length, to, span)
+        let slice = self.new_slice(pointer, length, to, span)?;
+        if let (true, Operand::Memory { address, .. }) = (constant, &slice) {
+            self.note_slice(address);
+        }
+        Ok(slice)
     }
 
     /// A slice of a pointer and a length.

@@ -270,6 +270,7 @@ impl Sema<'_, '_> {
         let (pointer, offset) = self.split_address(&address, span)?;
         let load = typed(ExprKind::Load { address: pointer, offset }, Ty::I64, span);
         let base = Address::of_expr(if self.early { self.pin(load, span) } else { load });
-        self.offset_element(base, indices, elem, true, span)
+        let mutable = !self.is_constant_slice(&address);
+        self.offset_element(base, indices, elem, mutable, span)
     }
 }

@@ -125,8 +125,8 @@ pub(crate) struct Emitter {
     pub(crate) locals: Vec<Local>,
     pub(crate) labels: u32,
     pub(crate) holds: u32,
-    /// Constants of functions that hold descriptors of constants.
-    pub(crate) constant_dsds: HashSet<LocalIdx>,
+    /// Locals that hold descriptors of constants, or slices of them, and never something else.
+    pub(crate) constant_views: HashSet<LocalIdx>,
     /// Open statement lists, innermost last.
     pub(crate) stmts: Vec<Vec<Stmt>>,
 }
@@ -190,13 +190,25 @@ impl Sema<'_, '_> {
     /// A local that never changes holds a descriptor.
     pub(crate) fn note_dsd(&mut self, local: LocalIdx, dsd: &Expr) {
         if self.is_constant_dsd(dsd) {
-            self.emitter().constant_dsds.insert(local);
+            self.emitter().constant_views.insert(local);
         }
     }
 
-    /// Whether a local holds a descriptor of a constant.
+    /// A local that never changes holds a slice of what nobody writes.
+    pub(crate) fn note_slice(&mut self, slice: &Address) {
+        if let AddressBase::Local(local) = slice.base {
+            self.emitter().constant_views.insert(local);
+        }
+    }
+
+    /// Whether a slice is known to be of what nobody writes.
+    pub(crate) fn is_constant_slice(&mut self, slice: &Address) -> bool {
+        matches!(slice.base, AddressBase::Local(local) if self.holds_constant_dsd(local))
+    }
+
+    /// Whether a local holds a descriptor or slice of a constant.
     pub(crate) fn holds_constant_dsd(&mut self, local: LocalIdx) -> bool {
-        self.emitter().constant_dsds.contains(&local)
+        self.emitter().constant_views.contains(&local)
     }
 
     /// Appends a statement to the innermost open list.
