@@ -1,23 +1,9 @@
 //! Names that a misspelt one may have meant.
 
-/// How many characters have to be put in, left out or changed to make one text of another; long ones count as far
-/// apart.
+/// How many characters have to be put in, left out, changed or swapped with their neighbor to make one text of another;
+/// long ones count as far apart.
 pub fn edit_distance(a: &str, b: &str) -> usize {
-    if a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    if a.len() > 64 || b.len() > 64 { usize::MAX } else { strsim::osa_distance(a, b) }
 }
 
 /// The known name that a misspelt one probably means: at most two edits away (one for short
@@ -47,6 +33,7 @@ mod tests {
     #[test]
     fn distances_count_characters() {
         assert_eq!(edit_distance("abc", "abd"), 1);
+        assert_eq!(edit_distance("abc", "acb"), 1);
         assert_eq!(edit_distance("", "abc"), 3);
         assert_eq!(edit_distance("größe", "grösse"), 2);
         assert_eq!(edit_distance(&"a".repeat(65), "a"), usize::MAX);
