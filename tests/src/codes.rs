@@ -18,7 +18,7 @@ const OUT_OF_REACH: &[(&str, &str)] = &[
 ];
 
 /// Folders of tests that belong together, whatever their codes.
-const GROUPS: &[&str] = &["builtins", "habits", "libraries", "parameters"];
+const GROUPS: &[&str] = &["builtins", "habits", "libraries", "parameters", "remedies"];
 
 fn names(folder: &str, endings: &[&str]) -> BTreeSet<String> {
     let entries = std::fs::read_dir(repository().join(folder));

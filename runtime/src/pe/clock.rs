@@ -2,21 +2,29 @@
 
 use dflow_ir::inst::ClockOp;
 
+use crate::fabric::ring::NEVER;
+
 /// A PE's counter: what `<time>` stands on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// Counts since this cycle, if it runs.
-    pub(crate) since: Option<u64>,
+    /// Counts since this cycle; [`NEVER`] while it stands.
+    since: u64,
     /// What it showed then.
-    pub(crate) base: u64,
+    base: u64,
     /// What it has counted in all less what it shows, and wraps as that may be less.
-    pub(crate) unseen: u64,
+    unseen: u64,
+}
+
+impl Default for Clock {
+    fn default() -> Clock {
+        Clock { since: NEVER, base: 0, unseen: 0 }
+    }
 }
 
 impl Clock {
     /// Does what a clock instruction asks in cycle `t`; the value it reads.
     pub(super) fn act(&mut self, op: ClockOp, t: u64) -> u64 {
-        let (counted, runs) = (self.counted(t), self.since.is_some());
+        let (counted, runs) = (self.counted(t), self.runs());
         let mut read = counted;
         match op {
             ClockOp::Read => {}
@@ -33,12 +41,17 @@ impl Clock {
     fn set(&mut self, t: u64, runs: bool, shown: u64) {
         let total = self.counted(t).wrapping_add(self.unseen);
         let unseen = total.wrapping_sub(shown);
-        *self = Clock { since: runs.then_some(t), base: shown, unseen };
+        *self = Clock { since: if runs { t } else { NEVER }, base: shown, unseen };
     }
 
     /// What it shows in cycle `t`.
     pub(crate) fn counted(&self, t: u64) -> u64 {
-        self.base + self.since.map_or(0, |since| t - since)
+        self.base + if self.runs() { t - self.since } else { 0 }
+    }
+
+    /// Whether it counts.
+    pub(crate) fn runs(&self) -> bool {
+        self.since != NEVER
     }
 
     /// Lets it run on or stops it.
@@ -50,6 +63,6 @@ impl Clock {
     pub(crate) fn write(&mut self, t: u64, word: u16, value: u16) {
         let at = 16 * u32::from(word);
         let base = self.counted(t) & !(0xffff << at) | u64::from(value) << at;
-        self.set(t, self.since.is_some(), base);
+        self.set(t, self.runs(), base);
     }
 }

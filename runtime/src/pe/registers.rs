@@ -121,7 +121,7 @@ impl<'a> View<'a> {
             BankKind::Console => Some(0),
             BankKind::Input => Some(u16::from(self.core.medium >> index & 1) << MEDIUM),
             BankKind::Clock => Some((self.clock.0.counted(self.clock.1) >> (16 * index)) as u16),
-            BankKind::ClockControl => Some(if self.clock.0.since.is_some() { RUNS } else { 0 }),
+            BankKind::ClockControl => Some(if self.clock.0.runs() { RUNS } else { 0 }),
             BankKind::Output => {
                 let color = self.bound.output(self.program, index.into())?.color;
                 Some(
