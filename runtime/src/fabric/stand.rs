@@ -26,7 +26,7 @@ impl Router {
         }
     }
 
-    /// Whether words of a color go to the core, and to it alone or not, with no filter to judge them.
+    /// Whether words of a color go to the core (and perhaps elsewhere), and no filter judges them.
     pub(crate) fn feeds_core(&self, plan: &Plan, color: u8) -> bool {
         let table = self.table(plan);
         let row = table.row(color).filter(|row| row.known && !table.is_swapped(color));

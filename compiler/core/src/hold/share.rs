@@ -68,8 +68,7 @@ fn ranges(world: &World<'_>, func: usize, typed: &Func) -> Vec<(usize, usize, Lo
             _ => {}
         }
     }
-    let own =
-        |local: LocalIdx| World::is_leaked(seen, local) || kept.contains(&Root::Local(local));
+    let own = |local: LocalIdx| World::is_leaked(seen, local) || kept.contains(&Root::Local(local));
     let uses = uses.into_iter().filter(|&(local, _)| !own(local));
     uses.map(|(local, (first, uses))| (first, spans.end(first, &uses), local)).collect()
 }

@@ -203,11 +203,11 @@ impl Sema<'_, '_> {
 
     /// Whether a slice is known to be of what nobody writes.
     pub(crate) fn is_constant_slice(&mut self, slice: &Address) -> bool {
-        matches!(slice.base, AddressBase::Local(local) if self.holds_constant_dsd(local))
+        matches!(slice.base, AddressBase::Local(local) if self.is_constant_view(local))
     }
 
-    /// Whether a local holds a descriptor or slice of a constant.
-    pub(crate) fn holds_constant_dsd(&mut self, local: LocalIdx) -> bool {
+    /// Whether a local is a descriptor or slice of a constant, from its declaration on.
+    pub(crate) fn is_constant_view(&mut self, local: LocalIdx) -> bool {
         self.emitter().constant_views.contains(&local)
     }
 

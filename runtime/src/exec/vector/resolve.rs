@@ -331,17 +331,11 @@ fn check_inputs(program: &LoadedProgram, sources: &[Stream; 3]) -> Result<(), Co
     Ok(())
 }
 
-/// The source that `.zero` means: the first or second of two vectors. Beside a scalar both names mean the only vector; a
-/// single source counts as the second.
-fn cleared(vector: u8, row: &OpRow, sources: &[Stream; 3]) -> Option<u8> {
-    let is_vector =
-        |at: &u8| !matches!(sources[usize::from(*at)], Stream::None | Stream::Scalar(_));
-    let vectors: Vec<u8> = (0..3).filter(is_vector).collect();
-    match vectors[..] {
-        [only] => (vector == 1 || row.source_types().len() > 1).then_some(only),
-        [first, second, ..] => Some(if vector == 0 { first } else { second }),
-        [] => None,
-    }
+/// The source that `.zero` means.
+fn cleared(chosen: u8, row: &OpRow, sources: &[Stream; 3]) -> Option<u8> {
+    let is_vector = |at: &usize| !matches!(sources[*at], Stream::None | Stream::Scalar(_));
+    let vectors: Vec<usize> = (0..3).filter(is_vector).collect();
+    row.cleared(chosen, &vectors).map(|at| at as u8)
 }
 
 /// The queue of the first fabric operand: destination, then sources.

@@ -117,7 +117,7 @@ impl Sema<'_, '_> {
             ExprKind::MoveBase { dsd, .. }
             | ExprKind::SetExtent { dsd, .. }
             | ExprKind::SetStride { dsd, .. } => self.is_constant_dsd(dsd),
-            ExprKind::Local(local) => self.holds_constant_dsd(*local),
+            ExprKind::Local(local) => self.is_constant_view(*local),
             _ => false,
         }
     }

@@ -19,8 +19,10 @@ fn number_type(sema: &mut Sema<'_, '_>, ty: TypeId, bools: bool, span: Span) -> 
         _ => false,
     };
     if fits {
-        let machine = sema.machine_ty(ty, span)?;
-        return Ok(element_type(sema, ty).unwrap_or(ElementType::number(machine, false)));
+        sema.machine_ty(ty, span)?;
+        if let Some(known) = element_type(sema, ty) {
+            return Ok(known);
+        }
     }
     let name = sema.type_name(ty);
     let message = format!("elements are sized numbers here, not `{name}`");

@@ -101,17 +101,12 @@ fn hint(sema: &Sema<'_, '_>, row: &'static OpRow) -> Option<crate::sema::types::
 }
 
 /// A source that a descriptor's `.zero` clears is written to.
-fn check_cleared(sema: &mut Sema<'_, '_>, given: &[Given]) -> R<()> {
+fn check_cleared(sema: &mut Sema<'_, '_>, row: &OpRow, given: &[Given]) -> R<()> {
     let Some(chosen) = given.first().and_then(Given::clears) else { return Ok(()) };
-    let vectors: Vec<&Given> = given[1..].iter().filter(|given| given.is_vector()).collect();
-    // A single vector counts as the second.
-    let cleared = match vectors[..] {
-        [only] if chosen == 1 => only,
-        [first, second, ..] => [first, second][usize::from(chosen)],
-        _ => return Ok(()),
-    };
-    match &cleared.what {
-        operand::What::Memory(dsd) => constant::check_cleared(sema, dsd, cleared.span),
+    let vectors: Vec<usize> = (1..given.len()).filter(|&at| given[at].is_vector()).collect();
+    let Some(cleared) = row.cleared(chosen, &vectors) else { return Ok(()) };
+    match &given[cleared].what {
+        operand::What::Memory(dsd) => constant::check_cleared(sema, dsd, given[cleared].span),
         _ => Ok(()),
     }
 }
@@ -133,7 +128,7 @@ fn vector(
     odd::registers(sema, &given);
     let no_index = odd::none_is_indexed(&given);
     let receives = given[1..].iter().any(Given::may_receive);
-    check_cleared(sema, &given)?;
+    check_cleared(sema, row, &given)?;
     let mut given = given.into_iter();
     let Some(first) = given.next() else { unreachable!("forms have a destination") };
     let dest = operand::destination(sema, row, first)?;
