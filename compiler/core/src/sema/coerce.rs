@@ -42,6 +42,23 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// Whether a value of one type may stand for one of another, as far as types tell: numbers widen,
+    /// pointers become more general ones, literals of structs the struct or array that is meant.
+    pub(crate) fn becomes(&self, from: TypeId, to: TypeId) -> bool {
+        if from == to || self.widens(from, to) || self.pointer_converts(from, to) {
+            return true;
+        }
+        match (self.types.get(from), self.types.get(to)) {
+            (Type::Struct(from), Type::Struct(to)) => {
+                from.nominal.is_none() && to.nominal.is_some()
+            }
+            (Type::Struct(from), Type::Array { dims, .. }) => {
+                from.tuple && **dims == [from.fields.len() as u64]
+            }
+            _ => self.slice_of_array(from, to).is_some(),
+        }
+    }
+
     /// Number of elements, if `from` points to an array of a slice's elements.
     fn slice_of_array(&self, from: TypeId, to: TypeId) -> Option<u64> {
         let (Type::Pointer { many: false, pointee, .. }, Type::Slice { elem }) =

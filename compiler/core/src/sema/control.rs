@@ -150,7 +150,8 @@ impl Sema<'_, '_> {
         Ok((lists, operand))
     }
 
-    /// The type that the values of all branches can take; `None` if they have none.
+    /// The type among those of the values of all branches that the others can take; `None` if they have
+    /// no values.
     pub(crate) fn peer_type(
         &mut self,
         types: &[TypeId],
@@ -167,15 +168,17 @@ impl Sema<'_, '_> {
         let untyped = |ty: &TypeId| {
             *ty == self.types.common.comptime_int || *ty == self.types.common.comptime_float
         };
-        let mut chosen: Option<TypeId> = None;
+        let mut typed: Vec<TypeId> = Vec::new();
         for ty in types.iter().copied().filter(|ty| !untyped(ty)) {
-            chosen = match chosen {
-                Some(old) if old == ty || self.widens(ty, old) => Some(old),
-                Some(old) if self.widens(old, ty) => Some(ty),
-                None => Some(ty),
-                Some(old) => return self.mismatch(ty, old, span),
-            };
+            if !typed.contains(&ty) {
+                typed.push(ty);
+            }
         }
+        let all = |&&to: &&TypeId| typed.iter().all(|&from| self.becomes(from, to));
+        let chosen = match (typed.iter().find(all).copied(), typed.is_empty()) {
+            (None, false) => return self.no_peer(&typed, span),
+            (chosen, _) => chosen,
+        };
         let floats = types.contains(&self.types.common.comptime_float);
         let wanted = match wish.wanted {
             Some(ty) if self.types.is_int(ty) && floats => Some(self.types.common.f32),
@@ -193,6 +196,20 @@ impl Sema<'_, '_> {
                 .help("give one of them a type with `@as`, or declare the type of the result"),
             )),
         }
+    }
+
+    /// Reports the first type that does not go with those before it.
+    fn no_peer<T>(&mut self, types: &[TypeId], span: Span) -> R<T> {
+        let mut known = types[0];
+        for &ty in &types[1..] {
+            if self.becomes(known, ty) {
+                known = ty;
+            } else if !self.becomes(ty, known) {
+                return self.mismatch(ty, known, span);
+            }
+        }
+        let last = types[types.len() - 1];
+        self.mismatch(last, known, span)
     }
 
     /// A temporary for a value of a type.

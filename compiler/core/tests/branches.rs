@@ -1,0 +1,53 @@
+//! The type of a choice, and what is said of values that do not fit it.
+
+use dflow_compiler::{Compiled, MemoryWorld, Options, Stage, dump};
+use dflow_syntax::diagnostic::render::{self, Color};
+
+/// What is said of a function of a PE that consists of some statements.
+fn said(stmts: &str) -> String {
+    let code = format!(
+        "const Pair = struct {{ a: u32, b: u32 }};\n\
+         var x: u32 = 3;\nvar byte: u8 = 7;\nvar arr = [4]u32{{ 1, 2, 3, 4 }};\n\
+         var many: [*]u32 = &arr;\nvar out = @zeros([4]u32);\n\
+         fn pair() Pair {{ return .{{ .a = x, .b = 5 }}; }}\n\
+         fn go() void {{\n{stmts}\n}}\n\
+         comptime {{ @export_symbol(go); }}\n"
+    );
+    let layout = "layout {\n@set_rectangle(1, 1);\n@set_tile_code(0, 0, \"pe.csl\");\n\
+                  @export_name(\"go\", fn () void);\n}\n";
+    let world = MemoryWorld::new().with("a.csl", layout).with("pe.csl", code);
+    let options = Options::default();
+    let (_, Compiled { sources, diagnostics, .. }) = dump(&world, "a.csl", options, Stage::Image);
+    diagnostics.iter().map(|said| render::human(&sources, said, Color::Never)).collect()
+}
+
+#[test]
+fn literals_and_pointers_to_arrays_take_the_type_that_is_complete() {
+    let choices = [
+        "blk: { if (x == 3) break :blk pair(); break :blk .{ .a = 1, .b = 2 }; }",
+        "blk: { if (x == 3) break :blk .{ .a = 1, .b = 2 }; break :blk pair(); }",
+        "if (x == 3) pair() else .{ .a = 1, .b = 2 }",
+        "switch (x) { 1 => .{ .a = 1, .b = 2 }, 2 => .{ .a = 3, .b = @as(u32, 4) }, else => pair() }",
+    ];
+    for choice in choices {
+        let text = said(&format!("const r = {choice};\nout[0] = r.a;"));
+        assert_eq!(text, "", "{choice}");
+    }
+    let choices = [
+        "blk: { if (x == 3) break :blk many; break :blk &arr; }",
+        "if (x == 3) &arr else many",
+        "switch (x) { 1 => many, else => &arr }",
+    ];
+    for choice in choices {
+        let text = said(&format!("const r = {choice};\nout[0] = r[1];"));
+        assert_eq!(text, "", "{choice}");
+    }
+}
+
+#[test]
+fn a_number_takes_the_widest_type_wherever_it_stands() {
+    let choice = "switch (x) { 1 => byte, 2 => @as(i16, 1), else => @as(i32, 2) }";
+    assert_eq!(said(&format!("const r = {choice};\nout[0] = @as(u32, r);")), "");
+    let text = said("const r = if (x == 3) pair() else x;\nout[0] = r.a;");
+    assert!(text.contains("`Pair` is needed here, this is `u32`"), "{text}");
+}
