@@ -51,3 +51,23 @@ fn a_number_takes_the_widest_type_wherever_it_stands() {
     let text = said("const r = if (x == 3) pair() else x;\nout[0] = r.a;");
     assert!(text.contains("`Pair` is needed here, this is `u32`"), "{text}");
 }
+
+#[test]
+fn what_does_not_fit_is_marked_where_it_stands() {
+    let choices = [
+        ("const r = blk: { if (x == 3) break :blk byte; break :blk 300; };", "300"),
+        ("const r = blk: { if (x == 3) break :blk 300; break :blk byte; };", "300"),
+        ("const r: u8 = blk: { if (x == 3) break :blk 1; break :blk 300; };", "300"),
+        ("const r: u8 = blk: { break :blk 300; };", "300"),
+        ("const r = blk: { if (x == 3) break :blk x; break :blk pair(); };", "pair()"),
+        ("const r = if (x == 3) x else pair();", "pair()"),
+        ("const r = switch (x) { 1 => x, 2 => pair(), else => x };", "pair()"),
+    ];
+    for (choice, value) in choices {
+        let text = said(&format!("{choice}\nout[0] = r;"));
+        let column = choice.find(value).map_or(0, |at| at + 1);
+        assert!(text.contains(&format!("pe.csl:9:{column}")), "{choice}\n{text}");
+        let mark = format!(" {} ", "^".repeat(value.len()));
+        assert!(text.contains(&mark), "{choice}\n{text}");
+    }
+}

@@ -410,7 +410,7 @@ impl Sema<'_, '_> {
         let at = self.find_label(label, span)?;
         let wish = self.frame().labels[at].wish;
         let operand = match value {
-            Some(value) => Some(self.wished(value, wish)?),
+            Some(value) => Some((self.wished(value, wish)?, self.expr_span(value))),
             None => None,
         };
         self.leave(at, operand, span)

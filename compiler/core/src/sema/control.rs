@@ -128,8 +128,10 @@ impl Sema<'_, '_> {
         wish: Wish,
         span: Span,
     ) -> R<(Vec<Vec<Stmt>>, Operand)> {
-        let values = branches.iter().filter_map(|branch| branch.value.as_ref());
-        let types: Vec<TypeId> = values.map(|value| self.operand_type(value)).collect();
+        let types: Vec<(TypeId, Span)> = branches
+            .iter()
+            .filter_map(|branch| Some((self.operand_type(branch.value.as_ref()?), branch.span)))
+            .collect();
         let ty = self.peer_type(&types, wish, span)?;
         let Some(ty) = ty else {
             return Ok((branches.into_iter().map(|branch| branch.stmts).collect(), Operand::Void));
@@ -154,12 +156,12 @@ impl Sema<'_, '_> {
     /// no values.
     pub(crate) fn peer_type(
         &mut self,
-        types: &[TypeId],
+        types: &[(TypeId, Span)],
         wish: Wish,
         span: Span,
     ) -> R<Option<TypeId>> {
         let void = self.types.common.void;
-        if types.is_empty() || types.iter().all(|&ty| ty == void) {
+        if types.is_empty() || types.iter().all(|&(ty, _)| ty == void) {
             return Ok(None);
         }
         if let Some(hint) = wish.hint {
@@ -168,18 +170,18 @@ impl Sema<'_, '_> {
         let untyped = |ty: &TypeId| {
             *ty == self.types.common.comptime_int || *ty == self.types.common.comptime_float
         };
-        let mut typed: Vec<TypeId> = Vec::new();
-        for ty in types.iter().copied().filter(|ty| !untyped(ty)) {
-            if !typed.contains(&ty) {
-                typed.push(ty);
+        let mut typed: Vec<(TypeId, Span)> = Vec::new();
+        for &(ty, span) in types.iter().filter(|(ty, _)| !untyped(ty)) {
+            if !typed.iter().any(|&(known, _)| known == ty) {
+                typed.push((ty, span));
             }
         }
-        let all = |&&to: &&TypeId| typed.iter().all(|&from| self.becomes(from, to));
-        let chosen = match (typed.iter().find(all).copied(), typed.is_empty()) {
-            (None, false) => return self.no_peer(&typed, span),
+        let all = |to: &TypeId| typed.iter().all(|&(from, _)| self.becomes(from, *to));
+        let chosen = match (typed.iter().map(|&(ty, _)| ty).find(all), typed.is_empty()) {
+            (None, false) => return self.no_peer(&typed),
             (chosen, _) => chosen,
         };
-        let floats = types.contains(&self.types.common.comptime_float);
+        let floats = types.iter().any(|&(ty, _)| ty == self.types.common.comptime_float);
         let wanted = match wish.wanted {
             Some(ty) if self.types.is_int(ty) && floats => Some(self.types.common.f32),
             other => other,
@@ -199,16 +201,16 @@ impl Sema<'_, '_> {
     }
 
     /// Reports the first type that does not go with those before it.
-    fn no_peer<T>(&mut self, types: &[TypeId], span: Span) -> R<T> {
-        let mut known = types[0];
-        for &ty in &types[1..] {
+    fn no_peer<T>(&mut self, types: &[(TypeId, Span)]) -> R<T> {
+        let (mut known, _) = types[0];
+        for &(ty, span) in &types[1..] {
             if self.becomes(known, ty) {
                 known = ty;
             } else if !self.becomes(ty, known) {
                 return self.mismatch(ty, known, span);
             }
         }
-        let last = types[types.len() - 1];
+        let (last, span) = types[types.len() - 1];
         self.mismatch(last, known, span)
     }
 

@@ -35,7 +35,11 @@ impl Sema<'_, '_> {
         };
         let (flow, label) = self.labeled(label, block, wish, span)?;
         match flow {
-            Flow::Break(_, value) => Ok(value.unwrap_or_else(|| self.void_operand())),
+            Flow::Break(_, None) => Ok(self.void_operand()),
+            Flow::Break(_, Some((value, span))) => match wish.hint {
+                Some(ty) => self.coerce(value, ty, span),
+                None => Ok(value),
+            },
             Flow::Next | Flow::Diverges => match label.result {
                 Some(result) => self.read_result(result, span),
                 None => Ok(self.void_operand()),
@@ -112,7 +116,7 @@ impl Sema<'_, '_> {
                 self.fail(codes::MISSING_RETURN, message, span, label)
             }
             Flow::Break(index, value) if index == at && (gives || result.is_some()) => {
-                if let Some(value) = value {
+                if let Some((value, span)) = value {
                     self.give(at, value, span)?;
                 }
                 Ok(Flow::Next)
@@ -151,7 +155,8 @@ impl Sema<'_, '_> {
     fn write_given(&mut self, label: &mut Label, body: &mut Vec<Stmt>, span: Span) -> R<()> {
         let Some(marker) = label.marker else { return Ok(()) };
         let given = std::mem::take(&mut label.given);
-        let types: Vec<TypeId> = given.iter().map(|(value, _)| self.operand_type(value)).collect();
+        let types: Vec<(TypeId, Span)> =
+            given.iter().map(|(value, span)| (self.operand_type(value), *span)).collect();
         let result = match self.peer_type(&types, label.wish, span)? {
             Some(ty) => Some(self.result_place(ty, span)?),
             None => None,
@@ -197,8 +202,14 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// `break`: decided now, or emitted if a run-time condition stands between.
-    pub(crate) fn leave(&mut self, at: usize, value: Option<Operand>, span: Span) -> R<Flow> {
+    /// `break`, with a value and where that stands: decided now, or emitted if a run-time condition
+    /// stands between.
+    pub(crate) fn leave(
+        &mut self,
+        at: usize,
+        value: Option<(Operand, Span)>,
+        span: Span,
+    ) -> R<Flow> {
         let frame = self.frame();
         let label = &frame.labels[at];
         if label.depth == frame.depth {
@@ -208,7 +219,7 @@ impl Sema<'_, '_> {
             return Ok(Flow::Break(at, value));
         }
         self.frame_mut().labels[at].behind_break.jump(span);
-        if let Some(value) = value {
+        if let Some((value, span)) = value {
             self.give(at, value, span)?;
         }
         let target = self.break_label(at);

@@ -244,8 +244,8 @@ pub(crate) enum Operand {
 #[derive(Clone, Debug)]
 pub(crate) enum Flow {
     Next,
-    /// Leaves the label of this index, with a value.
-    Break(usize, Option<Operand>),
+    /// Leaves the label of this index, with a value and where that stands.
+    Break(usize, Option<(Operand, Span)>),
     Continue(usize),
     Return(Option<Operand>),
     /// Control left through emitted code.
