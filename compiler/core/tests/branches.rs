@@ -6,7 +6,7 @@ use dflow_syntax::diagnostic::render::{self, Color};
 /// What is said of a function of a PE that consists of some statements.
 fn said(stmts: &str) -> String {
     let code = format!(
-        "const Pair = struct {{ a: u32, b: u32 }};\n\
+        "const N = 1;\nconst Pair = struct {{ a: u32, b: u32 }};\n\
          var x: u32 = 3;\nvar byte: u8 = 7;\nvar arr = [4]u32{{ 1, 2, 3, 4 }};\n\
          var many: [*]u32 = &arr;\nvar out = @zeros([4]u32);\n\
          fn pair() Pair {{ return .{{ .a = x, .b = 5 }}; }}\n\
@@ -66,8 +66,17 @@ fn what_does_not_fit_is_marked_where_it_stands() {
     for (choice, value) in choices {
         let text = said(&format!("{choice}\nout[0] = r;"));
         let column = choice.find(value).map_or(0, |at| at + 1);
-        assert!(text.contains(&format!("pe.csl:9:{column}")), "{choice}\n{text}");
+        assert!(text.contains(&format!("pe.csl:10:{column}")), "{choice}\n{text}");
         let mark = format!(" {} ", "^".repeat(value.len()));
         assert!(text.contains(&mark), "{choice}\n{text}");
     }
+}
+
+#[test]
+fn long_chains_of_untyped_names_are_looked_at_once() {
+    let chain = vec!["N"; 480].join(" + ");
+    let stmt = format!("out[0] = {chain} + x;\n");
+    let began = std::time::Instant::now();
+    assert_eq!(said(&stmt.repeat(20)), "");
+    assert!(began.elapsed().as_secs_f32() < 3.0, "{:?}", began.elapsed());
 }

@@ -7,6 +7,17 @@ use crate::sema::control::Wish;
 use crate::sema::types::TypeId;
 use crate::sema::{Cell, Operand, R, Sema};
 
+/// What an operand may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Something that has a type with a size, or no number.
+    Typed,
+    /// Maybe an untyped number.
+    Untyped,
+    /// Maybe a choice between untyped numbers, or made of one.
+    Chosen,
+}
+
 impl Sema<'_, '_> {
     /// Both operands of an operator, from left to right. What the surroundings want is made of the
     /// result: of operands only untyped numbers take it, and those of branches that have no type
@@ -20,7 +31,7 @@ impl Sema<'_, '_> {
     ) -> R<(Operand, Operand)> {
         let around = if op.is_comparison() { None } else { wish.for_untyped() };
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
-        let beside = match !shift && self.is_chosen_untyped(lhs) {
+        let beside = match !shift && self.form(lhs) == Form::Chosen {
             true => self.type_ahead(rhs, around)?.filter(|&ty| self.is_sized_number(ty)),
             false => None,
         };
@@ -38,45 +49,48 @@ impl Sema<'_, '_> {
             && ty != common.comptime_float
     }
 
-    /// Whether an expression may be a choice between untyped numbers, as far as its looks tell.
-    fn is_chosen_untyped(&self, id: ExprId) -> bool {
-        match self.frame().file.file.expr(id) {
+    /// What an expression may be, as far as its looks tell.
+    fn form(&self, id: ExprId) -> Form {
+        let frame = self.frame();
+        match frame.file.file.expr(id) {
+            Ast::Int(_) | Ast::Float(_) | Ast::Field { .. } | Ast::Block { label: None, .. } => {
+                Form::Untyped
+            }
+            Ast::Name(_) => match frame.file.res(id) {
+                Res::Local(slot) => match &frame.slots[slot as usize] {
+                    Cell::Const(value) | Cell::Var(value) if !self.is_sized_number(value.ty) => {
+                        Form::Untyped
+                    }
+                    _ => Form::Typed,
+                },
+                Res::Decl { .. } => Form::Untyped,
+                Res::None | Res::Prelude(_) => Form::Typed,
+            },
+            Ast::Block { label: Some(_), .. } => Form::Chosen,
             Ast::If { then, otherwise: Some(otherwise), .. } => {
-                self.may_be_untyped(*then) && self.may_be_untyped(*otherwise)
+                self.form_of_choice([*then, *otherwise].into_iter())
             }
             Ast::Switch { prongs, .. } => {
-                prongs.iter().all(|prong| self.may_be_untyped(prong.body))
+                self.form_of_choice(prongs.iter().map(|prong| prong.body))
             }
-            Ast::Block { label: Some(_), .. } => true,
-            Ast::Unary { operand, .. } => self.is_chosen_untyped(*operand),
-            Ast::Binary { op, lhs, rhs } => {
-                !op.is_comparison()
-                    && self.may_be_untyped(*lhs)
-                    && self.may_be_untyped(*rhs)
-                    && (self.is_chosen_untyped(*lhs) || self.is_chosen_untyped(*rhs))
-            }
-            _ => false,
+            Ast::Unary { operand, .. } => self.form(*operand),
+            Ast::Binary { op, .. } if op.is_comparison() => Form::Typed,
+            // The right operand is the shorter one of a chain.
+            Ast::Binary { lhs, rhs, .. } => match self.form(*rhs) {
+                Form::Typed => Form::Typed,
+                right => match self.form(*lhs) {
+                    Form::Untyped => right,
+                    left => left,
+                },
+            },
+            _ => Form::Typed,
         }
     }
 
-    fn may_be_untyped(&self, id: ExprId) -> bool {
-        let frame = self.frame();
-        match frame.file.file.expr(id) {
-            Ast::Int(_) | Ast::Float(_) | Ast::Field { .. } => true,
-            Ast::Name(_) => match frame.file.res(id) {
-                Res::Local(slot) => match &frame.slots[slot as usize] {
-                    Cell::Const(value) | Cell::Var(value) => !self.is_sized_number(value.ty),
-                    _ => false,
-                },
-                Res::Decl { .. } => true,
-                Res::None | Res::Prelude(_) => false,
-            },
-            Ast::Unary { operand, .. } => self.may_be_untyped(*operand),
-            Ast::Binary { op, lhs, rhs } => {
-                !op.is_comparison() && self.may_be_untyped(*lhs) && self.may_be_untyped(*rhs)
-            }
-            Ast::Block { label: None, .. } => true,
-            _ => self.is_chosen_untyped(id),
+    fn form_of_choice(&self, mut branches: impl Iterator<Item = ExprId>) -> Form {
+        match branches.any(|id| self.form(id) == Form::Typed) {
+            true => Form::Typed,
+            false => Form::Chosen,
         }
     }
 }
