@@ -5,6 +5,11 @@ use dflow_syntax::diagnostic::render::{self, Color};
 
 /// What is said of a function of a PE that consists of some statements.
 fn said(stmts: &str) -> String {
+    compiled(stmts, Stage::Image).1
+}
+
+/// The text of a stage for it, and what is said.
+fn compiled(stmts: &str, stage: Stage) -> (String, String) {
     let code = format!(
         "const N = 1;\nconst Pair = struct {{ a: u32, b: u32 }};\n\
          var x: u32 = 3;\nvar byte: u8 = 7;\nvar arr = [4]u32{{ 1, 2, 3, 4 }};\n\
@@ -17,8 +22,9 @@ fn said(stmts: &str) -> String {
                   @export_name(\"go\", fn () void);\n}\n";
     let world = MemoryWorld::new().with("a.csl", layout).with("pe.csl", code);
     let options = Options::default();
-    let (_, Compiled { sources, diagnostics, .. }) = dump(&world, "a.csl", options, Stage::Image);
-    diagnostics.iter().map(|said| render::human(&sources, said, Color::Never)).collect()
+    let (text, Compiled { sources, diagnostics, .. }) = dump(&world, "a.csl", options, stage);
+    let said = diagnostics.iter().map(|said| render::human(&sources, said, Color::Never));
+    (text, said.collect())
 }
 
 #[test]
@@ -79,4 +85,47 @@ fn long_chains_of_untyped_names_are_looked_at_once() {
     let began = std::time::Instant::now();
     assert_eq!(said(&stmt.repeat(20)), "");
     assert!(began.elapsed().as_secs_f32() < 3.0, "{:?}", began.elapsed());
+}
+
+/// A right-nested sum of choices, around something.
+fn nest(choice: &str, depth: usize, inner: &str) -> String {
+    format!("{}{inner}{}", format!("{choice} + (").repeat(depth), ")".repeat(depth))
+}
+
+#[test]
+fn deep_nests_of_choices_take_the_type_of_what_is_innermost() {
+    let choices = [
+        "(if (x == 3) 1 else 2)",
+        "(blk: { if (x == 3) break :blk 1; const k = 2; break :blk k; })",
+        "(switch (x) { 1 => 2, else => 1 })",
+    ];
+    let began = std::time::Instant::now();
+    for choice in choices {
+        let sum = nest(choice, 120, "byte");
+        let text = said(&format!("const r: u8 = {sum};\nout[0] = r;"));
+        assert_eq!(text, "", "{choice}");
+        let text = said(&format!("if ({sum} == byte) out[0] = 1;"));
+        assert_eq!(text, "", "{choice}");
+    }
+    let inner = (0..60).fold("byte".to_owned(), |inner, at| {
+        format!("(if (x == 3) 1 else 2) + b{at}: {{ const k = 1; break :b{at} {inner}; }}")
+    });
+    assert_eq!(said(&format!("if ({inner} == byte) out[0] = 1;")), "");
+    assert!(began.elapsed().as_secs_f32() < 10.0, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_look_ahead_leaves_nothing_behind() {
+    let sum = "(if (x == 3) 1 else 2) + blk: { const p = pair(); break :blk p.a; }";
+    let (text, said_of_it) = compiled(&format!("out[0] = {sum};"), Stage::Typed);
+    assert_eq!(said_of_it, "");
+    assert_eq!(text.matches("[8 align 4]").count(), 3, "{text}");
+    let written = "comptime var k: i16 = 0;\nout[0] = (if (x == 3) 1 else 2) + blk: { k += 1;\n\
+                   break :blk (if (x == 3) 1 else 2) + (d: { k += 1; break :d byte; }); };\n\
+                   @comptime_assert(k == 2);";
+    assert_eq!(said(written), "");
+    // What is looked at in each round has the type that it has there.
+    let rounds = "inline for ([3]u16{ 1, 2, 300 }) |n| {\n\
+                  out[0] += (if (x == 3) 1 else n) + (if (x == 3) 1 else n) + n; }";
+    assert_eq!(said(rounds), "");
 }

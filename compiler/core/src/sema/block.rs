@@ -68,6 +68,7 @@ impl Sema<'_, '_> {
         let file = Rc::clone(&self.frame().file);
         let span = file.file.stmt_span(id);
         self.step(span)?;
+        self.frame_mut().looks.stmt(id);
         match file.file.stmt(id) {
             Ast::Error => Err(self.poisoned()),
             Ast::Empty => Ok(Flow::Next),

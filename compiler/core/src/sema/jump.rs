@@ -33,7 +33,9 @@ impl Sema<'_, '_> {
                 ),
             };
         };
+        let before = self.frame().looks.state();
         let (flow, label) = self.labeled(label, block, wish, span)?;
+        self.frame_mut().looks.block_ends(before);
         match flow {
             Flow::Break(_, None) => Ok(self.void_operand()),
             Flow::Break(_, Some((value, span))) => match wish.hint {

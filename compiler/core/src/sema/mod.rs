@@ -85,7 +85,7 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) given: Vec<crate::params::Given>,
     /// What `@as` or an operator makes of the branches of the expression about to be read.
     pub(crate) wanted: Option<TypeId>,
-    /// How often code is analyzed for its type and thrown away, one within the other.
+    /// Bodies in which code is analyzed for its type and thrown away, one within the other.
     pub(crate) peeking: u32,
     /// What is read now is kept, for what comes after it in the statement.
     pub(crate) early: bool,
@@ -132,6 +132,8 @@ pub(crate) struct Frame {
     pub(crate) slots: Vec<Cell>,
     /// What is known of comptime variables among them.
     pub(crate) vars: Vars,
+    /// Types of operands that were looked ahead at.
+    pub(crate) looks: peek::Looks,
     /// Everything must be known; nothing is emitted.
     pub(crate) comptime: bool,
     /// What the body is.

@@ -189,6 +189,7 @@ impl Sema<'_, '_> {
             depth: 0,
             any_struct: Vec::new(),
             vars: super::vars::Vars::default(),
+            looks: super::peek::Looks::default(),
             homes: Vec::new(),
         });
         Ok(())

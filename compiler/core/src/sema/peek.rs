@@ -2,14 +2,80 @@
 
 use std::rc::Rc;
 
-use dflow_syntax::ast::{Expr as Ast, ExprId};
+use dflow_syntax::ast::{Expr as Ast, ExprId, StmtId};
+use rustc_hash::FxHashMap;
 
 use super::control::Wish;
 use super::types::TypeId;
 use super::{BodyKind, R, Sema};
 
-/// Looks ahead within one another, at most: what is nested deeper is looked at twice as often.
+/// Bodies that are looked ahead in, within one another, at most: what an inline function calls there
+/// is looked at twice as often.
 const MAX_PEEKING: u32 = 3;
+
+/// Looks ahead at the operands of one expression, at most; trees are less deep.
+const MAX_LOOKS: u32 = 1 << 10;
+
+/// The types of expressions of a body that were looked ahead at, each once: kept from the outermost
+/// operator that asks for one to the end of its operands.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// Operators that ask, within one another.
+    open: u32,
+    count: u32,
+    /// A look is under way.
+    ahead: bool,
+    /// By expression, wanted type, and the way to where it is looked at.
+    known: FxHashMap<(ExprId, Option<TypeId>, u64), TypeId>,
+    state: State,
+}
+
+/// What the type of an expression depends on: analysis that comes the same way finds the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    /// The statements since the outermost operator, as a hash.
+    way: u64,
+    /// Writes of comptime variables.
+    written: u32,
+}
+
+impl Looks {
+    /// The operands of an operator that asks begin.
+    pub(crate) fn open(&mut self) {
+        self.open += 1;
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.open -= 1;
+        if self.open == 0 {
+            *self = Looks::default();
+        }
+    }
+
+    /// A statement begins.
+    pub(crate) fn stmt(&mut self, id: StmtId) {
+        if self.open > 0 {
+            let mixed = self.state.way.rotate_left(5) ^ (u64::from(id.0) + 1);
+            self.state.way = mixed.wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    /// A comptime variable is written.
+    pub(crate) fn written(&mut self) {
+        self.state.written += 1;
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// A block ends as an expression: its own declarations change nothing that comes after it.
+    pub(crate) fn block_ends(&mut self, before: State) {
+        if self.state.written == before.written {
+            self.state.way = before.way;
+        }
+    }
+}
 
 impl Sema<'_, '_> {
     /// The type of an expression, which is analyzed and not evaluated; `wanted` is that of untyped
@@ -24,19 +90,39 @@ impl Sema<'_, '_> {
     /// The type that an expression of this code will have, which is analyzed once more later: comptime
     /// variables and labels are left as they are. `None` where this would be done too often.
     pub(crate) fn type_ahead(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<Option<TypeId>> {
-        if self.peeking == MAX_PEEKING || !self.is_runtime() {
+        let looks = &self.frame().looks;
+        let key = (id, wanted, looks.state.way);
+        if let Some(&ty) = looks.known.get(&key) {
+            return Ok(Some(ty));
+        }
+        let (outermost, count) = (!looks.ahead, looks.count);
+        if !self.is_runtime() || count == MAX_LOOKS || outermost && self.peeking == MAX_PEEKING {
             return Ok(None);
         }
+        self.frame_mut().looks.count += 1;
+        self.frame_mut().looks.ahead = true;
+        self.peeking += u32::from(outermost);
+        let ty = self.look(id, wanted);
+        self.peeking -= u32::from(outermost);
+        let looks = &mut self.frame_mut().looks;
+        looks.ahead = !outermost;
+        let ty = ty?;
+        looks.known.insert(key, ty);
+        Ok(Some(ty))
+    }
+
+    /// The type of an expression; what its analysis makes is forgotten.
+    fn look(&mut self, id: ExprId, wanted: Option<TypeId>) -> R<TypeId> {
         let frame = self.frame();
-        let (slots, vars) = (frame.slots.clone(), frame.vars.clone());
+        let (slots, vars, state) = (frame.slots.clone(), frame.vars.clone(), frame.looks.state);
         let (labels, kind) = (frame.labels.clone(), frame.kind.clone());
-        self.peeking += 1;
+        let made = self.emitter().made();
         let ty = self.type_of(id, wanted);
-        self.peeking -= 1;
+        self.emitter().forget(made);
         let frame = self.frame_mut();
-        (frame.slots, frame.vars) = (slots, vars);
+        (frame.slots, frame.vars, frame.looks.state) = (slots, vars, state);
         (frame.labels, frame.kind) = (labels, kind);
-        ty.map(Some)
+        ty
     }
 
     /// The type of an expression where it stands.

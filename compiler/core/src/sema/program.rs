@@ -131,6 +131,28 @@ pub(crate) struct Emitter {
     pub(crate) stmts: Vec<Vec<Stmt>>,
 }
 
+/// How many locals, labels and holds there are.
+#[derive(Clone, Copy)]
+pub(crate) struct Made {
+    locals: usize,
+    labels: u32,
+    holds: u32,
+}
+
+impl Emitter {
+    pub(crate) fn made(&self) -> Made {
+        Made { locals: self.locals.len(), labels: self.labels, holds: self.holds }
+    }
+
+    /// Forgets what was made since, after the statements that use it.
+    pub(crate) fn forget(&mut self, since: Made) {
+        let Made { locals, labels, holds } = since;
+        self.locals.truncate(locals);
+        (self.labels, self.holds) = (labels, holds);
+        self.constant_views.retain(|local| (local.0 as usize) < locals);
+    }
+}
+
 impl ProgramCx {
     pub(crate) fn new(name: String, profile: Profile) -> ProgramCx {
         ProgramCx {
@@ -182,7 +204,7 @@ impl Sema<'_, '_> {
         self.program.as_mut().unwrap_or_else(|| unreachable!("code belongs to a program"))
     }
 
-    fn emitter(&mut self) -> &mut Emitter {
+    pub(crate) fn emitter(&mut self) -> &mut Emitter {
         let emitter = self.program_mut().emitter.as_mut();
         emitter.unwrap_or_else(|| unreachable!("run-time frames have an emitter"))
     }

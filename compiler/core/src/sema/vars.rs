@@ -64,6 +64,7 @@ impl Sema<'_, '_> {
     /// A variable, or a part of it, is written.
     pub(crate) fn var_written(&mut self, slot: u32, whole: bool, span: Span) -> R<()> {
         let frame = self.frame_mut();
+        frame.looks.written();
         let born = frame.vars.born.get(&slot).copied().unwrap_or_default();
         if frame.depth > born.depth {
             return self.fail(

@@ -31,11 +31,31 @@ impl Sema<'_, '_> {
     ) -> R<(Operand, Operand)> {
         let around = if op.is_comparison() { None } else { wish.for_untyped() };
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
-        let beside = match !shift && self.form(lhs) == Form::Chosen {
-            true => self.type_ahead(rhs, around)?.filter(|&ty| self.is_sized_number(ty)),
-            false => None,
+        if shift || self.form(lhs) != Form::Chosen {
+            return self.one_by_one(lhs, rhs, around, around);
+        }
+        self.frame_mut().looks.open();
+        let both = match self.type_ahead(rhs, around) {
+            Ok(ty) => {
+                let beside = ty.filter(|&ty| self.is_sized_number(ty));
+                self.one_by_one(lhs, rhs, beside.or(around), around)
+            }
+            Err(reported) => Err(reported),
         };
-        let left = self.wished(lhs, Wish { hint: None, wanted: beside.or(around) })?;
+        self.frame_mut().looks.close();
+        both
+    }
+
+    /// Both operands; untyped numbers in the left one take the type `beside`, those in the right one that
+    /// of the left operand.
+    fn one_by_one(
+        &mut self,
+        lhs: ExprId,
+        rhs: ExprId,
+        beside: Option<TypeId>,
+        around: Option<TypeId>,
+    ) -> R<(Operand, Operand)> {
+        let left = self.wished(lhs, Wish { hint: None, wanted: beside })?;
         let ty = self.operand_type(&left);
         let wanted = if self.is_sized_number(ty) { Some(ty) } else { around };
         let right = self.wished(rhs, Wish { hint: None, wanted })?;
