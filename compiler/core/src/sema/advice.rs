@@ -7,7 +7,7 @@ use dflow_syntax::{Diagnostic, Reported, Span, Symbol, codes};
 
 use super::place::DIRECTIONS;
 use super::types::{Type, TypeId};
-use super::value::{Data, ModuleId, Value};
+use super::value::{Data, FuncRef, ModuleId, Value};
 use super::{Cell, R, Sema};
 use crate::resolve::{Decl, DeclKind, Res, ResolvedFile, nearest};
 
@@ -189,7 +189,10 @@ impl Sema<'_, '_> {
             diagnostic = diagnostic.secondary(used, format!("`{needed}` is needed here"));
         }
         self.behind_pointer += 1;
-        diagnostic = if self.struct_under_way(module, decl).is_some() {
+        let is_function = self.func_decl(FuncRef { module, decl }).is_some();
+        diagnostic = if is_function && round.len() < 2 {
+            diagnostic.help("give the function another name: its own hides that of the type")
+        } else if self.struct_under_way(module, decl).is_some() {
             diagnostic.help(format!("a struct can hold pointers to its own kind: `*{name}`"))
         } else {
             diagnostic.help("give one of them a value that does not need the others")

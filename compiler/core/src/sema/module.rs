@@ -491,8 +491,14 @@ impl Sema<'_, '_> {
                 "used as a value here",
             );
         }
+        // A function named like a type that it speaks of: its own type would be needed first.
+        let here = (func.module, func.decl);
+        if self.busy.iter().any(|&(module, decl, _)| (module, decl) == here) {
+            return self.on_itself(func.module, func.decl, span);
+        }
         let slots = self.decl_frame(func);
-        let (params, ret) = self.in_module(func.module, slots, |sema| {
+        self.busy.push((func.module, func.decl, span));
+        let types = self.in_module(func.module, slots, |sema| {
             let mut params = Vec::new();
             for param in &decl.params {
                 if let ParamTy::Expr(ty) = param.ty {
@@ -500,7 +506,9 @@ impl Sema<'_, '_> {
                 }
             }
             Ok((params, sema.type_expr(decl.ret)?))
-        })?;
+        });
+        self.busy.pop();
+        let (params, ret) = types?;
         Ok(self.types.intern(Type::Fn { is_task: decl.is_task, params: params.into(), ret }))
     }
 
