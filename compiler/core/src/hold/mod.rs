@@ -19,28 +19,25 @@ mod rewrite;
 mod roots;
 mod share;
 
-use crate::typed::Program;
+use crate::typed::{Func, Program};
 use effects::World;
 
 /// Decides for all values of a program, and leaves none open.
 pub(crate) fn settle(program: &mut Program) {
     if program.funcs.iter().any(|func| func.passing.holds > 0) {
-        let plans = {
-            let world = World::of(program);
-            (0..program.funcs.len()).map(|func| region::copied(&world, func)).collect::<Vec<_>>()
-        };
-        for (func, copied) in program.funcs.iter_mut().zip(plans) {
-            rewrite::apply(func, &copied);
-        }
+        let copied = of_each(program, |world, func, _| region::copied(world, func));
+        let funcs = program.funcs.iter_mut().zip(copied);
+        funcs.for_each(|(func, copied)| rewrite::apply(func, &copied));
     }
     if program.funcs.iter().any(share::may_share) {
-        let plans = {
-            let world = World::of(program);
-            let funcs = program.funcs.iter().enumerate();
-            funcs.map(|(at, func)| share::shared(&world, at, func)).collect::<Vec<_>>()
-        };
-        for (func, shared) in program.funcs.iter_mut().zip(plans) {
-            share::apply(func, &shared);
-        }
+        let shared = of_each(program, share::shared);
+        let funcs = program.funcs.iter_mut().zip(shared);
+        funcs.for_each(|(func, shared)| share::apply(func, &shared));
     }
+}
+
+/// What is decided of each function, which depends on the whole program.
+fn of_each<T>(program: &Program, decide: impl Fn(&World<'_>, usize, &Func) -> T) -> Vec<T> {
+    let world = World::of(program);
+    program.funcs.iter().enumerate().map(|(at, func)| decide(&world, at, func)).collect()
 }

@@ -44,10 +44,11 @@ pub(super) fn warn(
     // Most pairs of neighbors are alike.
     let mut well: IndexSet<(u32, u32, Port)> = IndexSet::new();
     let mut found: IndexMap<Meeting, (Pes, Coord)> = IndexMap::new();
+    let size = (plan.rect.width, plan.rect.height);
     for (pe, &router) in (0..).zip(of_pe) {
         let at = plan.coord(pe);
         for port in PortSet(sides[router as usize]).iter() {
-            let Some(next) = neighbor(plan, at, port) else { continue };
+            let Some(next) = at.neighbor(port, size) else { continue };
             let beyond = plan.index(next);
             let other = of_pe[beyond as usize];
             if well.contains(&(router, other, port)) {
@@ -96,18 +97,6 @@ fn writes_registers(tile: &Tile<'_>) -> bool {
     let mut insts = tile.ir.funcs.values().flat_map(|func| func.insts.values());
     !tile.ir.initial_config.is_empty()
         || insts.any(|inst| matches!(inst, InstData::SetConfig { .. }))
-}
-
-fn neighbor(plan: &Plan, at: Coord, port: Port) -> Option<Coord> {
-    let Coord { x, y } = at;
-    let next = match port {
-        Port::West => Coord { x: x.checked_sub(1)?, y },
-        Port::East => Coord { x: x + 1, y },
-        Port::North => Coord { x, y: y.checked_sub(1)? },
-        Port::South => Coord { x, y: y + 1 },
-        Port::Ramp => return None,
-    };
-    (next.x < plan.rect.width && next.y < plan.rect.height).then_some(next)
 }
 
 /// The colors that one router sends by a port and its neighbor there does not receive.

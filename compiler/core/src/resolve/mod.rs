@@ -131,8 +131,8 @@ impl ResolvedFile {
 /// Names that every file knows, beside the types: booleans are syntax.
 pub(crate) const PRELUDE_VALUES: [&str; 5] = ["NORTH", "SOUTH", "EAST", "WEST", "RAMP"];
 
-/// Type names of the prelude.
-pub(crate) const PRELUDE_TYPES: [&str; 44] = [
+/// Types whose names are words of the language.
+pub(crate) const RESERVED_TYPES: [&str; 20] = [
     "void",
     "bool",
     "i8",
@@ -153,6 +153,10 @@ pub(crate) const PRELUDE_TYPES: [&str; 44] = [
     "comptime_string",
     "comptime_struct",
     "type",
+];
+
+/// The other types of the prelude: a program may give their names to something else.
+pub(crate) const PRELUDE_TYPES: [&str; 24] = [
     "imported_module",
     "direction",
     "color",
@@ -179,34 +183,10 @@ pub(crate) const PRELUDE_TYPES: [&str; 44] = [
     "fifo",
 ];
 
-/// Types whose names are words of the language; those of colors, ids and descriptors may name something else.
-const RESERVED: [&str; 20] = [
-    "void",
-    "bool",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "f16",
-    "f32",
-    "f64",
-    "bf16",
-    "cb16",
-    "comptime_int",
-    "comptime_float",
-    "comptime_string",
-    "comptime_struct",
-    "type",
-];
-
 /// Refuses a declaration with the name of a type.
 fn check_name(cx: &mut Session<'_>, name: Ident) {
     let text = cx.names.resolve(name.name);
-    if RESERVED.contains(&text) {
+    if RESERVED_TYPES.contains(&text) {
         let message = format!("`{text}` is the name of a type and cannot be declared");
         cx.emit(
             Diagnostic::new(codes::RESERVED_NAME, message, name.span)

@@ -7,7 +7,9 @@ use dflow_syntax::ast::{
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
 use super::near::nearest;
-use super::{Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, Res, ResolvedFile, check_name};
+use super::{
+    Body, NO_SLOT, PRELUDE_TYPES, PRELUDE_VALUES, RESERVED_TYPES, Res, ResolvedFile, check_name,
+};
 use crate::session::Session;
 
 /// So many misspelt names of a file are compared with those that there are; nobody reads more.
@@ -505,7 +507,8 @@ impl<'a, 'w> Walker<'a, 'w> {
             }
         }
         let text = self.cx.names.resolve(name);
-        if PRELUDE_TYPES.contains(&text) || PRELUDE_VALUES.contains(&text) || is_int_type(text) {
+        let prelude: [&[&str]; 3] = [&RESERVED_TYPES, &PRELUDE_TYPES, &PRELUDE_VALUES];
+        if prelude.iter().any(|names| names.contains(&text)) || is_int_type(text) {
             return Res::Prelude(name);
         }
         Res::None
@@ -528,7 +531,7 @@ impl<'a, 'w> Walker<'a, 'w> {
         let locals = self.locals.iter().map(|&(name, _, _)| name);
         let names =
             locals.chain(decls.map(|decl| decl.name.name)).map(|s| self.cx.names.resolve(s));
-        let known = names.chain(PRELUDE_TYPES).chain(PRELUDE_VALUES);
+        let known = names.chain(RESERVED_TYPES).chain(PRELUDE_TYPES).chain(PRELUDE_VALUES);
         nearest(text, known).map(str::to_owned)
     }
 }

@@ -20,6 +20,16 @@ pub struct Coord {
     pub y: u16,
 }
 
+impl Coord {
+    /// The neighbor at a side, if a mesh of `(columns, rows)` has one.
+    pub fn neighbor(self, side: Port, (width, height): (u16, u16)) -> Option<Coord> {
+        let (dx, dy) = side.step();
+        let x = self.x.checked_add_signed(dx as i16).filter(|&x| x < width)?;
+        let y = self.y.checked_add_signed(dy as i16).filter(|&y| y < height)?;
+        Some(Coord { x, y })
+    }
+}
+
 /// A rectangle of PEs.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,

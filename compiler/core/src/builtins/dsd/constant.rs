@@ -20,24 +20,17 @@ pub(crate) struct Registers {
     written: Vec<(DsrRef, Span)>,
 }
 
-/// Refuses a descriptor that is written through and leads to a constant.
-pub(in crate::builtins) fn check(sema: &mut Sema<'_, '_>, dsd: &Operand, span: Span) -> R<()> {
-    if !sema.leads_to_constant(dsd, span)? {
-        return Ok(());
-    }
-    Err(sema.report(refused(span).label("the destination")))
-}
-
-/// Refuses a source that the operation clears at its end, if it is a constant.
-pub(in crate::builtins) fn check_cleared(
+/// Refuses a descriptor that is written through and leads to a constant; `role` is what it is for the operation.
+pub(in crate::builtins) fn check(
     sema: &mut Sema<'_, '_>,
     dsd: &Operand,
     span: Span,
+    role: &str,
 ) -> R<()> {
     if !sema.leads_to_constant(dsd, span)? {
         return Ok(());
     }
-    Err(sema.report(refused(span).label("the source that `.zero` clears")))
+    Err(sema.report(refused(span).label(role)))
 }
 
 fn refused(span: Span) -> Diagnostic {

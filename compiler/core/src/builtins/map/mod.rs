@@ -203,7 +203,7 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
     let common = sema.types.common;
     refuse(sema, given, span)?;
     if given == common.mem1d_dsd || given == common.mem4d_dsd {
-        constant::check(sema, &operand, span)?;
+        constant::check(sema, &operand, span, "the destination")?;
         return walk::memory(sema, operand, ty, span).map(Output::Memory);
     }
     if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {

@@ -106,7 +106,9 @@ fn check_cleared(sema: &mut Sema<'_, '_>, row: &OpRow, given: &[Given]) -> R<()>
     let vectors: Vec<usize> = (1..given.len()).filter(|&at| given[at].is_vector()).collect();
     let Some(cleared) = row.cleared(chosen, &vectors) else { return Ok(()) };
     match &given[cleared].what {
-        operand::What::Memory(dsd) => constant::check_cleared(sema, dsd, given[cleared].span),
+        operand::What::Memory(dsd) => {
+            constant::check(sema, dsd, given[cleared].span, "the source that `.zero` clears")
+        }
         _ => Ok(()),
     }
 }

@@ -69,10 +69,7 @@ pub(super) fn read(sema: &mut Sema<'_, '_>, arg: ExprId, hint: Option<TypeId>) -
 
 /// Notes that the queue of a descriptor is used, if it is known.
 pub(in crate::builtins) fn note_queue(sema: &mut Sema<'_, '_>, operand: &Operand, span: Span) {
-    if let Operand::Const(value) = operand
-        && let Data::Dsd(dsd) = &value.data
-        && let (DsdValue::Fabric { desc, .. }, Some(program)) = (&**dsd, &mut sema.program)
-    {
+    if let (Some(desc), Some(program)) = (known_fabric(operand), &mut sema.program) {
         program.used_queues.push((desc.input, desc.queue, desc.color, span));
     }
 }
@@ -143,13 +140,14 @@ impl Given {
 
     /// Which vector source it clears, as a known destination: the first (0) or the second (1).
     pub(super) fn clears(&self) -> Option<u8> {
-        let What::Fabric { input: false, dsd: Operand::Const(value) } = &self.what else {
-            return None;
-        };
-        let Data::Dsd(dsd) = &value.data else { return None };
-        match &**dsd {
-            DsdValue::Fabric { desc, .. } => desc.zero,
-            DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } | DsdValue::Ring { .. } => None,
+        self.fabric(false)?.zero
+    }
+
+    /// The descriptor of a fabric input or output, if it is known.
+    fn fabric(&self, input: bool) -> Option<FabricDsd> {
+        match &self.what {
+            What::Fabric { input: is, dsd } if *is == input => known_fabric(dsd),
+            _ => None,
         }
     }
 
@@ -227,7 +225,7 @@ pub(super) fn destination(
     let span = given.span;
     match given.what {
         What::Memory(dsd) => {
-            constant::check(sema, &dsd, span)?;
+            constant::check(sema, &dsd, span, "the destination")?;
             sema.scalar_of(dsd, span).map(typed::Operand::Memory)
         }
         What::Fabric { input: false, dsd } => sema.scalar_of(dsd, span).map(typed::Operand::Fabric),
@@ -384,7 +382,7 @@ pub(super) fn check_sources(sema: &mut Sema<'_, '_>, sources: &[Given], span: Sp
 
 /// An element has one word of a queue: two sources do not share one.
 fn check_queues(sema: &mut Sema<'_, '_>, sources: &[Given]) -> R<()> {
-    let known = sources.iter().filter_map(|given| Some((given, input_queue(given)?)));
+    let known = sources.iter().filter_map(|given| Some((given, given.fabric(true)?)));
     let known: Vec<(&Given, FabricDsd)> = known.collect();
     let [(first, one), (second, other)] = &known[..] else { return Ok(()) };
     if (one.queue, one.color) != (other.queue, other.color) {
@@ -399,13 +397,9 @@ fn check_queues(sema: &mut Sema<'_, '_>, sources: &[Given]) -> R<()> {
     ))
 }
 
-/// The descriptor of a fabric input, if it is known.
-fn input_queue(given: &Given) -> Option<FabricDsd> {
-    let What::Fabric { input: true, dsd: Operand::Const(Value { data: Data::Dsd(dsd), .. }) } =
-        &given.what
-    else {
-        return None;
-    };
+/// What is known of a fabric descriptor.
+fn known_fabric(operand: &Operand) -> Option<FabricDsd> {
+    let Operand::Const(Value { data: Data::Dsd(dsd), .. }) = operand else { return None };
     if let DsdValue::Fabric { desc, .. } = &**dsd { Some(*desc) } else { None }
 }
 

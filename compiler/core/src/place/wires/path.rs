@@ -68,10 +68,7 @@ impl Search {
 
     /// The neighbor at a side, if the mesh has one.
     pub(super) fn step(&self, at: Coord, side: Port) -> Option<Coord> {
-        let (dx, dy) = side.step();
-        let x = at.x.checked_add_signed(dx as i16).filter(|&x| x < self.width)?;
-        let y = at.y.checked_add_signed(dy as i16).filter(|&y| y < self.height)?;
-        Some(Coord { x, y })
+        at.neighbor(side, (self.width, self.height))
     }
 
     /// A wire goes through a PE.
