@@ -130,8 +130,8 @@ impl Reader<'_> {
         Item { kind: ItemKind::Tile(TileDecl { name, items }), span }
     }
 
-    fn item(&mut self, tokens: &[Lexeme], in_tile: bool) -> Item {
-        let mut tokens = tokens.to_vec();
+    fn item(&mut self, all: &[Lexeme], in_tile: bool) -> Item {
+        let mut tokens = all.to_vec();
         let (first, last) = (tokens[0], tokens[tokens.len() - 1]);
         self.additions_only(first);
         if in_tile && matches!(first.token, Token::Layout | Token::Host | Token::Test) {
@@ -146,6 +146,9 @@ impl Reader<'_> {
             let failure = match self.attempt(&tokens) {
                 Ok(item) => {
                     self.builder.diagnostics.extend(faults);
+                    for lexeme in tokens.iter().filter(|lexeme| lexeme.token == Token::Poison) {
+                        self.unread(all, lexeme.start, lexeme.end);
+                    }
                     return item;
                 }
                 Err(failure) => failure,
@@ -172,7 +175,19 @@ impl Reader<'_> {
                 continue;
             }
             self.builder.diagnostics.extend(faults);
+            self.unread(all, first.start, last.end);
             return Item { kind: ItemKind::Error, span: self.builder.span(first.start, last.end) };
+        }
+    }
+
+    /// Notes the names that the tokens between two places would have declared.
+    fn unread(&mut self, tokens: &[Lexeme], start: u32, end: u32) {
+        let within = |lexeme: &Lexeme| start <= lexeme.start && lexeme.end <= end;
+        for pair in tokens.windows(2).filter(|pair| pair.iter().all(within)) {
+            if pair[0].token.declares() && pair[1].token == Token::Ident {
+                let name = self.builder.ident(pair[1].start, pair[1].end).name;
+                self.builder.tree.unread.insert(name);
+            }
         }
     }
 

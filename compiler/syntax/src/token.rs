@@ -91,6 +91,11 @@ impl Token {
         matches!(self, Self::LBrace | Self::LParen | Self::LBracket)
     }
 
+    /// Whether a name that it declares stands behind it.
+    pub(crate) fn declares(self) -> bool {
+        matches!(self, Self::Const | Self::Var | Self::Param | Self::Fn | Self::Task)
+    }
+
     /// The bracket that it closes.
     pub(crate) fn closes(self) -> Option<Self> {
         match self {

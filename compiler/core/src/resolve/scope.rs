@@ -470,7 +470,8 @@ impl<'a, 'w> Walker<'a, 'w> {
         let res = self.lookup(name);
         let foreign = matches!(self.cx.names.resolve(name), "undefined" | "null");
         // Of these the parser has told.
-        if res == Res::None && !foreign {
+        let told = foreign || self.file.unread.contains(&name);
+        if res == Res::None && !told {
             let span = self.file.expr_span(id);
             let text = self.cx.names.resolve(name).to_owned();
             let mut diagnostic =

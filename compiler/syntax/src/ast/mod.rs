@@ -23,6 +23,8 @@ pub use item::{FnDecl, Item, ItemKind, Storage, TestDecl, TileDecl, VarDecl, Var
 pub use stmt::{Block, Capture, Stmt};
 pub use walk::Child;
 
+use rustc_hash::FxHashSet;
+
 use crate::{FileId, Span, Symbol};
 
 /// How many levels a tree has at most. Deeper nesting is refused with `nesting-too-deep`.
@@ -52,6 +54,8 @@ pub struct File {
     pub id: FileId,
     /// What stands at file scope, in order.
     pub items: Vec<Item>,
+    /// Names that parts which could not be read may declare.
+    pub unread: FxHashSet<Symbol>,
     exprs: Vec<Expr>,
     expr_spans: Vec<Span>,
     stmts: Vec<Stmt>,
@@ -65,6 +69,7 @@ impl File {
         Self {
             id,
             items: Vec::new(),
+            unread: FxHashSet::default(),
             exprs: Vec::new(),
             expr_spans: Vec::new(),
             stmts: Vec::new(),

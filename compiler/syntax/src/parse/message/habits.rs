@@ -129,9 +129,15 @@ fn foreign_declaration(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Opti
         }
         _ => return None,
     };
-    let (ty, name, is_type) = (place.word(ty), place.word(name), is_type_word(place.word(ty)));
-    if !is_type {
+    let before = place.before(ty);
+    let (ty, name) = (place.word(ty), place.word(name));
+    // `x: i16 y: i16` lacks a comma.
+    if before == Some(Token::Colon) || !is_type_word(ty) {
         return None;
+    }
+    if matches!(before, Some(Token::LParen | Token::Comma)) {
+        let help = format!("write `{name}: {}`", our_type(ty));
+        return Some((habit(place.span(at), "a type stands behind the name", &help), None));
     }
     let next = place.token(at + if at == 0 { 2 } else { 1 });
     let help = match next {
