@@ -139,6 +139,9 @@ fn the_host_block_can_trap_too() {
     ends(&zero, &[], 3, &["trap in the host block: p.dfl:3:", "integer division by zero"]);
     let outside = host("var z: [4]u64; var i: u64 = 1 << 40; z[i] = 3; @print(\"{}\", .{z[0]});");
     ends(&outside, &[], 3, &["trap in the host block: p.dfl:3:", "outside the memory"]);
+    // Far behind what was asked for, though memory would suffice.
+    let behind = host("var z: [4]u64; var i: u64 = 1 << 20; z[i] = 3; @print(\"{}\", .{z[0]});");
+    ends(&behind, &[], 3, &["trap in the host block: p.dfl:3:", "outside the memory"]);
 }
 
 #[test]

@@ -99,6 +99,11 @@ impl Memory {
         self.limit
     }
 
+    /// Lets the slab grow to `limit` bytes, no less than it has.
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit.max(self.bytes.len() as u64);
+    }
+
     /// Tracks which bytes nothing has written.
     pub(crate) fn track(&mut self, unwritten: Unwritten) {
         self.unwritten = Some(Box::new(unwritten));

@@ -88,6 +88,8 @@ fn converse<M: Mesh>(
     let mut state = PeState::new(program);
     state.prepare(program, &[]);
     let heap = program.stack().1.next_multiple_of(ALIGN);
+    // What is behind all that was asked for is nobody's.
+    state.memory_mut().set_limit(heap);
     let (outputs, targets) = (Vec::new(), Vec::new());
     let mut host = Host { program, state, session, env, outputs, targets, heap, kept: 0 };
     let mut segment = Segment::default();
@@ -177,8 +179,9 @@ impl<M: Mesh> Host<'_, M> {
         let end = start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGN));
         let end = end.filter(|&end| end <= self.program.memory_limit());
         let end = end.ok_or(HostError::Memory { bytes })?;
-        let ensured = self.state.memory_mut().ensure(start, bytes);
-        ensured.map_err(|_| HostError::Memory { bytes })?;
+        let memory = self.state.memory_mut();
+        memory.set_limit(end);
+        memory.ensure(start, bytes).map_err(|_| HostError::Memory { bytes })?;
         self.heap = end;
         Ok(start)
     }
