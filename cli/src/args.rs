@@ -244,6 +244,9 @@ pub(crate) struct GivenArgs {
     /// Set a param of the layout, or a setting of the host block
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub(crate) settings: Vec<(String, String)>,
+    /// Trap where code of a PE indexes outside of an array, as the host block always does; cycles stay the same
+    #[arg(long)]
+    pub(crate) check_bounds: bool,
 }
 
 /// How to run.

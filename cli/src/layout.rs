@@ -35,7 +35,8 @@ pub fn compile(layout: &LayoutBuilder, options: Options) -> Result<BuiltLayout, 
     };
     let mut import_paths = options.import_paths.clone();
     import_paths.extend(crate::cslc::environment_paths());
-    let options = Options { sdk_version: named, import_paths, ..options };
+    let check_bounds = options.check_bounds || crate::cslc::environment_bounds();
+    let options = Options { sdk_version: named, import_paths, check_bounds, ..options };
     let built = layout.compile(&DiskWorld, options);
     let compiled = &built.compiled;
     let human = |diagnostic| render::human(&compiled.sources, diagnostic, Color::Never);

@@ -137,11 +137,18 @@ fn deadlocks_name_who_waits_and_the_host() {
 fn the_host_block_can_trap_too() {
     let zero = host("var z: u64 = 0; @print(\"{}\", .{7 / z});");
     ends(&zero, &[], 3, &["trap in the host block: p.dfl:3:", "integer division by zero"]);
-    let outside = host("var z: [4]u64; var i: u64 = 1 << 40; z[i] = 3; @print(\"{}\", .{z[0]});");
-    ends(&outside, &[], 3, &["trap in the host block: p.dfl:3:", "outside the memory"]);
-    // Far behind what was asked for, though memory would suffice.
-    let behind = host("var z: [4]u64; var i: u64 = 1 << 20; z[i] = 3; @print(\"{}\", .{z[0]});");
-    ends(&behind, &[], 3, &["trap in the host block: p.dfl:3:", "outside the memory"]);
+    let index = host("var z: [4]u64; var i: u64 = 4; z[i] = 3; @print(\"{}\", .{z[0]});");
+    let wanted = ["trap in the host block: p.dfl:3:", "index 4 is outside an array of 4 elements"];
+    ends(&index, &[], 3, &wanted);
+    let slice = host("var i: i32 = -1; const z = @alloc(u64, 4); @print(\"{}\", .{z[i]});");
+    let wanted = ["trap in the host block: p.dfl:3:", "index -1 is outside an array of 4 elements"];
+    ends(&slice, &[], 3, &wanted);
+    // Behind a pointer: also where memory would suffice.
+    for far in [40, 20] {
+        let code = format!("const z = @alloc(u64, 4).ptr; var i: u64 = 1 << {far}; z[i] = 3;");
+        let wanted = ["trap in the host block: p.dfl:3:", "outside the memory"];
+        ends(&host(&code), &[], 3, &wanted);
+    }
 }
 
 #[test]
@@ -592,4 +599,21 @@ fn reads_of_what_nothing_has_written_are_told_when_asked_for() {
     assert!(!said(&[]));
     assert!(said(&["--track-uninitialized"]));
     assert!(said(&["--track-uninitialised"]), "the old spelling");
+}
+
+#[test]
+fn indices_are_looked_at_when_asked_for_and_cycles_stay_the_same() {
+    let code = "var b: [4]u16; var a: [4]u16; var c: [4]u16; fn go() void { var i: i16 = 0; \
+        b[0] = 1; c[0] = 1; while (i < LAST) : (i += 1) { a[i] += 1; } sys.unblock_cmd_stream(); }";
+    let (good, bad) = (program(&code.replace("LAST", "4")), program(&code.replace("LAST", "5")));
+    let cycles = |args: &[&str]| {
+        let output = dflowc(&good, &[args, &["--stats", "json"]].concat());
+        let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        stats["cycle_count"].as_u64().expect("a count")
+    };
+    assert_eq!(cycles(&[]), cycles(&["--check-bounds"]));
+    assert_eq!(dflowc(&bad, &[]).status.code(), Some(0));
+    ends(&bad, &["--check-bounds"], 3, &["p.dfl:5:", "index 4 is outside an array of 4 elements"]);
+    let below = program(&code.replace("LAST", "4").replace("= 0;", "= -1;"));
+    ends(&below, &["--check-bounds"], 3, &["p.dfl:5:", "index 65535 (or -1) is outside an array"]);
 }

@@ -183,6 +183,7 @@ def compile(
     *,
     sdk_version: str | None = None,
     import_paths: Iterable[Source] = (),
+    check_bounds: bool | None = None,
 ) -> Program:
     """Compile a source file (``.dfl`` or ``.csl``), or a program of the library.
 
@@ -193,6 +194,8 @@ def compile(
         sdk_version: the SDK release whose meanings hold, as ``"1.4"``; decided from the sources
             by default.
         import_paths: folders where imports are looked for that are not beside the importing file.
+        check_bounds: code of PEs traps where it indexes outside of an array; by default as
+            ``DFLOW_CHECK_BOUNDS`` says. Cycles are the same.
 
     Raises:
         CompileError: it cannot be read or does not compile; ``report`` holds the diagnostics.
@@ -201,7 +204,12 @@ def compile(
         raise HostError(f"import_paths is a list of folders: write [{os.fspath(import_paths)!r}]")
     texts = [(str(name), _param(value)) for name, value in (params or {}).items()]
     folders = [os.fspath(folder) for folder in import_paths]
-    return Program(_native.compile(os.fspath(path), texts, target, sdk_version, folders))
+    if check_bounds is None:
+        check_bounds = is_set("DFLOW_CHECK_BOUNDS")
+    native = _native.compile(
+        os.fspath(path), texts, target, sdk_version, folders, bool(check_bounds)
+    )
+    return Program(native)
 
 
 def _param(value: Any) -> str:
@@ -477,7 +485,12 @@ class Machine:
 
 def is_strict() -> bool:
     """Whether what is odd is a trap: ``DFLOW_STRICT``."""
-    return os.environ.get("DFLOW_STRICT", "") not in ("", "0")
+    return is_set("DFLOW_STRICT")
+
+
+def is_set(name: str) -> bool:
+    """Whether a variable of the environment says yes."""
+    return os.environ.get(name, "") not in ("", "0")
 
 
 def _bits(dtype: np.dtype[Any]) -> int:

@@ -156,7 +156,9 @@ pub(crate) fn stop(interrupt: &Arc<AtomicBool>) -> Stop {
 /// # Errors
 /// It cannot be read, or does not compile.
 #[pyfunction]
-#[pyo3(signature = (path, params, target=None, sdk_version=None, import_paths=Vec::new()))]
+#[pyo3(signature = (
+    path, params, target=None, sdk_version=None, import_paths=Vec::new(), check_bounds=false
+))]
 pub(crate) fn compile(
     py: Python<'_>,
     path: &str,
@@ -164,9 +166,11 @@ pub(crate) fn compile(
     target: Option<&str>,
     sdk_version: Option<&str>,
     import_paths: Vec<String>,
+    check_bounds: bool,
 ) -> PyResult<Program> {
     let params_from = ParamsFrom::Script;
-    let mut options = Options { params, params_from, import_paths, ..Options::default() };
+    let mut options =
+        Options { params, params_from, import_paths, check_bounds, ..Options::default() };
     if let Some(name) = target {
         options.target = TargetId::from_name(name).ok_or_else(|| {
             errors::host(py, &format!("`{name}` is no target: wse2 and wse3 are"))

@@ -393,3 +393,21 @@ def test_what_is_odd_and_left_is_told(
     monkeypatch.setenv("DFLOW_STRICT", "1")
     with pytest.raises(dflow.Trap, match="past the end of `a`"):
         dflow.Machine(program).launch("go")
+
+
+INDEX = ODD.replace("@mov32(d, never, .{ .async = true });", "for (@range(i16, 5)) |i| { a[i] = 1; }")
+
+
+def test_indices_are_looked_at_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "index.dfl"
+    path.write_text(INDEX)
+    outside = "index 4 is outside an array of 4 elements"
+    with pytest.raises(dflow.Trap, match=outside):
+        dflow.Machine(dflow.compile(path, check_bounds=True)).launch("go")
+    monkeypatch.setenv("DFLOW_CHECK_BOUNDS", "1")
+    with pytest.raises(dflow.Trap, match=outside):
+        dflow.Machine(dflow.compile(path)).launch("go")
+    with pytest.raises(dflow.Trap, match="assertion failed"):
+        dflow.Machine(dflow.compile(path, check_bounds=False)).launch("go")

@@ -51,6 +51,8 @@ pub struct Header {
     pub half: Ty,
     /// Reads of what nothing has written are told.
     pub track: bool,
+    /// Code of PEs holds indices against the lengths of arrays.
+    pub bounds: bool,
     /// Codes of errors that have no place in a source.
     pub errors: Vec<String>,
     /// The mistake that it shows, in half a sentence, for the index of mistakes.
@@ -75,6 +77,7 @@ pub fn parse(text: &str) -> Result<Header, String> {
         strict: false,
         half: Ty::F16,
         track: false,
+        bounds: false,
         errors: Vec::new(),
         mistake: None,
     };
@@ -119,6 +122,7 @@ fn apply(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
                 .ok_or_else(|| format!("half `{value}` is no 16-bit float"))?;
         }
         "track" => header.track = is_yes(key, value)?,
+        "bounds" => header.bounds = is_yes(key, value)?,
         "errors" => header.errors = words(value),
         "mistake" => header.mistake = Some(value.to_owned()),
         _ => return Err(format!("unknown header key `{key}`")),

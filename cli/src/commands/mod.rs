@@ -87,7 +87,8 @@ fn run(command: Command) -> Result<Exit, Failure> {
 
 /// The compiler's options as the command line gives them.
 fn options(args: &GivenArgs) -> Options {
-    let mut options = Options { params: args.settings.clone(), ..Options::default() };
+    let (params, check_bounds) = (args.settings.clone(), args.check_bounds);
+    let mut options = Options { params, check_bounds, ..Options::default() };
     if let Some(target) = args.target {
         options.target = target.into();
     }

@@ -41,6 +41,10 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
                 let built = image.target.name();
                 return Err(Failure::usage(format!("the image was built for {built}")));
             }
+            if args.compile.given.check_bounds {
+                let message = "--check-bounds is for sources: give it to `dflowc build`";
+                return Err(Failure::usage(message));
+            }
             (*image, json!([]))
         }
         Runnable::Source(root) => {

@@ -106,6 +106,7 @@ fn compile_options(given: &Given) -> Result<Options, Failure> {
         comptime_depth: given.comptime_depth.unwrap_or(Options::default().comptime_depth),
         sections: given.sections.clone(),
         first_address: given.first_address,
+        check_bounds: environment_bounds(),
         sdk_version: sdk_version(given)?,
         ..Options::default()
     })
@@ -123,6 +124,11 @@ pub(crate) fn environment_paths() -> Vec<String> {
     let paths = std::env::split_paths(&environment);
     let paths = paths.map(|path| path.to_string_lossy().into_owned());
     paths.filter(|path| !path.is_empty()).collect()
+}
+
+/// `DFLOW_CHECK_BOUNDS`.
+pub(crate) fn environment_bounds() -> bool {
+    std::env::var_os("DFLOW_CHECK_BOUNDS").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 fn meta(given: &Given, compiled: &Compiled) -> Meta {

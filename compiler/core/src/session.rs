@@ -84,6 +84,9 @@ pub struct Options {
     /// The 16-bit float that machine code computes in, `F16` or `Bf16`; the other one is for
     /// comptime alone.
     pub half: Ty,
+    /// Code of PEs holds indices of arrays against their lengths, as that of the host always does: one outside is a
+    /// trap. Cycles are the same.
+    pub check_bounds: bool,
     /// Also compile test blocks.
     pub tests: bool,
     /// Release of the SDK whose meanings hold, and who named it; marks in the sources decide otherwise.
@@ -118,6 +121,7 @@ impl Default for Options {
             comptime_steps: 100_000_000,
             comptime_depth: 512,
             half: Ty::F16,
+            check_bounds: false,
             tests: false,
             sdk_version: None,
             marks: Vec::new(),

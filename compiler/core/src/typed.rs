@@ -396,6 +396,8 @@ pub(crate) enum ExprKind {
     Binary(BinaryOp, Expr, Expr),
     /// To `ty`.
     Convert(Convert, Expr),
+    /// The first, an index, which is held against the second, a length: both unsigned, of the pointer type.
+    Bound(Expr, Expr),
     /// A direct call.
     Call { func: FuncIdx, args: Vec<Expr> },
     /// A call through a pointer.

@@ -120,7 +120,8 @@ fn cost(data: &InstData, func: &Func, timing: &Timing) -> u32 {
         | InstData::GlobalAddress { .. }
         | InstData::StackAddress { .. }
         | InstData::FuncAddress { .. }
-        | InstData::Assert { .. } => 0,
+        | InstData::Assert { .. }
+        | InstData::Bound { .. } => 0,
         InstData::Unary { op, .. } => match op {
             UnaryOp::Sqrt => timing.divide,
             UnaryOp::Neg

@@ -15,7 +15,7 @@ pub use crate::ty::{ElementKind, ElementType};
 use crate::validate::{self, Validated};
 
 /// Version of the format; images of another version are refused.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// A program of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -218,7 +218,7 @@ mod tests {
         let all = (VERSION, u64::from_le_bytes(sum));
         assert_eq!(
             all,
-            (9, 12_507_209_559_293_132_510),
+            (10, 14_407_103_601_565_395_714),
             "the format has changed: it has a new version, and this checksum"
         );
     }

@@ -91,6 +91,9 @@ pub enum InstData {
     Queues { dst: Local, state: QueueState },
     /// Ends the run with a trap (`@assert` and the like) unless `cond` (`i8`) holds.
     Assert { cond: Local, message: String },
+    /// Ends the run with a trap unless `index` is less than `len`, both unsigned and of one integer
+    /// type. Takes no time: the machine looks at no index.
+    Bound { index: Local, len: Local },
     /// A host operation (host profile only).
     Host { op: HostOp, dsts: Vec<Local>, args: Vec<Local> },
 }
@@ -391,7 +394,8 @@ impl InstData {
             | InstData::Flag { .. }
             | InstData::Random { .. }
             | InstData::SetConfig { .. }
-            | InstData::Assert { .. } => false,
+            | InstData::Assert { .. }
+            | InstData::Bound { .. } => false,
         }
     }
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dflow.errors import HostError
-from dflow.machine import Program, is_strict
+from dflow.machine import Program, is_set, is_strict
 
 
 def machine_options(threads: int | None) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def machine_options(threads: int | None) -> dict[str, Any]:
 
 def keep_state() -> bool:
     """Whether the memory of machines is kept however large it is: ``DFLOW_STATE``."""
-    return os.environ.get("DFLOW_STATE", "") not in ("", "0")
+    return is_set("DFLOW_STATE")
 
 
 def check_stats() -> None:

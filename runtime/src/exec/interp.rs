@@ -517,6 +517,12 @@ impl<'a> Run<'a> {
                     return Err(CodeTrapKind::Assertion(message.clone()));
                 }
             }
+            InstData::Bound { index, len } => {
+                let (at, end) = (self.local(*index), self.local(*len));
+                if at >= end {
+                    return Err(CodeTrapKind::outside_array(at, end, self.ty(*index)));
+                }
+            }
             InstData::Host { op: _, dsts, args } => {
                 let args = args.iter().map(|&arg| self.local(arg)).collect();
                 let call = HostCall { func: self.at.func, inst, args, dsts: dsts.clone() };

@@ -14,6 +14,7 @@ use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
 use dflow_ir::scalar::exception::Exception;
+use dflow_ir::ty::Ty;
 
 pub(crate) mod dsrs;
 pub mod fifo;
@@ -293,6 +294,8 @@ pub enum CodeTrapKind {
     Exception(Exception),
     /// `@assert` failed; its message.
     Assertion(String),
+    /// An index that is not below the length of what it is an index of: without and with a sign.
+    OutsideArray { index: u64, signed: i64, len: u64 },
     /// A call through something that is no function of that signature.
     BadCall { pointer: u64 },
     /// The stack would run into the data.
@@ -303,6 +306,15 @@ pub enum CodeTrapKind {
     Unreachable,
     /// Calls went on for [`SEGMENT_LIMIT`] cycles without a visible act.
     SegmentTooLong,
+}
+
+impl CodeTrapKind {
+    /// Of an index and a length of type `ty`.
+    pub(crate) fn outside_array(index: u64, len: u64, ty: Ty) -> CodeTrapKind {
+        let above = 64 - ty.bits();
+        let signed = (index << above) as i64 >> above;
+        CodeTrapKind::OutsideArray { index, signed, len }
+    }
 }
 
 impl std::fmt::Display for CodeTrapKind {
@@ -322,6 +334,15 @@ impl std::fmt::Display for CodeTrapKind {
                 write!(f, "exception {} ({})", exception.name(), exception.meaning())
             }
             CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
+            CodeTrapKind::OutsideArray { index, signed, len } => {
+                match (u16::try_from(*index).is_ok(), *signed < 0) {
+                    (_, false) => write!(f, "index {index}")?,
+                    (true, true) => write!(f, "index {index} (or {signed})")?,
+                    (false, true) => write!(f, "index {signed}")?,
+                }
+                let elements = if *len == 1 { "element" } else { "elements" };
+                write!(f, " is outside an array of {len} {elements}")
+            }
             CodeTrapKind::BadCall { pointer } => {
                 write!(f, "call through {pointer:#x}, which is no function of this type")
             }

@@ -27,7 +27,7 @@ macro_rules! forms {
 forms! { inst_form, INSTS, InstData:
     Const Slot Copy Unary Binary Convert Load Store CopyMemory FillMemory GlobalAddress StackAddress
     FuncAddress Call CallIndirect MakeMem1d MakeMem4d MakeFabric DsdMoveBase DsdSetBase DsdSetExtent
-    DsdSetStride Vector LoadDsr SetFifoLength Flag Random GetConfig SetConfig Clock Assert Host MakeRing
+    DsdSetStride Vector LoadDsr SetFifoLength Flag Random GetConfig SetConfig Clock Assert Bound Host MakeRing
     SetDsr SetRandom Queues
 }
 

@@ -180,7 +180,22 @@ pub(super) fn get_config(
     stop(parts, func, frame, Stop::Config(read))
 }
 
-pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, _detail: u64, func: u32, at: u32) -> u32 {
+pub(super) fn outside_array(
+    parts: &mut Parts<'_>,
+    index: u64,
+    len: u64,
+    func: u32,
+    inst: u32,
+) -> u32 {
+    let body = &parts.program.program().funcs[FuncId::from_u32(func)];
+    let ty = match body.insts[Inst::from_u32(inst)] {
+        InstData::Bound { index, len: _ } => body.locals[index],
+        _ => Ty::I64,
+    };
+    fail_at(parts, CodeTrapKind::outside_array(index, len, ty), (func, inst))
+}
+
+pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, func: u32, at: u32) -> u32 {
     let body = &parts.program.program().funcs[FuncId::from_u32(func)];
     let (kind, loc) = match TRAP_CODES[kind as usize] {
         TrapCode::DivideByZero => (CodeTrapKind::DivideByZero, body.locs[Inst::from_u32(at)]),

@@ -129,7 +129,9 @@ helpers! {
     /// Stops for the read of a configuration register.
     GetConfig = get_config(address: u64, func: u32, inst: u32, frame: u64) -> u32;
     /// Traps.
-    Trap = trap(kind: u32, detail: u64, func: u32, inst: u32) -> u32;
+    Trap = trap(kind: u32, func: u32, inst: u32) -> u32;
+    /// Traps at an index that is too large.
+    OutsideArray = outside_array(index: u64, len: u64, func: u32, inst: u32) -> u32;
     /// Issues the operation of a function's vector instruction of this number; operands are in `args`.
     Vector = vector(func: u32, number: u32, frame: u64) -> u32;
     /// Stops for a clock access.

@@ -49,6 +49,7 @@ fn options(case: &Case, target: TargetId) -> Options {
         params: case.header.args.clone(),
         half: case.header.half,
         comptime_steps: STEPS,
+        check_bounds: case.header.bounds,
         tests: true,
         ..Options::default()
     }

@@ -83,6 +83,9 @@ impl<'p> Names<'p> {
             ExprKind::Convert(kind, operand) => {
                 Some((format!("{}.{ty}(", lower(kind)), operand, ")".to_owned()))
             }
+            ExprKind::Bound(index, len) => {
+                Some(("bound(".to_owned(), index, format!(", {})", self.expr(len))))
+            }
             ExprKind::Const(_)
             | ExprKind::Slot(_)
             | ExprKind::Local(_)
@@ -166,7 +169,8 @@ impl<'p> Names<'p> {
             ExprKind::Load { .. }
             | ExprKind::Unary(_, _)
             | ExprKind::Binary(_, _, _)
-            | ExprKind::Convert(_, _) => self.expr(expr),
+            | ExprKind::Convert(_, _)
+            | ExprKind::Bound(_, _) => self.expr(expr),
         }
     }
 

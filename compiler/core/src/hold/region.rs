@@ -160,7 +160,9 @@ impl Way {
                     open.push(address);
                 }
                 ExprKind::Unary(_, part) | ExprKind::Convert(_, part) => open.push(part),
-                ExprKind::Binary(_, lhs, rhs) => open.extend([lhs, rhs]),
+                ExprKind::Binary(_, lhs, rhs) | ExprKind::Bound(lhs, rhs) => {
+                    open.extend([lhs, rhs])
+                }
                 ExprKind::Held { source, .. } => open.push(source),
                 ExprKind::Const(_)
                 | ExprKind::Slot(_)

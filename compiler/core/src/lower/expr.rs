@@ -21,6 +21,7 @@ enum Step<'e> {
     Unary(UnaryOp),
     Binary(BinaryOp, &'e Expr),
     Convert(Convert),
+    Bound(&'e Expr),
 }
 
 impl Lower<'_> {
@@ -57,7 +58,8 @@ impl Lower<'_> {
             ExprKind::Load { .. }
             | ExprKind::Unary(_, _)
             | ExprKind::Binary(_, _, _)
-            | ExprKind::Convert(_, _) => return self.chain(dst, expr),
+            | ExprKind::Convert(_, _)
+            | ExprKind::Bound(_, _) => return self.chain(dst, expr),
             ExprKind::Call { .. } | ExprKind::CallIndirect { .. } => {
                 return self.call(Some(dst), expr);
             }
@@ -144,8 +146,13 @@ impl Lower<'_> {
         }
         let mut src = self.value(inner);
         while let Some((step, whole)) = steps.pop() {
-            let dst = if steps.is_empty() { dst } else { self.fresh(whole) };
+            let dst = match step {
+                Step::Bound(_) => src,
+                _ if steps.is_empty() => dst,
+                _ => self.fresh(whole),
+            };
             let inst = match step {
+                Step::Bound(len) => InstData::Bound { index: src, len: self.value(len) },
                 Step::Load(offset) => InstData::Load { dst, addr: src, offset },
                 Step::Unary(op) => InstData::Unary { dst, op, src },
                 Step::Convert(kind) => InstData::Convert { dst, kind, src },
@@ -155,6 +162,9 @@ impl Lower<'_> {
             };
             self.emit(whole.span, inst);
             src = dst;
+        }
+        if src != dst {
+            self.emit(expr.span, InstData::Copy { dst, src });
         }
     }
 
@@ -178,6 +188,7 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         ExprKind::Unary(op, operand) => Some((Step::Unary(*op), operand)),
         ExprKind::Binary(op, lhs, rhs) => Some((Step::Binary(*op, rhs), lhs)),
         ExprKind::Convert(kind, operand) => Some((Step::Convert(*kind), operand)),
+        ExprKind::Bound(index, len) => Some((Step::Bound(len), index)),
         ExprKind::Const(_)
         | ExprKind::Slot(_)
         | ExprKind::Local(_)

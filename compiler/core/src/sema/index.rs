@@ -1,5 +1,6 @@
 //! Elements of arrays, pointers, slices and tuples.
 
+use dflow_ir::program::Profile;
 use dflow_ir::scalar::{BinaryOp as IrBinary, Convert};
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
@@ -10,6 +11,15 @@ use super::place::Place;
 use super::types::{Type, TypeId};
 use super::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind};
+
+/// How many elements there are where an index points.
+enum Len {
+    /// Nobody knows.
+    None,
+    Known(u64),
+    /// A run-time value of the pointer type.
+    Held(Expr),
+}
 
 impl Sema<'_, '_> {
     /// `base[indices]`.
@@ -42,7 +52,7 @@ impl Sema<'_, '_> {
                 let (constant, pointee) = (*constant, *pointee);
                 let pointer = self.load(base, span)?;
                 let address = self.pointer_address(pointer, span)?;
-                self.offset_element(address, indices, pointee, !constant, span)
+                self.offset_element(address, indices, pointee, !constant, Len::None, span)
             }
             Type::Pointer { many: false, pointee, .. }
                 if matches!(self.types.get(*pointee), Type::Array { .. }) =>
@@ -156,7 +166,7 @@ impl Sema<'_, '_> {
                 other => {
                     self.need_runtime(index_span)?;
                     let bytes = scale.saturating_mul(elem_size.unwrap_or(0));
-                    let term = self.scaled_index(other, bytes, index_span)?;
+                    let term = self.scaled_index(other, bytes, Len::Known(dims[at]), index_span)?;
                     runtime = Some(self.add_index(runtime, term, span));
                 }
             }
@@ -196,7 +206,7 @@ impl Sema<'_, '_> {
     }
 
     /// `index * bytes` in the pointer type.
-    fn scaled_index(&mut self, index: Operand, bytes: u64, span: Span) -> R<Expr> {
+    fn scaled_index(&mut self, index: Operand, bytes: u64, len: Len, span: Span) -> R<Expr> {
         let pointer = self.profile().pointer();
         let ty = self.operand_type(&index);
         let signed = self.types.is_signed(ty);
@@ -206,12 +216,34 @@ impl Sema<'_, '_> {
             Operand::Const(value) => self.const_expr(&value, machine, span)?,
             other => self.scalar_of(other, span)?,
         };
-        let expr = self.resize(expr, machine, pointer, signed, span);
+        let expr = self.bounded_index(expr, signed, len, span);
+        let from = expr.ty.unwrap_or(machine);
+        let expr = self.resize(expr, from, pointer, signed, span);
         if bytes == 1 {
             return Ok(expr);
         }
         let scale = typed(ExprKind::Const(pointer.mask(bytes)), pointer, span);
         Ok(typed(ExprKind::Binary(IrBinary::Mul, expr, scale), pointer, span))
+    }
+
+    /// An index as wide as a pointer or as it was, whichever is more, held against the length where that is asked
+    /// for: always on the host, where it takes no cycles.
+    fn bounded_index(&mut self, index: Expr, signed: bool, len: Len, span: Span) -> Expr {
+        let pointer = self.profile().pointer();
+        let ty = index.ty.unwrap_or(pointer);
+        let reach = if signed { u64::MAX } else { ty.mask(u64::MAX) };
+        let asked = self.profile() == Profile::Host || self.cx.options.check_bounds;
+        if !asked || matches!(len, Len::Known(len) if reach < len) {
+            return index;
+        }
+        let wide = if ty.bits() < pointer.bits() { pointer } else { ty };
+        let index = self.resize(index, ty, wide, signed, span);
+        let len = match len {
+            Len::None => return index,
+            Len::Known(len) => typed(ExprKind::Const(wide.mask(len)), wide, span),
+            Len::Held(len) => len,
+        };
+        typed(ExprKind::Bound(index, len), wide, span)
     }
 
     /// An integer expression in another width.
@@ -238,6 +270,7 @@ impl Sema<'_, '_> {
         indices: &[ExprId],
         elem: TypeId,
         mutable: bool,
+        len: Len,
         span: Span,
     ) -> R<Place> {
         if indices.len() != 1 {
@@ -246,13 +279,13 @@ impl Sema<'_, '_> {
         let (size, _) = self.runtime_size(elem, span)?;
         let index_span = self.expr_span(indices[0]);
         let address = match self.index_operand(indices[0])? {
-            Operand::Const(value) if value.prov == 0 => {
+            Operand::Const(value) if value.prov == 0 && matches!(len, Len::None) => {
                 let index = self.fix_int(&value).unwrap_or(0);
                 address.plus((index as i64).wrapping_mul(i64::from(size)))
             }
             other => {
                 self.need_runtime(index_span)?;
-                let term = self.scaled_index(other, u64::from(size), index_span)?;
+                let term = self.scaled_index(other, u64::from(size), len, index_span)?;
                 let index = self.add_index(address.index.clone(), term, span);
                 Address { index: Some(index), ..address }
             }
@@ -268,9 +301,34 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> R<Place> {
         let (pointer, offset) = self.split_address(&address, span)?;
+        let pointer = if repeatable(&pointer) { pointer } else { self.pin(pointer, span) };
+        let len = ExprKind::Load { address: pointer.clone(), offset: offset + 8 };
+        let len = Len::Held(typed(len, Ty::I64, span));
         let load = typed(ExprKind::Load { address: pointer, offset }, Ty::I64, span);
         let base = Address::of_expr(if self.early { self.pin(load, span) } else { load });
         let mutable = !self.is_constant_slice(&address);
-        self.offset_element(base, indices, elem, mutable, span)
+        self.offset_element(base, indices, elem, mutable, len, span)
+    }
+}
+
+/// Whether an expression can stand twice: it calls nothing, and does nothing.
+fn repeatable(expr: &Expr) -> bool {
+    match &*expr.kind {
+        ExprKind::Const(_)
+        | ExprKind::Slot(_)
+        | ExprKind::Local(_)
+        | ExprKind::GlobalAddress { .. }
+        | ExprKind::LocalAddress { .. }
+        | ExprKind::FuncAddress(_) => true,
+        ExprKind::Load { address: part, .. }
+        | ExprKind::Unary(_, part)
+        | ExprKind::Convert(_, part) => repeatable(part),
+        ExprKind::Binary(_, first, second) | ExprKind::Bound(first, second) => {
+            repeatable(first) && repeatable(second)
+        }
+        ExprKind::Held { source, index, .. } => {
+            repeatable(source) && index.as_ref().is_none_or(repeatable)
+        }
+        _ => false,
     }
 }

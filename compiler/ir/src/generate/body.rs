@@ -234,6 +234,7 @@ impl Body<'_, '_> {
             1 => {
                 let index = self.local(Ty::I16);
                 let masked = self.with_constant(BinaryOp::And, index, u64::from(WINDOW - 8));
+                self.bound(masked);
                 let base = self.global(0);
                 let addr = self.builder.local(Ty::I16);
                 let op = BinaryOp::Add;
@@ -252,6 +253,15 @@ impl Body<'_, '_> {
             true => InstData::Load { dst: local, addr, offset },
             false => InstData::Store { addr, offset, src: local },
         });
+    }
+
+    /// Holds an index below the window against a length, which one in 32 may exceed.
+    fn bound(&mut self, index: Local) {
+        let len = self.builder.local(Ty::I16);
+        let small = self.choices.below(32) == 0;
+        let bits = if small { self.choices.below(WINDOW) } else { WINDOW };
+        self.builder.inst(InstData::Const { dst: len, bits: bits.into() });
+        self.builder.inst(InstData::Bound { index, len });
     }
 
     fn blocks_of_memory(&mut self) {

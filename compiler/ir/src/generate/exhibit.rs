@@ -318,6 +318,7 @@ fn shown(choices: &mut Choices<'_>) -> Func {
             dst: None,
         },
         InstData::Clock { op: choices.one(&[ClockOp::Read, ClockOp::Total]), dst: Some(dsd) },
+        InstData::Bound { index: word, len: word },
         InstData::Assert { cond: truth, message: "x = const ; @1:2:3 \"\t".to_owned() },
         InstData::LoadDsr {
             dsr: DsrRef { file: choices.one(&DsrFile::ALL), index: choices.below(4) as u8 },

@@ -140,6 +140,11 @@ impl Reader<'_> {
                 line.sign(',')?;
                 InstData::Assert { cond, message: line.text()? }
             }
+            "bound" => {
+                let index = line.entity()?;
+                line.sign(',')?;
+                InstData::Bound { index, len: line.entity()? }
+            }
             "host" => {
                 let (op, args) = host(line)?;
                 InstData::Host { op, dsts: Vec::new(), args }

@@ -233,6 +233,10 @@ impl Body<'_> {
                 self.clock(*op, *dst)
             }
             InstData::Assert { cond, message: _ } => self.want(*cond, Ty::I8),
+            InstData::Bound { index, len } => {
+                self.int(*index)?;
+                self.want(*len, self.ty(*index))
+            }
             InstData::Host { op, dsts, args } => {
                 self.only(Profile::Host)?;
                 host::check(self, op, dsts, args)

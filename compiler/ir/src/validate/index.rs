@@ -192,6 +192,7 @@ fn inst(inst: &InstData, func: &Func, program: &Program) -> Result<(), IndexErro
         | InstData::GetConfig { .. }
         | InstData::SetConfig { .. }
         | InstData::Assert { .. }
+        | InstData::Bound { .. }
         | InstData::Host { .. } => Ok(()),
     }
 }

@@ -24,7 +24,7 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId as ModuleFunc, Linkage, Module, ModuleError};
-use dflow_ir::func::{Block, Func, Local};
+use dflow_ir::func::{Block, Func, Inst, Local};
 use dflow_ir::inst::Terminator;
 use dflow_ir::program::FuncId;
 use dflow_ir::suspend::FuncSuspension;
@@ -501,19 +501,36 @@ impl<'a> Translator<'a> {
     /// Traps here; the block ends.
     fn trap(&mut self, code: TrapCode, at: u32) {
         self.store_cycles();
-        let args = [self.int(code as u32), self.b.ins().iconst(types::I64, 0)];
-        let place = [self.int(self.id.as_u32()), self.int(at)];
-        self.call_helper(Helper::Trap, &[args[0], args[1], place[0], place[1]]);
+        let args = [code as u32, self.id.as_u32(), at].map(|arg| self.int(arg));
+        self.call_helper(Helper::Trap, &args);
         self.b.ins().jump(self.trapped, &[]);
     }
 
     fn trap_if(&mut self, cond: Value, code: TrapCode, at: u32) {
-        let fails = self.b.create_block();
+        self.fail_if(cond, |func| func.trap(code, at));
+    }
+
+    /// Goes on unless the condition holds; `fails` ends the block where it does.
+    fn fail_if(&mut self, cond: Value, fails: impl FnOnce(&mut Self)) {
+        let failed = self.b.create_block();
         let go_on = self.b.create_block();
-        self.b.set_cold_block(fails);
-        self.b.ins().brif(cond, fails, &[], go_on, &[]);
-        self.b.switch_to_block(fails);
-        self.trap(code, at);
+        self.b.set_cold_block(failed);
+        self.b.ins().brif(cond, failed, &[], go_on, &[]);
+        self.b.switch_to_block(failed);
+        fails(self);
         self.b.switch_to_block(go_on);
+    }
+
+    /// Traps unless `index` is below `len`.
+    fn bound(&mut self, inst: Inst, index: Local, len: Local) {
+        let (at, end) = (self.get(index), self.get(len));
+        let outside = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, end);
+        self.fail_if(outside, |func| {
+            func.store_cycles();
+            let place = [func.id.as_u32(), inst.as_u32()].map(|arg| func.int(arg));
+            let args = [func.raw(index), func.raw(len), place[0], place[1]];
+            func.call_helper(Helper::OutsideArray, &args);
+            func.b.ins().jump(func.trapped, &[]);
+        });
     }
 }
