@@ -372,7 +372,12 @@ impl<C: Code> Region<C> {
                 core.begins = core.begins.min(from);
             }
         }
-        core.sight.full |= core.leaving & core.flowing_out;
+        // One that goes word by word for the sake of others keeps its pace.
+        let goes_on = match &core.main {
+            Main::Vector(op) if op.by_words && !op.stretch.is_on() => op.needs.output,
+            _ => 0,
+        };
+        core.sight.full |= core.leaving & core.flowing_out & !goes_on;
         let out = core.flowing_out & !core.leaving;
         // What is in a stretch wants places when that is over.
         let mut waits = out;

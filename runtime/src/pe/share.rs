@@ -6,9 +6,10 @@
 
 use super::code::Code;
 use super::core::{Core, bits};
-use super::stretch::{PARTS, SOONER, Stretch, WAITS};
+use super::stretch::{PARTS, SOONER, Stretch, WAITS, Words};
 use super::takers::is_later;
 use super::threads::COUNT;
+use crate::fabric::router::RAMP;
 use crate::sched::region::Region;
 use crate::sched::rounds::Noter;
 
@@ -196,12 +197,8 @@ impl<C: Code> Region<C> {
 
     /// The end of a stretch is known anew in cycle `t`.
     pub(super) fn set_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
-        let before = std::mem::replace(&mut stretch.until, until);
-        // What waits has taken its words all the same; until when is found out with its end.
-        for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
-            self.pipes[words.pipe() as usize].redrain(words.end, until);
-            self.tell_sender(words.pipe(), None);
-        }
+        let before = stretch.until;
+        self.drain_until(stretch, until);
         if let Some(words) = &stretch.output
             && until != WAITS
             && until != before
@@ -229,6 +226,32 @@ impl<C: Code> Region<C> {
                     self.look_at_shares(dest, t);
                 }
                 before += 1;
+            }
+        }
+    }
+
+    /// Likewise, of one whose words have all left it but for those that wait for places: they are their taker's when
+    /// it makes these.
+    pub(super) fn put_off_end(&mut self, t: u64, stretch: &mut Stretch, until: u64) {
+        let several = |words: &Words| !self.pipes[words.pipe() as usize].others().is_empty();
+        match stretch.output.as_ref().is_some_and(several) {
+            true => self.set_end(t, stretch, until),
+            false => self.drain_until(stretch, until),
+        }
+    }
+
+    /// A stretch ends in a cycle, and has taken its words by then.
+    fn drain_until(&mut self, stretch: &mut Stretch, until: u64) {
+        let before = std::mem::replace(&mut stretch.until, until);
+        let sooner = before != WAITS && until + SOONER < before;
+        // What waits has taken its words all the same; until when is found out with its end.
+        for words in stretch.inputs.iter().flatten().filter(|_| until != WAITS) {
+            let pipe = &mut self.pipes[words.pipe() as usize];
+            pipe.redrain(words.end, until);
+            let route = pipe.route();
+            if !self.tell_sender(words.pipe(), None) && sooner && route.entry == RAMP {
+                // It may wait for the last of its places.
+                self.wakes.core(route.source, self.now + 1);
             }
         }
     }

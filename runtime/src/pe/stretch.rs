@@ -102,6 +102,11 @@ impl Stretch {
         self.until + next
     }
 
+    /// All its elements have issued, and its words wait for places until its end.
+    fn waits_for_places(&self) -> bool {
+        self.left == 0 && self.output.is_some() && self.floor == self.until
+    }
+
     /// It issues an element in each cycle from `t` on up to its end.
     fn has_all_slots(&self, t: u64) -> bool {
         self.is_on
@@ -228,20 +233,6 @@ impl<C: Code> Core<C> {
         }
     }
 
-    /// Whether the main thread's operation, which takes words, has slots before microthreads that are
-    /// in a stretch, or wait to begin one when it has words: it goes word by word then, since how fast
-    /// its words come may depend on theirs.
-    pub(super) fn crowds_out(&self, op: &Op<C::Op>) -> bool {
-        let others = if op.by_words { self.threads.idle() } else { 0 } | self.threads.busy();
-        let after = |id| {
-            self.threads.get(id as u8).is_some_and(|Op { stretch, priority, .. }| {
-                // Others have all slots once the last element has its own.
-                (!stretch.is_on || stretch.left != 0) && !self.is_before_main(*priority)
-            })
-        };
-        others != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(others).any(after)
-    }
-
     /// Who is in a stretch, as bits: microthreads, and the main thread behind them.
     pub(super) fn stretches(&self) -> u64 {
         let main = matches!(&self.main, Main::Vector(op) if op.stretch.is_on);
@@ -315,6 +306,10 @@ impl<C: Code> Region<C> {
                 let follow = self.follow(plan, pipe, (t, count as u64), waited.into());
                 op.stretch.floor = op.stretch.floor.max(follow);
             }
+        }
+        if inputs.iter().all(Option::is_some) {
+            // A word per cycle comes down the ramp: both of an element take two.
+            op.stretch.floor = op.stretch.floor.max(t + 2 * (count as u64 - 1));
         }
         self.send_stretch(at, core, op, output, (t, leaves, count as u64), outputs);
         op.stretch.until = (t + count as u64 - 1).max(op.stretch.bound());
@@ -579,6 +574,15 @@ pub(crate) struct Load {
     pipe: u32,
     until: u64,
     /// Of the cycles of the link.
+    rate: u64,
+    /// What they have met on one of their links leaves them no more than that, there and on the others.
+    slowed: Slowed,
+}
+
+/// Words that go no faster than this until a cycle.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slowed {
+    until: u64,
     rate: u64,
 }
 

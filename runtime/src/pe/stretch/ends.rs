@@ -24,21 +24,22 @@ impl<C: Code> Region<C> {
 
     /// Whether a stretch is over: all of its words have had a place.
     pub(super) fn is_over(&mut self, at: &Visit<'_, C>, stretch: &mut Stretch) -> bool {
-        if stretch.over() > at.t && stretch.until != WAITS {
+        let Some(words) = stretch.output else { return stretch.over() <= at.t };
+        // Places may become free sooner than was known.
+        if stretch.over() > at.t && stretch.until != WAITS && !stretch.waits_for_places() {
             return false;
         }
-        let Some(words) = stretch.output else { return true };
         let until = match self.place_in(words.pipe(), words.end) {
             None => {
                 self.each_pipe(words.pipe(), |pipe| pipe.want_place(words.end));
                 WAITS
             }
-            Some(from) if stretch.until == WAITS => from.max(at.t),
-            Some(from) => from.max(stretch.until),
+            Some(from) if stretch.until <= at.t => from.max(stretch.until),
+            Some(from) => from.max(at.t),
         };
         if until != stretch.until {
             (stretch.left, stretch.floor) = (0, if until == WAITS { 0 } else { until });
-            self.set_end(at.t, stretch, until);
+            self.put_off_end(at.t, stretch, until);
         }
         stretch.until != WAITS && stretch.over() <= at.t
     }

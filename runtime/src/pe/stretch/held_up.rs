@@ -1,11 +1,27 @@
 //! What keeps a stretch from beginning: slots of the main thread, words that have not come, places that are taken.
 
-use super::{Core, Op};
+use super::{Core, Op, bits};
 use crate::fabric::channel::Outlet;
 use crate::pe::code::Code;
 use crate::pe::main::Main;
 use crate::pe::visit::Visit;
 use crate::sched::region::Region;
+
+impl<C: Code> Core<C> {
+    /// Whether the main thread's operation, which takes words, has slots before microthreads that are
+    /// in a stretch, or wait to begin one when it has words: it goes word by word then, since how fast
+    /// its words come may depend on theirs.
+    pub(in crate::pe) fn crowds_out(&self, op: &Op<C::Op>) -> bool {
+        let others = if op.by_words { self.threads.idle() } else { 0 } | self.threads.busy();
+        let after = |id| {
+            self.threads.get(id as u8).is_some_and(|Op { stretch, priority, .. }| {
+                // Others have all slots once the last element has its own.
+                (!stretch.is_on || stretch.left != 0) && !self.is_before_main(*priority)
+            })
+        };
+        others != 0 && !op.asynchronous && op.needs.inputs != 0 && bits(others).any(after)
+    }
+}
 
 impl<C: Code> Region<C> {
     /// Whether the main thread's operation has all slots when a microthread after it would begin a stretch: one

@@ -43,16 +43,21 @@ impl Stretch {
 impl Load {
     /// Notes what is on a link.
     pub(crate) fn note(&self, noter: &mut Noter<'_>) {
-        let Load { pipe, until, rate } = self;
+        let Load { pipe, until, rate, slowed } = self;
         // A stretch may have begun some cycles ago.
         if !noter.is_old(*until) {
             noter.value((pipe, rate));
             noter.cycle(*until);
+        }
+        if !noter.is_old(slowed.until) {
+            noter.value(slowed.rate);
+            noter.cycle(slowed.until);
         }
     }
 
     /// It is there as many cycles later.
     pub(crate) fn put_off(&mut self, by: u64) {
         self.until += by;
+        self.slowed.until += by;
     }
 }
