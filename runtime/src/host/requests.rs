@@ -176,9 +176,6 @@ impl<M: Mesh> Session<M> {
             Request::Launch { export, args } => self.launch(export, &args)?,
             Request::StreamIn { color, region, elements, spread, data } => {
                 self.requests.bytes = self.requests.bytes.saturating_sub(data.len() as u64);
-                if self.unfenced {
-                    self.fence()?;
-                }
                 let links = self.stream_spread(color, region, elements, spread, &data)?;
                 if self.finite {
                     self.settle(&links)?;

@@ -25,10 +25,11 @@ const PATIENCE: u64 = 100 * HOST_LATENCY;
 impl<M: Mesh> Session<M> {
     /// Queues words for a streaming color, `data` row by row of the region. If the color's
     /// switches deal words out, a row holds the same number of elements for each of its PEs;
-    /// otherwise where they go is the program's own affair. Does not wait.
+    /// otherwise where they go is the program's own affair. Waits until earlier commands are
+    /// executed, not for its own words.
     ///
     /// # Errors
-    /// The request does not fit the color, the region or the mesh.
+    /// The request does not fit the color, the region or the mesh; or the run fails.
     pub fn stream_in(
         &mut self,
         color: Color,
@@ -43,7 +44,7 @@ impl<M: Mesh> Session<M> {
     /// links that were used.
     ///
     /// # Errors
-    /// The request does not fit the color, the region or the mesh.
+    /// The request does not fit the color, the region or the mesh; or the run fails.
     pub(super) fn stream_spread(
         &mut self,
         color: Color,
@@ -60,6 +61,10 @@ impl<M: Mesh> Session<M> {
             return Ok(Vec::new());
         }
         let torn = self.begin_deal(color, region, &links)?;
+        // Nothing in the mesh orders words of different links.
+        if self.unfenced {
+            self.fence()?;
+        }
         for (row, (link, at)) in links.into_iter().enumerate() {
             let dealt = torn || self.symbols.style(at, color) == Style::Dealt;
             let words = if dealt || spread != Spread::Each {
