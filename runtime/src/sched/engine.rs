@@ -56,6 +56,8 @@ pub(crate) struct Engine<C: Code> {
     is_still: bool,
     /// What a fault of ours said that ended a run: nothing can be run any more.
     broken: Option<String>,
+    /// Which limit ended a run, maybe in the middle of a cycle: nothing can be run any more.
+    left_off: Option<Limit>,
     /// Who is told what the threads are doing.
     phases: Option<Arc<Phases>>,
     /// Time that all runs took.
@@ -132,6 +134,7 @@ impl<C: Code> Engine<C> {
             frontier: 0,
             is_still: false,
             broken: None,
+            left_off: None,
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
         })
@@ -256,6 +259,9 @@ impl<C: Code> Engine<C> {
         if let Some(what) = &self.broken {
             return RunEnd::Broken(what.clone());
         }
+        if let Some(limit) = self.left_off {
+            return RunEnd::Limit(limit);
+        }
         let begun = Instant::now();
         let end = self.run_guarded(goals, limits);
         self.run_time += begun.elapsed();
@@ -294,6 +300,7 @@ impl<C: Code> Engine<C> {
             return RunEnd::Broken(what);
         }
         let (reached, aborted, stop) = (run.goals_reached(), run.limit(), run.stop());
+        self.left_off = aborted;
         // A word that comes after the last cycle is the next run's.
         let in_time = reached.filter(|&cycle| cycle <= stop);
         let limit = aborted.or((!quiet || in_time != reached).then_some(Limit::Cycles));

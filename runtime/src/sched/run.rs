@@ -25,8 +25,11 @@ pub(crate) const SLACK: u64 = 64;
 /// Cycles by which the run is told late of words for the host (`fabric::merge`).
 pub(crate) const LATE: u64 = 16;
 
-/// How often the computer's memory is looked at.
-const PROBE: Duration = Duration::from_millis(50);
+/// How often the computer's memory is looked at: in between each thread may take some tens of MiB.
+const PROBE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 10 });
+
+/// Visits of a cycle between two looks at limits: each may be a PE's first, which takes its memory then.
+pub(crate) const VISITS: usize = if cfg!(test) { 16 } else { 512 };
 
 /// New state after which limits are looked at, however little time that took: so much, or such a part of the memory
 /// limit.
@@ -391,6 +394,28 @@ impl<'a, C: Code> Run<'a, C> {
         let touched = self.touched.fetch_add(new.touched, Ordering::Relaxed) + new.touched;
         let visits = self.visits.fetch_add(new.visits, Ordering::Relaxed) + new.visits;
         let slots = self.slots.fetch_add(new.slots, Ordering::Relaxed) + new.slots;
+        self.judge(bytes);
+        if let Some(progress) = &self.limits.progress
+            && let Ok(mut last) = self.last_report.try_lock()
+            && last.elapsed() > Duration::from_millis(100)
+        {
+            *last = Instant::now();
+            let missing = || self.missing - self.missing_words().min(self.missing);
+            let words = (self.missing != 0).then(|| (missing(), self.missing));
+            (progress.0)(&Pulse { cycle, touched, visits, slots, words });
+        }
+    }
+
+    /// Looks at limits in the middle of a cycle, in which so many bytes have come to the caller's regions; whether
+    /// threads are to leave off.
+    #[cold]
+    pub(crate) fn ends_within(&self, new: u64) -> bool {
+        self.judge(self.bytes.load(Ordering::Relaxed).saturating_add(new));
+        self.aborted()
+    }
+
+    /// Ends the run if a limit is reached, regions holding so many bytes.
+    fn judge(&self, bytes: u64) {
         let code = match self.limits.outside() {
             Some(Limit::Time) => 1,
             Some(Limit::Interrupted) => 2,
@@ -402,15 +427,6 @@ impl<'a, C: Code> Run<'a, C> {
             // A fault is not covered up.
             let free = |now: u8| (now != BROKEN).then_some(code);
             let _kept = self.abort.fetch_update(Ordering::Relaxed, Ordering::Relaxed, free);
-        }
-        if let Some(progress) = &self.limits.progress
-            && let Ok(mut last) = self.last_report.try_lock()
-            && last.elapsed() > Duration::from_millis(100)
-        {
-            *last = Instant::now();
-            let missing = || self.missing - self.missing_words().min(self.missing);
-            let words = (self.missing != 0).then(|| (missing(), self.missing));
-            (progress.0)(&Pulse { cycle, touched, visits, slots, words });
         }
     }
 

@@ -4,7 +4,7 @@
 //! in which nothing happened and nothing is stamped with a later cycle.
 
 use super::region::Region;
-use super::run::{Run, Told};
+use super::run::{Run, Told, VISITS};
 use crate::pe::code::Code;
 use crate::profile::Work;
 
@@ -26,7 +26,11 @@ pub(crate) fn run<C: Code>(run: &Run<'_, C>, region: &mut Region<C>, from: u64) 
         if run.aborted() {
             return false;
         }
+        let bytes = region.bytes;
         for pe in 0..region.routers.len() as u32 {
+            if pe as usize % VISITS == VISITS - 1 && run.ends_within(region.bytes - bytes) {
+                break;
+            }
             run.at(Work::Fabric);
             region.visit_router(run.plan, run.code, pe, t);
             run.at(Work::Cores);

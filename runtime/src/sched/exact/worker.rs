@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::region::{Message, Region};
-use super::super::run::{Run, Told};
+use super::super::run::{Run, Told, VISITS};
 use super::pace::Gauge;
 use super::share::Share;
 use super::sync::{FOREVER, Sync};
@@ -244,7 +244,7 @@ impl Drop for Leave<'_> {
 }
 
 impl<C: Code> Region<C> {
-    /// Visits all that was woken for cycle `t`; how many that were.
+    /// Visits all that was woken for cycle `t`, unless the run ends meanwhile; how many that were.
     fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
         let (plan, code) = (run.plan, run.code);
         (self.now, self.end) = (t, run.stop());
@@ -256,10 +256,13 @@ impl<C: Code> Region<C> {
         if !self.late.is_empty() {
             self.send_late(plan, t);
         }
-        let count = visits.len();
+        let (count, bytes) = (visits.len(), self.bytes);
         // Those behind are fetched only.
         self.foresee_visits(&mut visits);
         for (at, &visit) in visits[..count].iter().enumerate() {
+            if at % VISITS == VISITS - 1 && run.ends_within(self.bytes - bytes) {
+                break;
+            }
             if self.flow {
                 self.fetch(code, &visits[at + 1..]);
             }

@@ -9,6 +9,7 @@ mod generate;
 mod hears;
 mod ir;
 mod leaps;
+mod limits;
 mod lines;
 mod machines;
 mod orders;
