@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dflow_ir::ty::ElementType;
 
-use super::whole::{folder_of, is_special, temporary, write_all};
+use super::whole::{destination, folder_of, is_special, temporary, write_all};
 use super::{Binding, Dtype, Input, npy};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -134,10 +134,7 @@ pub(crate) fn write_file(path: &Path, bytes: &[u8], interrupt: &Interrupt) -> Re
 
 /// Whether two paths lead to the same file, which may not be there yet.
 pub(crate) fn same_place(one: &Path, other: &Path) -> bool {
-    let place = |path: &Path| {
-        let there = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
-        path.canonicalize().ok().or_else(there).unwrap_or_else(|| path.to_owned())
-    };
+    let place = |path: &Path| destination(path).unwrap_or_else(|_| path.to_owned());
     place(one) == place(other)
 }
 
@@ -174,7 +171,7 @@ pub(crate) fn check_place(path: &Path) -> Result<(), Failure> {
     if is_special(path) {
         return Ok(());
     }
-    let folder = folder_of(path);
+    let folder = folder_of(&destination(path).map_err(|error| fail(&Input::reason(&error)))?);
     if !folder.is_dir() {
         return Err(fail("its folder does not exist"));
     }

@@ -17,6 +17,9 @@ use crate::interrupt::Interrupt;
 /// Bytes between two looks at the interrupt flag.
 const CHUNK: usize = 1 << 20;
 
+/// Links that are followed, one after the other; as many as by the system.
+const LINKS: usize = 40;
+
 /// Why a file is not written.
 #[derive(Debug)]
 pub(crate) enum Unwritten {
@@ -104,7 +107,8 @@ impl Pending {
             };
         }
         // A link to a file keeps pointing there.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        let target = destination(path).map_err(fail)?;
+        check_size(parts).map_err(fail)?;
         let mut file = temporary(&folder_of(&target)).map_err(fail)?;
         interrupt.remove_on_exit(file.path());
         copy(file.as_file_mut(), parts, interrupt)?.map_err(fail)?;
@@ -229,6 +233,39 @@ pub(super) fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
+/// Where a file of this name will be: at the end of links, whether it is there or not.
+///
+/// # Errors
+/// Links lead in a circle.
+pub(super) fn destination(path: &Path) -> io::Result<PathBuf> {
+    if let Ok(place) = path.canonicalize() {
+        return Ok(place);
+    }
+    let mut place = path.to_path_buf();
+    for _ in 0..=LINKS {
+        let Ok(next) = place.read_link() else {
+            let there = || Some(folder_of(&place).canonicalize().ok()?.join(place.file_name()?));
+            return Ok(there().unwrap_or(place));
+        };
+        place = folder_of(&place).join(next);
+    }
+    Err(io::Error::other("its links lead in a circle"))
+}
+
+/// Refuses what is more than a file may have here: the system would end the process for trying.
+fn check_size(parts: &[&[u8]]) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit};
+        let bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+        if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| bytes > *most) {
+            let why = format!("a file may have {most} bytes here (`ulimit -f`), it needs {bytes}");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+    }
+    Ok(())
+}
+
 /// Whether something is there that is neither a file nor a folder.
 pub(super) fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
@@ -277,6 +314,24 @@ mod tests {
             let left = after_a_failure(link).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(left, [old("b"), old("c")]);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_yet_leads_to_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, at(name)).expect("a link");
+        link("b", "a");
+        link("c", "b");
+        link("circle", "circle");
+        let (a, circle) = (at("a"), at("circle"));
+        let new: &[&[u8]] = &[b"new"];
+        assert!(write_all(&[(&a, new)], &Interrupt::never()).is_ok());
+        assert_eq!(std::fs::read(at("c")).expect("a file"), b"new");
+        assert!(a.is_symlink() && at("b").is_symlink());
+        assert!(write_all(&[(&circle, new)], &Interrupt::never()).is_err());
+        assert!(circle.is_symlink());
     }
 
     #[test]

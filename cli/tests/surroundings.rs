@@ -1,0 +1,94 @@
+//! What the computer does not give: memory, threads, room in files, readers, names that are text.
+
+#![forbid(unsafe_code)]
+#![cfg(target_os = "linux")]
+
+use std::ffi::OsStr;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const TOOL: &str = env!("CARGO_BIN_EXE_dflowc");
+
+/// A program whose host block is this.
+fn host(body: &str) -> String {
+    format!("layout {{ @set_rectangle(1, 1); @set_tile_code(0, 0); }}\nhost {{ {body} }}\n")
+}
+
+/// Two outputs of a hundred numbers.
+fn outputs() -> String {
+    host("const a = @alloc(u32, 100); @output(\"a\", a); @output(\"b\", a);")
+}
+
+struct Place(TempDir);
+
+impl Place {
+    fn new(source: &str) -> Place {
+        let place = Place(tempfile::tempdir().expect("a folder"));
+        std::fs::write(place.path("p.dfl"), source).expect("a file");
+        place
+    }
+
+    fn path(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.0.path().join(name.as_ref())
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String, String) {
+        told(&Command::new(TOOL).current_dir(self.0.path()).args(args).output())
+    }
+
+    /// Likewise, where a shell has said before what the tool may have.
+    fn run_limited(&self, limit: &str, args: &[&str]) -> (i32, String, String) {
+        let script = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+        let mut shell = Command::new("sh");
+        told(&shell.current_dir(self.0.path()).args(["-c", &script, TOOL]).args(args).output())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).expect("a folder").flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn told(output: &std::io::Result<Output>) -> (i32, String, String) {
+    let output = output.as_ref().expect("the tool starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+/// The system would end the process by a signal.
+#[test]
+fn a_file_that_may_not_be_so_large_is_a_message() {
+    let place = Place::new(&outputs());
+    for args in [
+        &["run", "p.dfl", "--output", "a=a.bin", "--output", "b=b.npy"][..],
+        &["build", "p.dfl", "-o", "p.dfi"],
+    ] {
+        let (code, _, said) = place.run_limited("-f 0", args);
+        assert_eq!(code, 1, "{args:?}: {said}");
+        assert!(said.contains("a file may have 0 bytes here (`ulimit -f`), it needs "), "{said}");
+        assert_eq!(place.names(), ["p.dfl"]);
+    }
+}
+
+#[test]
+fn a_link_to_a_file_that_is_to_come_stays_a_link() {
+    let place = Place::new(&outputs());
+    symlink("b.npy", place.path("a.npy")).expect("a link");
+    let two = ["run", "p.dfl", "--output", "a=a.npy", "--output", "b=b.npy"];
+    let (code, _, said) = place.run(&two);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("two outputs would go to b.npy"), "{said}");
+    let (code, _, said) = place.run(&two[..4]);
+    assert_eq!((code, place.path("a.npy").is_symlink()), (0, true), "{said}");
+    assert_eq!(place.names(), ["a.npy", "b.npy", "p.dfl"]);
+    symlink("c.npy", place.path("c.npy")).expect("a link");
+    let (code, _, said) = place.run(&["run", "p.dfl", "--output", "a=c.npy"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("cannot write c.npy: its links lead in a circle"), "{said}");
+}
