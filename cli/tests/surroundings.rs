@@ -92,3 +92,12 @@ fn a_link_to_a_file_that_is_to_come_stays_a_link() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("cannot write c.npy: its links lead in a circle"), "{said}");
 }
+
+#[test]
+fn a_computer_without_a_thread_is_no_fault_of_ours() {
+    let place = Place::new(&outputs());
+    let (code, _, said) = place.run_limited("-v 700000", &["check", "p.dfl"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("error[no-thread]: no thread can be started for the compiler"), "{said}");
+    assert!(!said.contains("report"), "{said}");
+}

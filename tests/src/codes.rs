@@ -10,6 +10,7 @@ use crate::world::repository;
 /// Codes that no source of a test can reach, and why. An entry that has a test is stale.
 const OUT_OF_REACH: &[(&str, &str)] = &[
     ("internal-error", "a fault of ours; one that a test could reach would be mended"),
+    ("no-thread", "limits of the computer; `cli/tests/surroundings.rs` has them"),
     ("section-address", "an option of `cslc` gives addresses; the tests of that have it"),
     ("section-unused", "likewise"),
     ("no-path", "only layouts built by host programs ask for ways: tests/src/layouts"),

@@ -225,19 +225,29 @@ fn on_large_stack<T: Send>(
         let diagnostics = cx.sink.into_diagnostics();
         (Some(result), Compiled { image: None, sources, diagnostics, dialect, given_up })
     };
-    let failed = |why: &str| {
-        let message = format!("the compiler failed: {why}");
-        let diagnostic = Diagnostic::without_place(codes::INTERNAL_ERROR, message)
-            .help("please report this with the program that shows it");
-        let diagnostics = vec![diagnostic];
+    let failed = |diagnostic| {
         let (sources, dialect) = (SourceMap::new(), Dialect::default());
+        let diagnostics = vec![diagnostic];
         (None, Compiled { image: None, sources, diagnostics, dialect, given_up: false })
     };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("compile".into()).stack_size(STACK);
         match thread.spawn_scoped(scope, run) {
-            Ok(handle) => handle.join().unwrap_or_else(|_| failed("it panicked")),
-            Err(error) => failed(&error.to_string()),
+            Ok(handle) => handle.join().unwrap_or_else(|_| failed(panicked())),
+            Err(error) => failed(threadless(&error)),
         }
     })
+}
+
+/// A fault of ours.
+fn panicked() -> Diagnostic {
+    Diagnostic::without_place(codes::INTERNAL_ERROR, "the compiler failed: it panicked")
+        .help("please report this with the program that shows it")
+}
+
+/// The computer's: it has no thread left, or no addresses for its stack.
+fn threadless(error: &std::io::Error) -> Diagnostic {
+    let message = format!("no thread can be started for the compiler: {error}");
+    let help = "its stack takes 1 GiB of addresses: raise the limits of addresses and of processes (`ulimit -v`, `-u`)";
+    Diagnostic::without_place(codes::NO_THREAD, message).help(help)
 }

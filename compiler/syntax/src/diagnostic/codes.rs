@@ -239,6 +239,7 @@ codes! {
 
     // Ours.
     INTERNAL_ERROR "internal-error" Error "a fault of the compiler";
+    NO_THREAD "no-thread" Error "a computer that has no thread left for the compiler";
 }
 
 #[cfg(test)]
