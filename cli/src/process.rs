@@ -1,6 +1,7 @@
 //! A command's process: room for deep recursion, and an exit code for whatever happens.
 
 use std::any::Any;
+use std::io::{ErrorKind, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::exit::{Exit, Failure};
@@ -47,8 +48,16 @@ fn said(what: &(dyn Any + Send)) -> &str {
 }
 
 /// What clap has to say about a command line that is not taken: help, version or a fault.
-pub(crate) fn refuse(error: &clap::Error) -> u8 {
-    // A closed pipe is nobody's fault.
-    let _ = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code())
+pub(crate) fn refuse(name: &str, error: &clap::Error) -> u8 {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    let code = u8::try_from(error.exit_code()).unwrap_or(Exit::Usage.code());
+    match printed {
+        // A closed pipe is nobody's fault.
+        Err(fault) if code == 0 && fault.kind() != ErrorKind::BrokenPipe => {
+            let failure = term::unsaid(&fault);
+            term::complain(&format!("{name}: {}", failure.message));
+            failure.exit.code()
+        }
+        Ok(()) | Err(_) => code,
+    }
 }

@@ -34,11 +34,14 @@ pub(crate) fn say(text: &str) -> Result<Reader, Failure> {
     match WAITING[0].write(&mut io::stdout().lock(), text.as_bytes()) {
         Ok(()) => Ok(Reader::Listening),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Gone),
-        Err(error) => {
-            let why = crate::data::Input::reason(&error);
-            Err(Failure::deaf(format!("cannot write to standard output: {why}")))
-        }
+        Err(error) => Err(unsaid(&error)),
     }
+}
+
+/// Standard output takes nothing.
+pub(crate) fn unsaid(error: &io::Error) -> Failure {
+    let why = crate::data::Input::reason(error);
+    Failure::deaf(format!("cannot write to standard output: {why}"))
 }
 
 /// Writes a line to standard error; who closed it does not want to hear.

@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -100,4 +101,15 @@ fn a_computer_without_a_thread_is_no_fault_of_ours() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("error[no-thread]: no thread can be started for the compiler"), "{said}");
     assert!(!said.contains("report"), "{said}");
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_fault() {
+    for args in [&["help"][..], &["--version"], &["run", "--help"]] {
+        let full = File::options().write(true).open("/dev/full").expect("a device");
+        let (code, _, said) = told(&Command::new(TOOL).args(args).stdout(full).output());
+        let wanted = "dflowc: cannot write to standard output: the disk is full\n";
+        assert_eq!((code, said.as_str()), (1, wanted), "{args:?}");
+        assert_eq!(told(&Command::new(TOOL).args(args).output()).0, 0);
+    }
 }

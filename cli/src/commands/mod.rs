@@ -18,6 +18,7 @@ use dflow_syntax::{Severity, codes};
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Command, GivenArgs};
+use crate::dflowc::TOOL;
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
 use crate::patience::Patience;
@@ -44,7 +45,7 @@ pub(crate) fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
     if error.use_stderr() && asks_for_json(args) {
         tell(&Failure::usage(fault(error)), say_json);
     }
-    process::refuse(error)
+    process::refuse(TOOL, error)
 }
 
 /// Whether results are to be JSON on standard output, as far as the words of a command line that is not taken tell.
