@@ -5,6 +5,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -60,6 +61,21 @@ fn told(output: &std::io::Result<Output>) -> (i32, String, String) {
     let output = output.as_ref().expect("the tool starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn a_program_of_a_folder_whose_name_is_no_text_is_refused() {
+    let place = Place::new(
+        "layout { @set_rectangle(1, 1); @set_tile_code(0, 0); } test \"t\" { @expect(true); }",
+    );
+    assert_eq!(place.run(&["test", "."]).0, 0);
+    // What no test could be in is nobody's affair.
+    std::fs::write(place.path(OsStr::from_bytes(b"x\xff.txt")), "").expect("a file");
+    assert_eq!(place.run(&["test", "."]).0, 0);
+    std::fs::write(place.path(OsStr::from_bytes(b"x\xff.dfl")), "").expect("a file");
+    let (code, printed, said) = place.run(&["test", "."]);
+    assert_eq!((code, printed.as_str()), (2, ""), "{said}");
+    assert_eq!(said, "dflowc: ./x\u{fffd}.dfl: its name is not UTF-8: rename it\n");
 }
 
 /// The system would end the process by a signal.

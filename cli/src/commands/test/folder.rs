@@ -28,7 +28,7 @@ struct Tested {
 /// Runs the tests of all files below a folder that have some, by path.
 ///
 /// # Errors
-/// The folder cannot be read or holds no test, settings are given, or the user gave up.
+/// The folder cannot be read, holds no test or a program whose name is no text, settings are given, or the user gave up.
 pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     if let Some((name, _)) = args.compile.given.settings.first() {
@@ -111,13 +111,15 @@ fn collect(folder: &Path, files: &mut Vec<String>) -> Result<(), Failure> {
         let hidden = entry.file_name().to_string_lossy().starts_with('.');
         if kind.is_dir() && !hidden {
             collect(&path, files)?;
-        } else if let Some(path) = path.to_str()
-            && path.ends_with(".dfl")
-            // A pipe would have somebody write to it first.
-            && Path::new(path).is_file()
-            && has_tests(path)
-        {
-            files.push(path.to_owned());
+        } else if path.extension().is_some_and(|end| end == "dfl") && path.is_file() {
+            // (A pipe would have somebody write to it first.)
+            let Some(text) = path.to_str() else {
+                let place = path.display();
+                return Err(Failure::usage(format!("{place}: its name is not UTF-8: rename it")));
+            };
+            if has_tests(text) {
+                files.push(text.to_owned());
+            }
         }
     }
     Ok(())
