@@ -23,6 +23,9 @@ use crate::stats::Cause;
 use crate::term::{self, Reader};
 use crate::{faults, limit, memory};
 
+/// Copies that there are of what was printed when it is told as JSON: the lines, the value, its text.
+const COPIES: u64 = 3;
+
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
@@ -83,6 +86,8 @@ pub(crate) struct Env<'a> {
     /// Keep what is printed instead of showing it.
     quiet: bool,
     printed: Vec<String>,
+    /// Bytes that these lines will have taken when they are told.
+    kept: u64,
     gone: bool,
     fault: Option<Failure>,
     /// What ends the run if there is nobody any more for whom it is done.
@@ -106,6 +111,7 @@ impl<'a> Env<'a> {
             line,
             quiet,
             printed: Vec::new(),
+            kept: 0,
             gone: false,
             fault: None,
             stop: None,
@@ -177,11 +183,16 @@ impl HostEnv for Env<'_> {
 
     fn output(&mut self, output: Output) -> Result<(), String> {
         let Output { name, bytes, ty } = output;
-        self.outputs.give(&name, ty, &bytes)
+        self.outputs.give(&name, ty, bytes)
+    }
+
+    fn kept(&self) -> u64 {
+        self.kept
     }
 
     fn print(&mut self, line: &str) {
         if self.quiet {
+            self.kept += COPIES * (line.len() + size_of::<String>()) as u64;
             self.printed.push(line.to_owned());
         } else if !self.gone {
             match self.line.suspend(|| term::say(&format!("{line}\n"))) {

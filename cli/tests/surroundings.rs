@@ -10,6 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 const TOOL: &str = env!("CARGO_BIN_EXE_dflowc");
@@ -61,6 +62,34 @@ fn told(output: &std::io::Result<Output>) -> (i32, String, String) {
     let output = output.as_ref().expect("the tool starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn what_is_printed_and_kept_for_the_result_counts_as_memory() {
+    let place = Place::new(&host(
+        "var n: u32 = 0; while (true) { n += 1; @print(\"a line of a text {}\", .{ n }); }",
+    ));
+    let args = ["run", "p.dfl", "--json", "--max-memory", "10M", "--timeout", "100"];
+    let (code, printed, said) = place.run(&args);
+    let result: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!((code, result["status"].as_str()), (4, Some("limit")), "{said}");
+    let message = result["message"].as_str().unwrap_or_default();
+    assert!(message.contains("the host holds more than 10.0 MiB (--max-memory)"), "{message}");
+    let lines = result["printed"].as_array().map_or(0, Vec::len);
+    assert!((10_000..200_000).contains(&lines), "{lines}");
+}
+
+/// The limit is one of the program's memory and of the copies of its outputs together.
+#[test]
+fn copies_of_outputs_count_as_memory() {
+    let place = Place::new(&host("const a = @alloc(f32, 1000000); @output(\"a\", a);"));
+    let args = ["run", "p.dfl", "--output", "a=a.bin", "--max-memory"];
+    let (code, _, said) = place.run(&[&args[..], &["6M"]].concat());
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("asks for 4000000 more bytes of memory, beyond its limit"), "{said}");
+    assert_eq!(place.names(), ["p.dfl"]);
+    let (code, _, said) = place.run(&[&args[..], &["9M"]].concat());
+    assert_eq!((code, place.names()), (0, vec!["a.bin".to_owned(), "p.dfl".to_owned()]), "{said}");
 }
 
 #[test]

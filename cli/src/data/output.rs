@@ -84,13 +84,18 @@ impl Outputs {
     ///
     /// # Errors
     /// [`Binding::check_type`] refuses its type.
-    pub(crate) fn give(&mut self, name: &str, ty: ElementType, bytes: &[u8]) -> Result<(), String> {
+    pub(crate) fn give(
+        &mut self,
+        name: &str,
+        ty: ElementType,
+        bytes: Vec<u8>,
+    ) -> Result<(), String> {
         let Some(index) = self.wanted.iter().position(|binding| binding.name == name) else {
             return Ok(());
         };
         self.wanted[index].check_type(ty)?;
         self.given.retain(|(other, _, _)| *other != index);
-        self.given.push((index, ty, bytes.to_vec()));
+        self.given.push((index, ty, bytes));
         Ok(())
     }
 
@@ -196,12 +201,12 @@ mod tests {
         let (a, b) = (folder.path().join("a.npy"), folder.path().join("b.bin"));
         let mut outputs =
             Outputs::new(&[binding("a", &a, Some(Dtype::U16)), binding("b", &b, None)])?;
-        assert!(outputs.give("a", number(Ty::F32, true), &[0; 4]).is_err());
-        assert!(outputs.give("a", number(Ty::I16, true), &[1, 0]).is_err());
-        assert_eq!(outputs.give("a", number(Ty::I16, false), &[1, 0, 2, 0]), Ok(()));
+        assert!(outputs.give("a", number(Ty::F32, true), vec![0; 4]).is_err());
+        assert!(outputs.give("a", number(Ty::I16, true), vec![1, 0]).is_err());
+        assert_eq!(outputs.give("a", number(Ty::I16, false), vec![1, 0, 2, 0]), Ok(()));
         assert_eq!(outputs.write(&Interrupt::never()).map_err(|f| f.exit.code()), Err(1));
         assert!(!a.exists() && !b.exists());
-        assert_eq!(outputs.give("b", number(Ty::I8, false), &[7]), Ok(()));
+        assert_eq!(outputs.give("b", number(Ty::I8, false), vec![7]), Ok(()));
         outputs.write(&Interrupt::never())?;
         let header = npy::parse(&std::fs::read(&a).unwrap_or_default());
         assert_eq!(header.map(|header| (header.dtype, header.shape)), Ok((Dtype::U16, vec![2])));

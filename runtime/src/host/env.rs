@@ -49,6 +49,11 @@ pub trait HostEnv {
     /// A sentence that says why it could not be kept.
     fn output(&mut self, output: Output) -> Result<(), String>;
 
+    /// Bytes that it keeps of what was printed: the memory limit holds for them too.
+    fn kept(&self) -> u64 {
+        0
+    }
+
     /// Shows a line to the user.
     fn print(&mut self, line: &str);
 

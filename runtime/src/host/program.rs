@@ -111,6 +111,9 @@ fn converse<M: Mesh>(
                 if let Some(failed) = failed {
                     return Ok(failed);
                 }
+                if host.held() > program.memory_limit() {
+                    return Err(Failure::Limit(Limit::Memory));
+                }
             }
             Stop::Trap(trap) => return Err(Failure::HostTrap(trap)),
             Stop::Vector(_) | Stop::Clock(_) | Stop::Config(_) | Stop::Queues(_) => {
@@ -177,7 +180,7 @@ impl<M: Mesh> Host<'_, M> {
     pub(super) fn alloc(&mut self, bytes: u64) -> Result<u64, HostError> {
         let start = self.heap;
         let end = start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGN));
-        let end = end.filter(|&end| end <= self.program.memory_limit());
+        let end = end.filter(|&end| end <= self.program.memory_limit().saturating_sub(self.kept));
         let end = end.ok_or(HostError::Memory { bytes })?;
         let memory = self.state.memory_mut();
         memory.set_limit(end);
@@ -186,12 +189,17 @@ impl<M: Mesh> Host<'_, M> {
         Ok(start)
     }
 
-    /// Counts bytes that a request keeps outside of the program's memory: the limit is the same.
+    /// Bytes of the program and of what is kept for it.
+    fn held(&self) -> u64 {
+        self.heap.saturating_add(self.kept).saturating_add(self.env.kept())
+    }
+
+    /// Counts bytes that a request keeps outside of the program's memory: one limit holds for both.
     pub(super) fn keep(&mut self, bytes: u64) -> Result<(), HostError> {
         /// What the request itself takes, roughly.
         const REQUEST: u64 = 256;
         self.kept = self.kept.saturating_add(bytes).saturating_add(REQUEST);
-        if self.kept > self.program.memory_limit() {
+        if self.held() > self.program.memory_limit() {
             Err(HostError::Memory { bytes })
         } else {
             Ok(())
