@@ -64,6 +64,50 @@ fn told(output: &std::io::Result<Output>) -> (i32, String, String) {
     (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
 }
 
+/// The first command of the host concerns all of them.
+#[test]
+fn a_launch_on_more_pes_than_fit_is_refused_before_its_first_word() {
+    let place = Place::new(
+        r#"const memcpy = @import_module("<memcpy/get_params>", .{ .width = 60, .height = 60 });
+tile t {
+  param memcpy_params;
+  const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+  var a = @zeros([10000]f32);
+  var p: [*]f32 = &a;
+  fn go() void { a[0] = 1.0; sys.unblock_cmd_stream(); }
+  comptime { @export_symbol(p, "a"); @export_symbol(go); }
+}
+layout {
+  @set_rectangle(60, 60);
+  for (@range(u16, 60)) |x| { for (@range(u16, 60)) |y| {
+    @set_tile_code(x, y, t, .{ .memcpy_params = memcpy.get_params(x) });
+  } }
+  @export_name("a", [*]f32, true);
+  @export_name("go", fn () void);
+}
+host {
+  const rows: u32 = @setting("rows", u32, 60);
+  if (rows == 60) @launch("go") else {
+    var one = @zeros([60]f32);
+    @copy_in("a", @rect(0, 0, 60, 1), &one);
+    const back = @copy_out("a", @rect(0, 0, 60, 1), 1);
+    @expect(back[0] == 0);
+  }
+}
+"#,
+    );
+    for engine in ["exact", "flow", "step"] {
+        let (code, _, said) =
+            place.run(&["run", "p.dfl", "--engine", engine, "--max-memory", "50M"]);
+        assert_eq!(code, 4, "{engine}: {said}");
+        let wanted = "the memory limit was reached at cycle 0: the state of ";
+        assert!(said.contains(wanted) && said.contains("that of all 3,600 would"), "{said}");
+    }
+    // A row fits.
+    let (code, _, said) = place.run(&["run", "p.dfl", "--set", "rows=1", "--max-memory", "50M"]);
+    assert_eq!(code, 0, "{said}");
+}
+
 #[test]
 fn what_is_printed_and_kept_for_the_result_counts_as_memory() {
     let place = Place::new(&host(

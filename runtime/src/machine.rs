@@ -179,6 +179,12 @@ impl Machine<Running> {
         self.engine.queued()
     }
 
+    /// Each PE of a row will be used: whether the state of all of which that is known takes no more than so many
+    /// bytes. If not, the machine is not run any more. A row is told once.
+    pub fn foresee_row(&mut self, row: u16, most: u64) -> bool {
+        self.engine.foresee_row(row.into(), most)
+    }
+
     /// Runs until all goals hold, or for other reasons (see [`RunEnd`]).
     pub fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {
         self.engine.run(goals, limits)

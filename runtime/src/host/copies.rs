@@ -40,6 +40,7 @@ impl<M: Mesh> Session<M> {
         if per_pe == 0 {
             return Ok(());
         }
+        self.foresee(region)?;
         let word = wire::bytes_per_word(elements)?;
         // One PE's block needs no spreading.
         let once = spread == Spread::Rows && region.columns() > 1;
@@ -104,6 +105,7 @@ impl<M: Mesh> Session<M> {
         if halves == 0 {
             return Ok(Vec::new());
         }
+        self.foresee(region)?;
         let (columns, width) = (region.dealt(), self.symbols.columns());
         let operation = Operation::CopyOut;
         let command = wire::column_command(operation, export, columns, width, halves as u32);

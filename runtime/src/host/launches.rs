@@ -20,6 +20,7 @@ impl<M: Mesh> Session<M> {
         self.symbols.check_launch(export, args)?;
         let all = whole(self.symbols.all());
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
+        self.foresee(all)?;
         let words: Vec<u32> = args.iter().map(|&arg| arg as u32).collect();
         for (commands, _) in links {
             self.send(commands, &mut wire::command(Operation::Launch, export, &words).into_iter())?;

@@ -77,6 +77,9 @@ pub trait Mesh {
     /// Words that have not entered the mesh yet. Looks at every PE.
     fn queued(&self) -> u64;
 
+    /// Each PE of a row will be used (see [`Machine::foresee_row`]).
+    fn foresee_row(&mut self, row: u16, most: u64) -> bool;
+
     /// Runs until all goals hold.
     fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd;
 
@@ -129,6 +132,10 @@ impl Mesh for Machine<Running> {
 
     fn queued(&self) -> u64 {
         Machine::queued(self)
+    }
+
+    fn foresee_row(&mut self, row: u16, most: u64) -> bool {
+        Machine::foresee_row(self, row, most)
     }
 
     fn run(&mut self, goals: &[Goal], limits: &Limits) -> RunEnd {

@@ -58,6 +58,8 @@ pub(super) struct Row {
     pub(super) to_mesh: Option<LinkId>,
     pub(super) to_host: Option<LinkId>,
     pub(super) come: u64,
+    /// Commands have been sent to it.
+    commanded: bool,
 }
 
 impl<M: Mesh> Session<M> {
@@ -73,6 +75,7 @@ impl<M: Mesh> Session<M> {
                 to_mesh: find(row, TO_MESH, true),
                 to_host: find(row, TO_HOST, false),
                 come: 0,
+                commanded: false,
             })
             .collect();
         Session {
@@ -194,6 +197,18 @@ impl<M: Mesh> Session<M> {
             self.queued = self.mesh.queued();
         }
         if self.queued > most { Err(Failure::Limit(Limit::Memory)) } else { Ok(()) }
+    }
+
+    /// Commands are to come, which every PE of their rows will run a task for: what that takes is known by now.
+    pub(super) fn foresee(&mut self, region: Region) -> Result<(), Failure> {
+        for number in region.row_numbers() {
+            let Some(row) = self.rows.get_mut(usize::from(number)) else { continue };
+            let known = std::mem::replace(&mut row.commanded, true);
+            if !known && !self.mesh.foresee_row(number, self.limits.memory) {
+                return Err(Failure::Limit(Limit::Memory));
+            }
+        }
+        Ok(())
     }
 
     /// Hands words that have come to the receptions that wait for them.

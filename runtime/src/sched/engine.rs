@@ -30,7 +30,8 @@ use crate::machine::{Goal, LinkId};
 use crate::order::OrderPlace;
 use crate::outcome::{ConsoleLine, Deadlock, RunEnd};
 use crate::pe::alone;
-use crate::pe::code::Code;
+use crate::pe::code::{Code, Pe};
+use crate::pe::core::Core;
 use crate::pe::main::Main;
 use crate::profile::Phases;
 use crate::stats::Stats;
@@ -58,6 +59,8 @@ pub(crate) struct Engine<C: Code> {
     broken: Option<String>,
     /// Which limit ended a run, maybe in the middle of a cycle: nothing can be run any more.
     left_off: Option<Limit>,
+    /// PEs that commands of the host will use, and what their state will take.
+    foreseen: (u64, u64),
     /// Who is told what the threads are doing.
     phases: Option<Arc<Phases>>,
     /// Time that all runs took.
@@ -135,6 +138,7 @@ impl<C: Code> Engine<C> {
             is_still: false,
             broken: None,
             left_off: None,
+            foreseen: (0, 0),
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
         })
@@ -357,12 +361,33 @@ impl<C: Code> Engine<C> {
         report::deadlock(&self.plan, &self.code, &self.regions, when)
     }
 
-    /// What the PEs are doing.
+    /// Each PE of a row will be used: whether the state of all of which that is known takes no more than so many bytes.
+    /// If not, nothing is run any more.
+    pub(crate) fn foresee_row(&mut self, row: u32, most: u64) -> bool {
+        let first = self.plan.number(0, row);
+        let programs = self.plan.program_of.iter().skip(first).take(self.plan.width as usize);
+        for (number, &program) in (first as u32..).zip(programs) {
+            if program != u16::MAX {
+                let bytes = size_of::<Core<C>>() as u64 + self.code.bytes(Pe { number, program });
+                self.foreseen = (self.foreseen.0 + 1, self.foreseen.1 + bytes);
+            }
+        }
+        if self.foreseen.1 > most {
+            self.left_off = Some(Limit::Memory);
+        }
+        self.foreseen.1 <= most
+    }
+
+    /// What the PEs are doing. Where the run has ended before they had state, that counts which they would have had.
     pub(crate) fn doing(&self) -> Doing {
+        let (pes, need) = self.foreseen;
+        let refused = self.left_off == Some(Limit::Memory) && need > self.bytes();
+        let held = (self.stats().touched, self.bytes());
+        let (touched, bytes) = if refused { (pes, need) } else { held };
         Doing {
             cycle: self.now,
-            touched: self.stats().touched,
-            bytes: self.bytes(),
+            touched,
+            bytes,
             busy: doing::busy(&self.plan, &self.code, &self.regions),
             waiting: self.deadlock().waiters,
         }

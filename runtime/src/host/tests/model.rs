@@ -264,6 +264,10 @@ impl Mesh for Model {
         inside.then(|| (address..address + bytes).map(|byte| byte as u8).collect())
     }
 
+    fn foresee_row(&mut self, _: u16, _: u64) -> bool {
+        true
+    }
+
     fn run(&mut self, goals: &[Goal], _limits: &Limits) -> RunEnd {
         self.cycle += 10;
         for row in 0..self.pes.len() {
