@@ -234,15 +234,16 @@ impl LoadedProgram {
     }
 
     /// Source place of a suspended frame, from its first word: that of the instruction, or of the last
-    /// one before the end of a block.
+    /// one before the end of a block. A block without any, as the body of an empty loop, has the place where it ends,
+    /// and a function of which nothing else is known that of its declaration.
     pub(crate) fn suspended_at(&self, word: u64) -> Option<Loc> {
         let id = FuncId::from_u32((word >> 32) as u32);
         let (func, plan) = (self.program.funcs.get(id)?, self.funcs.get(id)?);
         let CodeAt { block, index } = *plan.places.get((word as u32).checked_sub(1)? as usize)?;
-        let insts = &func.blocks.get(block)?.insts;
-        let until = insts.get(..=index as usize).unwrap_or(insts);
+        let block = func.blocks.get(block)?;
+        let until = block.insts.get(..=index as usize).unwrap_or(&block.insts);
         let locs = until.iter().rev().map(|&inst| func.locs[inst]);
-        locs.into_iter().find(|loc| loc.line != 0)
+        locs.chain([block.loc, func.loc]).find(|loc| loc.line != 0)
     }
 
     /// Byte address of a global.
