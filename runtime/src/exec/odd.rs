@@ -16,8 +16,8 @@ pub enum Odd {
     /// A byte of a variable is read, and nothing has written it.
     Unwritten { global: GlobalId, byte: u32 },
     /// A control wavelet ended at a core: no switch has moved for it, no task is bound to its
-    /// entry point and no operation waited for it.
-    Unheard { color: Color, entry: Option<u8> },
+    /// entry point and no operation waited for it. Its queue's table of control tasks begins at `table`.
+    Unheard { color: Color, entry: Option<u8>, table: u8 },
     /// A word left the rectangle where nothing is joined to the host: nobody takes it.
     LeftMesh { color: Color, port: Port },
     /// A PE has answered all launches, and answers once more.

@@ -86,7 +86,8 @@ impl<C: Code> Region<C> {
             core.acted.acted = true;
             self.orders.note_command(word.color, t, core.at.number);
             if let (false, Some(color)) = (word.advance, Color::new(word.color)) {
-                let odd = Odd::Unheard { color, entry: control::entry(word.payload) };
+                let (entry, table) = (control::entry(word.payload), input.control_base);
+                let odd = Odd::Unheard { color, entry, table };
                 self.odd(at.plan, (core.at.number, NO_TASK), odd, Loc::default(), t)?;
             }
         }

@@ -115,10 +115,19 @@ pub(crate) fn text(program: Option<&PePlan>, odd: Odd) -> String {
             let name = global.map_or("?", |(name, _)| name.as_str());
             format!("`{name}` is read at byte {byte}, and nothing has written it: it is zero")
         }
-        Odd::Unheard { color, entry } => {
+        Odd::Unheard { color, entry, table } => {
             let color = color.index();
             let why = match entry {
-                Some(entry) => format!("no task is bound to its entry point {entry}"),
+                Some(entry) if table == 0 => {
+                    format!("no task is bound to its entry point {entry}")
+                }
+                Some(entry) => {
+                    let task = u16::from(entry) + u16::from(table);
+                    format!(
+                        "no task is bound to control task {task} (entry point {entry} of its queue's table, which \
+                         begins at {table})"
+                    )
+                }
                 None => "it names no task".to_owned(),
             };
             format!(

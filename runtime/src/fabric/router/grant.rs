@@ -96,7 +96,7 @@ impl<C: Code> Region<C> {
     /// A control wavelet for routers alone has ended, and none has done what it commands.
     fn unheard(&mut self, here: &Here<'_, C>, router: &Router, color: u8) {
         let Some(color) = Color::new(color) else { return };
-        self.odd_at_router(here, router, Odd::Unheard { color, entry: None });
+        self.odd_at_router(here, router, Odd::Unheard { color, entry: None, table: 0 });
     }
 
     /// Notes something odd that no task of the PE has done.
