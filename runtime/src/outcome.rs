@@ -148,7 +148,7 @@ pub enum Wait {
         color: Color,
         /// Input queue.
         queue: u8,
-        /// Cycle at which the last word came, if any did.
+        /// Cycle at which the last data word came, if any did.
         last: Option<u64>,
         /// PEs that inject this color on the way here (at most four), as far as routes tell.
         senders: Vec<Coord>,

@@ -148,7 +148,7 @@ pub(crate) struct Sent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Input {
     pub(crate) ring: Ring,
-    /// Stamp of the last word that came.
+    /// Stamp of the last data word that came.
     pub(crate) last: Option<u64>,
     /// Words that have been taken from it.
     pub(crate) taken: u32,
@@ -461,7 +461,7 @@ impl<C: Code> Core<C> {
         if !input.ring.is_open() {
             return self.take_in_first(queue, word);
         }
-        input.last = Some(word.stamp);
+        input.last = if word.control { input.last } else { Some(word.stamp) };
         input.ring.push(word);
         self.arrived |= 1 << queue;
     }
