@@ -155,11 +155,13 @@ impl Account {
 }
 
 /// Whether a wait is what a program comes to rest in: an operation without end waits for more by
-/// its nature, and one that has had whole batches waits for the next.
+/// its nature, of the fabric or a FIFO, and one that has had whole batches waits for the next.
 fn rests(wait: &Wait) -> bool {
     matches!(
         wait,
-        Wait::Receive { length: None, .. } | Wait::Receive { done: 0, last: Some(_), .. }
+        Wait::Receive { length: None, .. }
+            | Wait::Receive { done: 0, last: Some(_), .. }
+            | Wait::Fifo { full: false, endless: true, .. }
     )
 }
 

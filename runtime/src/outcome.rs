@@ -177,6 +177,8 @@ pub enum Wait {
         name: Option<String>,
         /// It is full, not empty.
         full: bool,
+        /// The operation is without end.
+        endless: bool,
     },
     /// A microthread that another operation occupies.
     Microthread {
@@ -389,7 +391,7 @@ impl std::fmt::Display for Wait {
                 write!(f, "is blocked, and words on color {} wait for it", color.index())
             }
             Wait::Blocked { color: None } => f.write_str("is blocked, and activated"),
-            Wait::Fifo { name, full } => {
+            Wait::Fifo { name, full, endless: _ } => {
                 let what = if *full { "room in" } else { "elements in" };
                 match name {
                     Some(name) => write!(f, "waits for {what} the FIFO of `{name}`"),

@@ -34,8 +34,8 @@ enum Kind {
         color: u8,
         queue: u8,
     },
-    /// Which one, and whether it is full.
-    Fifo(Option<(u16, bool)>),
+    /// Which one, whether it is full, and whether the operation is without end.
+    Fifo(Option<(u16, bool, bool)>),
     Microthread(u8),
     BlockedMicrothread(u8),
     /// A task that is blocked; the color of the words that wait for it, if it is a data task.
@@ -233,7 +233,9 @@ fn kind<C: Code>(code: &C, (region, core): (&Region<C>, &Core<C>), op: &Op<C::Op
             return Kind::Receive { color, queue };
         }
     }
-    Kind::Fifo(code.fifo_wait(core.at, &core.state, &op.code))
+    let endless = code.progress(&op.code).1.is_none();
+    let waits = code.fifo_wait(core.at, &core.state, &op.code);
+    Kind::Fifo(waits.map(|(fifo, full)| (fifo, full, endless)))
 }
 
 /// Words that stand on a PE.
@@ -306,11 +308,11 @@ fn waiter<C: Code>(
             None => UNKNOWN,
         },
         Kind::Fifo(None) => UNKNOWN,
-        Kind::Fifo(Some((fifo, full))) => {
+        Kind::Fifo(Some((fifo, full, endless))) => {
             let plan = core_at(plan, regions, first)
                 .and_then(|core| plan.programs.get(usize::from(core.at.program)));
             let name = plan.and_then(|plan| plan.fifos.get(usize::from(fifo)).cloned());
-            Wait::Fifo { name, full }
+            Wait::Fifo { name, full, endless }
         }
         Kind::BlockedMicrothread(id) => Wait::BlockedMicrothread(id),
         Kind::Microthread(id) => {
@@ -333,7 +335,7 @@ fn waiter<C: Code>(
 }
 
 /// A wait of which nothing is known.
-const UNKNOWN: Wait = Wait::Fifo { name: None, full: false };
+const UNKNOWN: Wait = Wait::Fifo { name: None, full: false, endless: false };
 
 /// What a wait for a word knows of it.
 fn receive<C: Code>(
