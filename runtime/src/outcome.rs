@@ -186,6 +186,8 @@ pub enum Wait {
         id: u8,
         /// Source place of the operation that has it.
         holder: Option<Loc>,
+        /// Where both operations have the number from, if it is that of a queue of each.
+        from: Option<NumberFrom>,
     },
     /// Somebody to unblock its microthread.
     BlockedMicrothread(u8),
@@ -194,6 +196,15 @@ pub enum Wait {
         /// Color of the words, of a data task.
         color: Option<Color>,
     },
+}
+
+/// Where the number of a microthread comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberFrom {
+    /// From the queue.
+    Queue,
+    /// From the queue, as no `.ut_id` says otherwise.
+    QueueUnlessNamed,
 }
 
 /// Where the waits for words lead, from sender to sender.
@@ -359,8 +370,17 @@ impl Waiter {
             text.push_str(&format!(" {}", place(*loc, files)));
         }
         text.push_str(&format!(": {wait}"));
-        if let Wait::Microthread { holder: Some(holder), .. } = wait {
+        if let Wait::Microthread { id, holder: Some(holder), from } = wait {
             text.push_str(&format!(", which the operation at {} has", place(*holder, files)));
+            text.push_str(&match from {
+                None => String::new(),
+                Some(NumberFrom::Queue) => {
+                    format!(": both have the number of their queue; give one of them a queue other than {id}")
+                }
+                Some(NumberFrom::QueueUnlessNamed) => format!(
+                    ": both have the number of their queue; give one of them a queue other than {id}, or a `.ut_id`"
+                ),
+            });
         }
         text
     }
@@ -401,7 +421,7 @@ impl std::fmt::Display for Wait {
             Wait::BlockedMicrothread(id) => {
                 write!(f, "waits until microthread {id}, which is blocked, is unblocked")
             }
-            Wait::Microthread { id, holder: _ } => write!(f, "waits for microthread {id}"),
+            Wait::Microthread { id, .. } => write!(f, "waits for microthread {id}"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dflow_ir::loc::Loc;
 use dflow_ir::mesh::{Color, Coord, Port};
+use dflow_ir::target::Target;
 
 use super::doing::computes;
 use super::plan::Plan;
@@ -12,7 +13,7 @@ use crate::fabric::channel::Outlet;
 use crate::fabric::plan::ColorPlan;
 use crate::fabric::router::{Lane, RAMP, Router};
 use crate::fabric::stand::Shut;
-use crate::outcome::{Chain, Deadlock, StuckPlace, StuckWords, Wait, Waiter};
+use crate::outcome::{Chain, Deadlock, NumberFrom, StuckPlace, StuckWords, Wait, Waiter};
 use crate::pe::code::Code;
 use crate::pe::core::{Core, Outgoing, Sent, bits};
 use crate::pe::main::Main;
@@ -280,7 +281,10 @@ fn standing<C: Code>(
         let program = &plan.programs[usize::from(core.at.program)];
         for (queue, input) in core.inputs.iter().enumerate() {
             let color = input.ring.head().map_or(0, |head| head.color);
-            let owned = core.owned_in >> queue & 1 != 0;
+            // One that waits for a microthread will read it.
+            let asked =
+                matches!(&core.main, Main::Launch(op) if op.inputs.contains(&Some(queue as u8)));
+            let owned = core.owned_in >> queue & 1 != 0 || asked;
             let read = owned || core.input(program, queue).task != NO_TASK;
             let place = if read { StuckPlace::Input } else { StuckPlace::Unread };
             note(color, place, input.ring.len());
@@ -315,12 +319,7 @@ fn waiter<C: Code>(
             Wait::Fifo { name, full, endless }
         }
         Kind::BlockedMicrothread(id) => Wait::BlockedMicrothread(id),
-        Kind::Microthread(id) => {
-            let has = |op: &&Op<C::Op>| op.asynchronous && op.microthread == id && !op.ended;
-            let core = core_at(plan, regions, first);
-            let holder = core.and_then(|core| core.threads.iter().find(has)).map(|op| op.loc);
-            Wait::Microthread { id, holder }
-        }
+        Kind::Microthread(id) => microthread((plan, core_at(plan, regions, first)), id),
         Kind::Blocked(color) => Wait::Blocked { color: color.and_then(Color::new) },
     };
     Waiter {
@@ -332,6 +331,31 @@ fn waiter<C: Code>(
         loc,
         wait,
     }
+}
+
+/// What a core knows of the microthread that its main thread waits for.
+fn microthread<C: Code>((plan, core): (&Plan, Option<&Core<C>>), id: u8) -> Wait {
+    let has = |op: &&Op<C::Op>| op.asynchronous && op.microthread == id && !op.ended;
+    let holder = core.and_then(|core| core.threads.iter().find(has));
+    let waiting = core.and_then(|core| match &core.main {
+        Main::Launch(op) => Some(op),
+        Main::Idle | Main::Ready { .. } | Main::Counting { .. } | Main::Vector(_) => None,
+    });
+    let numbered = |op: &Op<C::Op>| {
+        op.inputs.contains(&Some(id)) || op.output.is_some_and(|output| output.queue == id)
+    };
+    // Of two on one queue the second waits for the queue anyway.
+    let is_apart = |one: &Op<C::Op>, other: &Op<C::Op>| {
+        one.needs.inputs & other.needs.inputs == 0 && one.needs.output & other.needs.output == 0
+    };
+    let both = holder.zip(waiting).filter(|(holder, waiting)| {
+        numbered(holder) && numbered(waiting) && is_apart(holder, waiting)
+    });
+    let from = both.map(|_| match Target::get(plan.target).microthread_choice {
+        true => NumberFrom::QueueUnlessNamed,
+        false => NumberFrom::Queue,
+    });
+    Wait::Microthread { id, holder: holder.map(|op| op.loc), from }
 }
 
 /// A wait of which nothing is known.
