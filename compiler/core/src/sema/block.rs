@@ -176,6 +176,11 @@ impl Sema<'_, '_> {
 
     fn assign(&mut self, op: Option<BinaryOp>, target: ExprId, value: ExprId, span: Span) -> R<()> {
         let place = self.place(target)?;
+        if let Place::Memory { address, .. } = &place
+            && let Some(taken) = self.address_of_var(address)
+        {
+            return self.written_behind(taken, span);
+        }
         if !changes(&place) {
             return Err(self.not_assignable(target, span));
         }

@@ -254,6 +254,14 @@ impl Sema<'_, '_> {
             (Type::Pointer { .. }, Type::Pointer { .. }) if self.pointer_converts(value.ty, to) => {
                 Ok(Value { ty: to, ..value })
             }
+            (Type::Pointer { .. }, &Type::Pointer { many, pointee, constant: false })
+                if let Data::Pointer(pointer) = &value.data
+                    && let Some(taken) = self.address_of_var(&Address::of_pointer(pointer))
+                    && let reader = self.types.pointer(many, true, pointee)
+                    && self.pointer_converts(value.ty, reader) =>
+            {
+                self.written_behind(taken, span)
+            }
             _ if matches!(value.data, Data::Undef) => Ok(Value { ty: to, ..value }),
             _ => self.mismatch(value.ty, to, span),
         }

@@ -144,12 +144,6 @@ impl Sema<'_, '_> {
     fn address_of(&mut self, operand: ExprId, span: Span) -> R<Operand> {
         let place = self.place(operand)?;
         let ty = self.place_type(&place);
-        if let Place::Slot { .. } = &place
-            && self.is_runtime()
-        {
-            let message = "a comptime variable has no place in memory";
-            return self.fail(codes::NO_ADDRESS, message, span, "its address is taken here");
-        }
         if let Place::Const { value: Value { data: Data::Func(func), .. }, .. } = &place {
             return self.func_pointer(*func, ty, span).map(Operand::Const);
         }
@@ -164,7 +158,7 @@ impl Sema<'_, '_> {
                 "its address is taken here",
             );
         }
-        let (address, mutable) = self.memory_of(place, span)?;
+        let (address, mutable) = self.lasting_memory_of(place, span)?;
         let pointer = self.types.pointer(false, !mutable, ty);
         self.address_operand(address, pointer, span)
     }

@@ -363,7 +363,7 @@ impl Sema<'_, '_> {
         let ty = self.place_type(&place);
         match self.types.shared(ty).as_ref() {
             Type::Array { dims, elem } => {
-                let (address, _) = self.memory_of(place, span)?;
+                let (address, _) = self.lasting_memory_of(place, span)?;
                 // A descriptor names the memory of a variable, whoever passed its value on.
                 match address.of_home().known() {
                     Some(pointer) => Ok(TensorBase {

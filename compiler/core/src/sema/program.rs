@@ -26,6 +26,8 @@ pub(crate) struct ProgramCx {
     pub(crate) globals: HashMap<PointerBase, GlobalIdx>,
     /// Constants without a name, and the alignments of those that have one declared.
     pub(crate) constants: Vec<(Value, Option<u32>)>,
+    /// Constants that stand for a comptime variable: where its address was taken.
+    pub(crate) of_vars: HashMap<u32, Span>,
     /// Constants of the layout that this program has a copy of.
     pub(crate) copies: HashMap<(ModuleId, u32), u32>,
     pub(crate) funcs: HashMap<FuncKey, FuncIdx>,
@@ -160,6 +162,7 @@ impl ProgramCx {
             provenance: Provenance::default(),
             globals: HashMap::new(),
             constants: Vec::new(),
+            of_vars: HashMap::new(),
             copies: HashMap::new(),
             funcs: HashMap::new(),
             pending: VecDeque::new(),

@@ -4,10 +4,16 @@
 //! A write under a run-time condition is refused where it stands. One behind a run-time jump is right
 //! for what comes before the end of what the jump leaves; behind the end the variable has no value
 //! that is known, and reading it is an error.
+//!
+//! They have no place in memory. One whose address is taken by code that runs while compiling is a
+//! constant from there on, which the address leads to; a write behind that is refused.
 
 use dflow_syntax::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
+use super::address::{Address, AddressBase};
+use super::place::Place;
+use super::value::PointerBase;
 use super::{R, Sema};
 
 /// What is known of the comptime variables of a body, by slot.
@@ -17,6 +23,8 @@ pub(crate) struct Vars {
     born: FxHashMap<u32, Born>,
     /// Those whose value depends on whether a jump was taken.
     unsettled: FxHashMap<u32, Skipped>,
+    /// Where the addresses of some have been taken.
+    taken: FxHashMap<u32, Span>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,12 +67,18 @@ impl Sema<'_, '_> {
         let born = Born { labels: frame.labels.len(), depth: frame.depth };
         frame.vars.born.insert(slot, born);
         frame.vars.unsettled.remove(&slot);
+        frame.vars.taken.remove(&slot);
     }
 
     /// A variable, or a part of it, is written.
     pub(crate) fn var_written(&mut self, slot: u32, whole: bool, span: Span) -> R<()> {
         let frame = self.frame_mut();
         frame.looks.written();
+        if let Some(&taken) = frame.vars.taken.get(&slot) {
+            let help = "take the address behind the last write: it leads to a constant";
+            let diagnostic = no_memory(span, "written here, behind that").help(help);
+            return Err(self.report(diagnostic.secondary(taken, TAKEN)));
+        }
         let born = frame.vars.born.get(&slot).copied().unwrap_or_default();
         if frame.depth > born.depth {
             return self.fail(
@@ -82,6 +96,39 @@ impl Sema<'_, '_> {
             label.behind_continue.write(slot, span);
         }
         Ok(())
+    }
+
+    /// Memory that holds a place's value, for who keeps the address.
+    pub(crate) fn lasting_memory_of(&mut self, place: Place, span: Span) -> R<(Address, bool)> {
+        let Place::Slot { slot, .. } = place else { return self.memory_of(place, span) };
+        if self.is_runtime() {
+            return Err(self.report(no_memory(span, TAKEN)));
+        }
+        let (address, mutable) = self.memory_of(place, span)?;
+        self.frame_mut().vars.taken.entry(slot).or_insert(span);
+        if let AddressBase::Pointer(PointerBase::Constant(constant)) = address.base {
+            self.program_mut().of_vars.insert(constant, span);
+        }
+        Ok((address, mutable))
+    }
+
+    /// Where the address was taken, if it leads to what stands for a comptime variable.
+    pub(crate) fn address_of_var(&self, address: &Address) -> Option<Span> {
+        let AddressBase::Pointer(PointerBase::Constant(constant)) = address.base else {
+            return None;
+        };
+        self.program.as_ref()?.of_vars.get(&constant).copied()
+    }
+
+    /// A comptime variable is written, or may be, by way of its address.
+    pub(crate) fn written_behind<T>(&mut self, taken: Span, span: Span) -> R<T> {
+        let diagnostic = no_memory(span, "written through its address here");
+        let help = "assign to the variable by its name; a function can return the value for it";
+        let diagnostic = diagnostic.help(help);
+        Err(self.report(match taken == span {
+            true => diagnostic,
+            false => diagnostic.secondary(taken, TAKEN),
+        }))
     }
 
     /// The end that jumps lead to is reached: with and without what was written behind them.
@@ -102,4 +149,11 @@ impl Sema<'_, '_> {
                 .secondary(span, "used here"),
         ))
     }
+}
+
+const TAKEN: &str = "its address is taken here";
+
+fn no_memory(span: Span, label: &str) -> Diagnostic {
+    let message = "a comptime variable has no place in memory";
+    Diagnostic::new(codes::NO_ADDRESS, message, span).label(label)
 }

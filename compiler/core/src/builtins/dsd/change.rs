@@ -84,7 +84,7 @@ pub(super) fn address_arg(sema: &mut Sema<'_, '_>, arg: ExprId) -> R<(Address, b
     match *sema.types.get(ty) {
         Type::Array { elem, .. } => {
             pointee_bytes(sema, elem, span)?;
-            let (address, mutable) = sema.memory_of(place, span)?;
+            let (address, mutable) = sema.lasting_memory_of(place, span)?;
             Ok((address, !mutable))
         }
         Type::Pointer { pointee, constant, .. } => {
