@@ -95,6 +95,8 @@ pub(crate) struct Sema<'a, 'w> {
     pub(crate) busy: Vec<(ModuleId, u32, Span)>,
     /// What stands for structs that name themselves, by the place of their declaration.
     pub(crate) pending: FxHashMap<(u32, u32, u32), TypeId>,
+    /// What became of these.
+    pub(crate) completed: FxHashMap<(u32, u32, u32), TypeId>,
     /// Builtins by name, as far as they were asked for.
     pub(crate) builtins: FxHashMap<Symbol, crate::builtins::Builtin>,
     /// Configurations of colors that were read before.
@@ -278,6 +280,7 @@ impl<'a, 'w> Sema<'a, 'w> {
             behind_pointer: 0,
             busy: Vec::new(),
             pending: FxHashMap::default(),
+            completed: FxHashMap::default(),
             builtins: FxHashMap::default(),
             configs: known::Known::default(),
         }

@@ -194,14 +194,21 @@ impl Sema<'_, '_> {
             types.push((field.name.name, ty));
         }
         self.behind_pointer = outer;
-        let site = self.site(id);
-        let info = StructType { nominal: Some(site), tuple: false, layout, fields: types };
+        let nominal = Some((self.frame().file.file.id.0, id.0));
+        let info = StructType { nominal, tuple: false, layout, fields: types };
         if info.is_packed() {
             self.check_packed(&info, span)?;
         }
         let ty = Type::Struct(Rc::new(info));
+        if self.pending.is_empty() {
+            return Ok(self.types.intern(ty));
+        }
+        let site = self.struct_site(id);
         Ok(match self.pending.remove(&site) {
-            Some(pending) => self.types.complete(pending, ty),
+            Some(pending) => {
+                self.completed.insert(site, pending);
+                self.types.complete(pending, ty)
+            }
             None => self.types.intern(ty),
         })
     }
@@ -216,8 +223,8 @@ impl Sema<'_, '_> {
         if self.behind_pointer == 0 {
             return None;
         }
-        let site = (file, init.0, module);
-        if let Some(&known) = self.pending.get(&site) {
+        let site = (file, init.0, self.first_alike(module));
+        if let Some(&known) = self.pending.get(&site).or_else(|| self.completed.get(&site)) {
             return Some(known);
         }
         let pending = self.types.pending();
@@ -225,10 +232,35 @@ impl Sema<'_, '_> {
         Some(pending)
     }
 
-    /// What makes a named type itself: where it stands, and in which instance.
-    fn site(&self, id: ExprId) -> (u32, u32, u32) {
+    /// Where a struct is declared: file, expression, and the first instance whose structs are the same.
+    fn struct_site(&mut self, id: ExprId) -> (u32, u32, u32) {
         let frame = self.frame();
-        (frame.file.file.id.0, id.0, frame.module.0)
+        let (file, module) = (frame.file.file.id.0, frame.module.0);
+        (file, id.0, self.first_alike(module))
+    }
+
+    /// The first instance of the same source with the same params. Structs of others may still be the same; with
+    /// pointers to their own kind they are not, as that is known only at their end.
+    fn first_alike(&mut self, module: u32) -> u32 {
+        let own = &self.modules[module as usize];
+        let (source, scope, parent) = (own.source, own.scope, own.parent);
+        if parent.is_some() {
+            return module;
+        }
+        let params = self.params_text(module);
+        let mut before = 0..module;
+        let first = before.find(|&other| {
+            let known = &self.modules[other as usize];
+            let same = known.source == source && known.scope == scope && known.parent.is_none();
+            same && self.params_text(other) == params
+        });
+        first.unwrap_or(module)
+    }
+
+    fn params_text(&mut self, module: u32) -> Vec<(Symbol, String)> {
+        let params = self.modules[module as usize].params.clone();
+        let texts = params.into_iter().map(|(name, value, _)| (name, self.key_text(&value)));
+        texts.collect()
     }
 
     fn enum_type(
@@ -279,7 +311,8 @@ impl Sema<'_, '_> {
             }
             named.push((name, value));
         }
-        let info = EnumType { nominal: self.site(id), backing, elems: named };
+        let nominal = (self.frame().file.file.id.0, id.0);
+        let info = EnumType { nominal, backing, elems: named };
         Ok(self.types.intern(Type::Enum(Rc::new(info))))
     }
 }

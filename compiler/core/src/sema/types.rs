@@ -1,7 +1,7 @@
 //! Types as the language sees them, interned.
 //!
 //! Invariants: equal types have equal ids; named structs and enums are equal only if made at the
-//! same place by the same instance. Machine representation is [`Repr`], asked for per profile.
+//! same place with the same parts, whichever instance makes them. Machine representation is [`Repr`], asked for per profile.
 
 mod repr;
 
@@ -130,8 +130,8 @@ pub(crate) enum Layout {
 /// A struct or tuple type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StructType {
-    /// Site of the declaration and the module instance, for named structs.
-    pub(crate) nominal: Option<(u32, u32, u32)>,
+    /// Site of the declaration, for named structs: file and expression.
+    pub(crate) nominal: Option<(u32, u32)>,
     /// Fields have no names.
     pub(crate) tuple: bool,
     pub(crate) layout: Layout,
@@ -154,7 +154,8 @@ impl StructType {
 /// An enum type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EnumType {
-    pub(crate) nominal: (u32, u32, u32),
+    /// Site of the declaration: file and expression.
+    pub(crate) nominal: (u32, u32),
     pub(crate) backing: TypeId,
     pub(crate) elems: Vec<(Symbol, i128)>,
 }
