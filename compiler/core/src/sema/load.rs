@@ -5,7 +5,7 @@ use dflow_syntax::{Span, codes};
 use super::address::{Address, AddressBase, typed};
 use super::place::Place;
 use super::types::{Repr, TypeId};
-use super::value::{Data, PointerBase};
+use super::value::{Data, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::typed::ExprKind;
 
@@ -27,16 +27,7 @@ impl Sema<'_, '_> {
             Place::Const { value, .. } => Ok(Operand::Const(value)),
             Place::Slot { slot, path, .. } => {
                 self.var_is_settled(slot, span)?;
-                let Cell::Var(root) = &self.frame().slots[slot as usize] else {
-                    return self.undefined(span);
-                };
-                let mut value = root.clone();
-                for index in path {
-                    match value.element(index) {
-                        Some(element) => value = element,
-                        None => return self.undefined(span),
-                    }
-                }
+                let value = self.slot_part(slot, &path, span)?;
                 if matches!(value.data, Data::Undef) {
                     return self.undefined(span);
                 }
@@ -50,6 +41,20 @@ impl Sema<'_, '_> {
             Place::Bits { base, shift, ty } => self.load_bits(*base, shift, ty, span),
             Place::Value(operand) => Ok(operand),
         }
+    }
+
+    /// The value in a part of a comptime variable, perhaps none yet.
+    pub(crate) fn slot_part(&mut self, slot: u32, path: &[usize], span: Span) -> R<Value> {
+        let Cell::Var(root) = &self.frame().slots[slot as usize] else {
+            return self.undefined(span);
+        };
+        let mut value = root.clone();
+        for &index in path {
+            let part = value.element(index).or_else(|| self.packed_part(&value, index));
+            let Some(part) = part else { return self.undefined(span) };
+            value = part;
+        }
+        Ok(value)
     }
 
     fn load_memory(

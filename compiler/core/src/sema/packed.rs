@@ -216,6 +216,58 @@ impl Sema<'_, '_> {
         self.value_of_bits(raw, ty)
     }
 
+    /// The field of a known packed union of which another field is given.
+    pub(crate) fn packed_part(&mut self, value: &Value, index: usize) -> Option<Value> {
+        let info = self.packed_info(value.ty)?;
+        matches!(&value.data, Data::Union(_) if is_written(value))
+            .then(|| self.other_variant(value, info.fields[index].1))?
+    }
+
+    /// A known packed value with another value in a part of it.
+    pub(crate) fn with_part(
+        &mut self,
+        value: &Value,
+        path: &[usize],
+        part: Value,
+    ) -> Option<Value> {
+        let [index, rest @ ..] = path else { return Some(part) };
+        let info = self.packed_info(value.ty)?;
+        let undef = |&(_, ty): &(_, TypeId)| Value::new(ty, Data::Undef);
+        let known = value.element(*index).or_else(|| self.packed_part(value, *index));
+        let field = known.unwrap_or_else(|| undef(&info.fields[*index]));
+        let field = self.with_part(&field, rest, part)?;
+        if info.is_union() {
+            return self.with_variant(value, &info, *index, field);
+        }
+        let mut fields = match &value.data {
+            Data::Fields(fields) => fields.to_vec(),
+            _ => info.fields.iter().map(undef).collect(),
+        };
+        fields[*index] = field;
+        Some(Value::new(value.ty, Data::Fields(Rc::new(fields))))
+    }
+
+    /// A known packed union with a value in one of its fields: bits above that stay.
+    fn with_variant(
+        &mut self,
+        union: &Value,
+        info: &StructType,
+        index: usize,
+        field: Value,
+    ) -> Option<Value> {
+        let bits = |ty| self.types.bits(ty, self.profile()).unwrap_or(0);
+        let (width, all) = (bits(field.ty), bits(union.ty));
+        let written = matches!(&union.data, Data::Union(_)) && is_written(union);
+        if !written || width >= all {
+            return Some(Value::new(union.ty, Data::Union(Rc::new((index, field)))));
+        }
+        let widest = info.fields.iter().position(|&(_, ty)| bits(ty) == all)?;
+        let above = self.value_bits(union)? & !low_bits(width);
+        let raw = above | self.value_bits(&field)?;
+        let value = self.value_of_bits(raw, info.fields[widest].1)?;
+        Some(Value::new(union.ty, Data::Union(Rc::new((widest, value)))))
+    }
+
     /// Fails for a packed type whose fields have no bits, or too many.
     pub(crate) fn check_packed(&mut self, info: &StructType, span: Span) -> R<()> {
         let mut total = 0u32;
@@ -238,6 +290,16 @@ impl Sema<'_, '_> {
         }
         let message = format!("a packed struct has at most 64 bits, this has {total}");
         self.fail(codes::INVALID_TYPE, message, span, "declared here")
+    }
+}
+
+/// Whether all parts of a packed value have been given.
+fn is_written(value: &Value) -> bool {
+    match &value.data {
+        Data::Undef => false,
+        Data::Union(active) => is_written(&active.1),
+        Data::Fields(fields) => fields.iter().all(is_written),
+        _ => true,
     }
 }
 

@@ -7,7 +7,7 @@ use dflow_syntax::{Span, codes};
 use super::address::{Address, AddressBase};
 use super::place::Place;
 use super::type_expr::MAX_ELEMENTS;
-use super::types::{Repr, Type, TypeId};
+use super::types::{Layout, Repr, Type, TypeId};
 use super::value::{Data, PointerBase, Value};
 use super::{Cell, Operand, R, Sema};
 use crate::typed::StmtKind;
@@ -20,7 +20,16 @@ impl Sema<'_, '_> {
                 self.var_written(slot, path.is_empty(), span)?;
                 let value = self.need_const(value, span)?;
                 let value = self.coerce_value(value, ty, span)?;
-                self.assign_slot(slot, &path, value, span)
+                match self.packed_around(slot, &path) {
+                    Some(depth) => {
+                        let whole = self.slot_part(slot, &path[..depth], span)?;
+                        let Some(value) = self.with_part(&whole, &path[depth..], value) else {
+                            return self.undefined(span);
+                        };
+                        self.assign_slot(slot, &path[..depth], value, span)
+                    }
+                    None => self.assign_slot(slot, &path, value, span),
+                }
             }
             Place::Local { local, ty, mutable: true } => {
                 let value = self.coerce(value, ty, span)?;
@@ -69,6 +78,21 @@ impl Sema<'_, '_> {
                 self.fail(codes::NOT_COMPTIME, message, span, "stored at run time here")
             }
         }
+    }
+
+    /// How far a path goes to the first packed union around what it leads to.
+    fn packed_around(&self, slot: u32, path: &[usize]) -> Option<usize> {
+        let Cell::Var(root) = &self.frame().slots[slot as usize] else { return None };
+        let mut ty = root.ty;
+        for (depth, &index) in path.iter().enumerate() {
+            ty = match self.types.get(ty) {
+                Type::Struct(info) if info.layout == Layout::PackedUnion => return Some(depth),
+                Type::Struct(info) => info.fields[index].1,
+                Type::Array { elem, .. } => *elem,
+                _ => return None,
+            };
+        }
+        None
     }
 
     pub(crate) fn assign_slot(
