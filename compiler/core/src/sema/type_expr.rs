@@ -274,13 +274,18 @@ impl Sema<'_, '_> {
             Some(backing) => self.type_inner(backing)?,
             None => self.types.common.u16,
         };
-        if ops::int_range(&self.types, backing).is_none() {
+        if !matches!(self.types.get(backing), Type::Int { .. }) {
             let name = self.type_name(backing);
             let message = format!("an enum is backed by a sized integer, not by `{name}`");
             return self.fail(codes::INVALID_TYPE, message, span, "declared here");
         }
         let mut values: Vec<(Symbol, Option<i128>)> = Vec::with_capacity(elems.len());
         for elem in elems {
+            if values.iter().any(|&(name, _)| name == elem.name.name) {
+                let name = self.spell(elem.name.name);
+                let message = format!("the element `{name}` is declared twice");
+                return self.fail(codes::DUPLICATE_FIELD, message, elem.name.span, "again here");
+            }
             let value = match elem.value {
                 Some(value) => {
                     let operand = self.expr(value, Some(backing))?;
