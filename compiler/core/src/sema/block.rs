@@ -92,6 +92,7 @@ impl Sema<'_, '_> {
                     elem: slots[0],
                     by_pointer: elem.by_pointer,
                     index: slots[1],
+                    index_ty: self.types.common.comptime_int,
                 };
                 self.for_stmt(label.map(|label| label.name), *inline, *iter, captures, *body, span)
             }

@@ -83,3 +83,11 @@ pub(super) fn known_bound(operand: &Operand) -> Option<i128> {
         _ => None,
     }
 }
+
+/// How many rounds a loop has whose bounds are known.
+pub(super) fn rounds(start: Option<i128>, stop: Option<i128>, step: i128) -> Option<i128> {
+    let (start, stop) = start.zip(stop)?;
+    let way = if step > 0 { stop.saturating_sub(start) } else { start.saturating_sub(stop) };
+    let step = i128::try_from(step.unsigned_abs()).ok().filter(|&step| step > 0)?;
+    Some(way.max(0) / step + i128::from(way > 0 && way % step > 0))
+}

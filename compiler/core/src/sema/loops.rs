@@ -9,12 +9,12 @@ use dflow_syntax::{Span, Symbol, codes};
 
 use super::address::{Address, typed};
 use super::control::Wish;
-use super::counting::{Walk, known_bound};
+use super::counting::{Walk, known_bound, rounds};
 use super::place::Place;
 use super::types::{Type, TypeId};
 use super::value::{Data, RangeValue, Value};
 use super::vars::Behind;
-use super::{Cell, Flow, Label, Operand, R, Sema, ops};
+use super::{BodyKind, Cell, Flow, Label, Operand, R, Sema, ops};
 use crate::resolve::NO_SLOT;
 use crate::typed::{Expr, ExprKind, LabelIdx, LocalIdx, StmtKind};
 
@@ -24,6 +24,8 @@ pub(crate) struct Captures {
     pub(crate) elem: u32,
     pub(crate) by_pointer: bool,
     pub(crate) index: u32,
+    /// The type of the index where the loop runs while compiling.
+    pub(crate) index_ty: TypeId,
 }
 
 /// Bounds of an emitted counting loop.
@@ -54,6 +56,7 @@ impl Sema<'_, '_> {
         let ty = self.place_type(&place);
         let iter_span = self.expr_span(iter);
         let emitted = self.is_runtime() && !inline;
+        let counted = !inline && self.is_function_for_pes();
         match self.types.shared(ty).as_ref() {
             Type::Range(elem) => {
                 let Operand::Const(Value { data: Data::Range(range), .. }) =
@@ -70,19 +73,26 @@ impl Sema<'_, '_> {
                     };
                     return self.emit_counting(name, counting, captures, body, span);
                 }
+                let known = |bound: &Value| known_bound(&Operand::Const(bound.clone()));
+                let rounds = known(&range.step)
+                    .and_then(|step| rounds(known(&range.start), known(&range.stop), step));
+                let captures = self.captures(captures, counted, rounds);
                 self.unroll_range(name, &range, *elem, captures, body, span)
             }
             Type::Array { elem, .. } if emitted => {
                 let count = self.types.element_count(ty);
                 let (address, mutable) = self.memory_of(place, iter_span)?;
                 let address = self.pin_address(address, iter_span);
-                let index_ty = self.index_type();
-                let stop = Value::int(index_ty, i128::from(count));
+                let stop = Value::int(self.index_type(None), i128::from(count));
                 let items = Items { address, elem: *elem, mutable, stop: Operand::Const(stop) };
                 self.emit_items(name, items, captures, body, span)
             }
             Type::Slice { elem } => self.emit_slice(name, place, *elem, captures, body, span),
-            Type::Array { .. } => self.unroll_array(name, place, captures, body, span),
+            Type::Array { .. } => {
+                let rounds = i128::from(self.types.element_count(ty));
+                let captures = self.captures(captures, counted, Some(rounds));
+                self.unroll_array(name, place, captures, body, span)
+            }
             Type::Struct(info) if info.tuple => {
                 self.unroll_array(name, place, captures, body, span)
             }
@@ -94,8 +104,30 @@ impl Sema<'_, '_> {
         }
     }
 
-    fn index_type(&self) -> TypeId {
-        if self.is_host() { self.types.common.i64 } else { self.types.common.u16 }
+    /// The captures of a loop that runs now. In a function that may run on a PE too the index has the type that it
+    /// has there.
+    fn captures(&self, captures: Captures, counted: bool, rounds: Option<i128>) -> Captures {
+        match counted {
+            true => Captures { index_ty: self.index_type(rounds), ..captures },
+            false => captures,
+        }
+    }
+
+    /// Whether this is the body of a function that PEs may run too; it runs now.
+    fn is_function_for_pes(&self) -> bool {
+        let frame = self.frame();
+        frame.ret.is_some() && matches!(frame.kind, BodyKind::Value | BodyKind::TopLevel)
+    }
+
+    /// The type of an index: the same for a loop of a function, whether it runs while compiling or not.
+    fn index_type(&self, rounds: Option<i128>) -> TypeId {
+        let common = self.types.common;
+        match rounds {
+            _ if self.is_host() => common.i64,
+            Some(rounds) if rounds > 1 << 32 => common.u64,
+            Some(rounds) if rounds > 1 << 16 => common.u32,
+            Some(_) | None => common.u16,
+        }
     }
 
     /// A `@range(…)` written in the loop head, whose bounds may be known at run time only.
@@ -170,7 +202,8 @@ impl Sema<'_, '_> {
         let current = typed(ExprKind::Local(counter), machine, span);
         let begins = walk.before(current.clone(), stop.clone(), span);
         let next = typed(ExprKind::Binary(Ir::Add, current.clone(), step), machine, span);
-        let index = self.iteration_index(captures, span)?;
+        let index_ty = self.index_type(rounds(walk.start, walk.stop, walk.step));
+        let index = self.iteration_index(captures, index_ty, span)?;
         let mut step = vec![set(counter, next, span)];
         step.extend(index.map(|(_, step)| step));
         let elem = ElemCell::Cell(Cell::Scalar { local: counter, ty, mutable: false });
@@ -196,12 +229,12 @@ impl Sema<'_, '_> {
     fn iteration_index(
         &mut self,
         captures: Captures,
+        ty: TypeId,
         span: Span,
     ) -> R<Option<(LocalIdx, crate::typed::Stmt)>> {
         if captures.index == NO_SLOT {
             return Ok(None);
         }
-        let ty = self.index_type();
         let machine = self.machine_ty(ty, span)?;
         let local = self.new_scalar(None, machine);
         let zero = typed(ExprKind::Const(0), machine, span);
@@ -263,7 +296,7 @@ impl Sema<'_, '_> {
         let index = if captures.index == NO_SLOT {
             None
         } else {
-            Some(Cell::Scalar { local: counter, ty: self.index_type(), mutable: false })
+            Some(Cell::Scalar { local: counter, ty: self.index_type(None), mutable: false })
         };
         let mutable = items.mutable && captures.by_pointer;
         let elem = if captures.by_pointer {
@@ -388,7 +421,8 @@ impl Sema<'_, '_> {
         if self.is_runtime() && !inline {
             return self.emit_while(name, cond, step, body, span);
         }
-        let captures = Captures { elem: NO_SLOT, by_pointer: false, index: NO_SLOT };
+        let index_ty = self.types.common.comptime_int;
+        let captures = Captures { elem: NO_SLOT, by_pointer: false, index: NO_SLOT, index_ty };
         let mut unrolling = self.open_unrolled(name, captures, body, span);
         loop {
             match self.condition(cond) {

@@ -145,7 +145,7 @@ impl Sema<'_, '_> {
         }
         let captures = unrolling.captures;
         if captures.index != NO_SLOT {
-            let index = Value::int(self.types.common.comptime_int, unrolling.count);
+            let index = Value::int(captures.index_ty, unrolling.count);
             self.frame_mut().slots[captures.index as usize] = Cell::Const(index);
         }
         let shown = match value.data {
