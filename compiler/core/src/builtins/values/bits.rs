@@ -229,6 +229,7 @@ pub(crate) fn ptrcast(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
     let from = sema.operand_type(&operand);
     real_pointer(sema, to, to_span)?;
     real_pointer(sema, from, span)?;
+    keeps_const(sema, from, to, span)?;
     match operand {
         Operand::Const(value) if matches!(value.data, Data::Pointer(_)) => {
             Ok(Operand::Const(Value { ty: to, ..value }))
@@ -239,6 +240,24 @@ pub(crate) fn ptrcast(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
             Ok(Operand::Scalar { ty: to, expr })
         }
     }
+}
+
+/// Fails if what may not be written could be by way of the new pointer.
+fn keeps_const(sema: &mut Sema<'_, '_>, from: TypeId, to: TypeId, span: Span) -> R<()> {
+    let (Type::Pointer { constant: true, .. }, &Type::Pointer { many, constant: false, pointee }) =
+        (sema.types.get(from), sema.types.get(to))
+    else {
+        return Ok(());
+    };
+    let reader = sema.types.pointer(many, true, pointee);
+    let (from, to, reader) = (sema.type_name(from), sema.type_name(to), sema.type_name(reader));
+    let message = format!("`@ptrcast` does not take `const` away: `{to}` of a `{from}`");
+    let source = sema.source_of(span);
+    Err(sema.report(
+        Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+            .label("what is behind it is not written")
+            .help(format!("read it: `@ptrcast({reader}, {source})`; what is written is a `var`")),
+    ))
 }
 
 /// Fails unless a type is a pointer to something that exists at run time.
