@@ -170,8 +170,10 @@ fn check_cycle(sema: &mut Sema<'_, '_>, source: SourceIdx, path: &str, span: Spa
         .iter()
         .map(|&known| sema.cx.sources.path(sema.files.get(known).file.id).to_owned())
         .collect();
-    let message =
-        format!("importing `{path}` never ends: {} imports it again", way.join(" imports "));
+    let message = format!(
+        "`{path}` is imported while it is read: {} imports it again",
+        way.join(" imports ")
+    );
     sema.fail(codes::IMPORT_CYCLE, message, span, "imported while it is being imported")
 }
 
