@@ -88,10 +88,18 @@ pub(super) fn filter_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R
     if kind == "range" {
         let min = number(sema, "min_idx")?.unwrap_or(0);
         let max = number(sema, "max_idx")?.unwrap_or(0);
+        if min > max {
+            let message = "a range filter whose `.min_idx` is above its `.max_idx` lets nothing by";
+            idle(sema, message, "no index is in this range", span);
+        }
         return Ok(Filter::Range { min, max });
     }
     let data = options.flag(sema, "count_data")?;
     let control = options.flag(sema, "count_control")?;
+    if !data && !control {
+        let message = "a filter that counts neither data nor control wavelets stays as it begins";
+        idle(sema, message, "write `.count_data = true`, or `.count_control = true`", span);
+    }
     let filter_control = options.flag(sema, "filter_control")?;
     let initial = number(sema, "init_counter")?.unwrap_or(0);
     let limit = number(sema, "limit1")?.unwrap_or(0);
@@ -101,6 +109,11 @@ pub(super) fn filter_of(sema: &mut Sema<'_, '_>, value: &Value, span: Span) -> R
     }
     let limit2 = number(sema, "limit2")?;
     Ok(Filter::Sparse { data, control, initial, limit, limit2, max, filter_control })
+}
+
+/// Warns of a filter that does the same with all words.
+fn idle(sema: &mut Sema<'_, '_>, message: &str, label: &str, span: Span) {
+    sema.report(Diagnostic::new(codes::FILTER_IDLE, message, span).label(label));
 }
 
 /// `@get_filter_id(color)`: placing sees to it that the color has a filter there.

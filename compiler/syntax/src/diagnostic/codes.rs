@@ -186,6 +186,7 @@ codes! {
     SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";
     ELEMENT_TYPE "element-type" Warning "float arithmetic on an array whose elements have another size";
     INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
+    FILTER_IDLE "filter-idle" Warning "a filter that does the same with all words";
     CONTROL_UNUSED "control-unused" Warning "an `.on_control` where no control wavelet can come in";
     REGISTER_PAIR "register-pair" Warning "a destination and a first source in registers of different numbers";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
