@@ -149,7 +149,9 @@ fn check_place(sema: &mut Sema<'_, '_>, row: &Row, span: Span) -> R<()> {
         row.place.names()
     );
     let diagnostic = Diagnostic::new(codes::BUILTIN_CONTEXT, message, span).label("used here");
-    let instead = table::ELSEWHERE.iter().find(|(name, _)| *name == row.name);
+    let elsewhere = if place == Where::CODE { table::IN_CODE } else { &[] };
+    let elsewhere = elsewhere.iter().chain(table::ELSEWHERE);
+    let instead = elsewhere.into_iter().find(|(name, _)| *name == row.name);
     Err(sema.report(match instead {
         Some((_, help)) if place != Where::HOST => diagnostic.help(*help),
         _ => diagnostic,

@@ -400,6 +400,12 @@ pub(crate) const ELSEWHERE: &[(&str, &str)] = &[
     ("setting", "take it as a param: `param name: i16;`"),
 ];
 
+/// The same for code of a PE, where it is another thing.
+pub(crate) const IN_CODE: &[(&str, &str)] =
+    &[("set_color_config", WHILE_RUNNING), ("set_local_color_config", WHILE_RUNNING)];
+
+const WHILE_RUNNING: &str = "a running program changes routes with `<tile_config>`; otherwise configure the color in a `comptime { … }` block";
+
 const TOP_LEVEL: &str = "write it in a `comptime { … }` block outside of functions";
 
 /// The table as text: name, state, places, meaning.

@@ -124,6 +124,11 @@ impl Sema<'_, '_> {
         } else if self.points_to(from, to) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("take its address: `&{value}`"));
+        } else if self.is_one_of(from, to) {
+            let value = self.source_of(span);
+            diagnostic = diagnostic.help(format!(
+                "make it an array of one element, or write `@ptrcast({to_name}, {value})`"
+            ));
         } else if to == common.bool && self.types.is_int(from) {
             let value = self.source_of(span);
             diagnostic = diagnostic.help(format!("compare it: `{value} != 0`"));
@@ -144,6 +149,17 @@ impl Sema<'_, '_> {
             _ => None,
         };
         pointee == from || elem == Some(pointee)
+    }
+
+    /// Whether a pointer to one is given for one to many, and may be.
+    fn is_one_of(&self, from: TypeId, to: TypeId) -> bool {
+        match (self.types.get(from), self.types.get(to)) {
+            (
+                Type::Pointer { many: false, constant, pointee },
+                Type::Pointer { many: true, constant: keeps, pointee: wanted },
+            ) => pointee == wanted && (*keeps || !constant),
+            _ => false,
+        }
     }
 
     /// Whether both point to numbers, of different types, and `to` does not write what `from` may not.

@@ -264,6 +264,9 @@ impl Sema<'_, '_> {
         for &extent in extents {
             let operand = self.expr(extent, None)?;
             let extent_span = self.expr_span(extent);
+            if !matches!(operand, Operand::Const(_)) {
+                return self.run_time_extent(extent_span);
+            }
             sizes.push(self.need_const(operand, extent_span)?);
         }
         let TensorBase { pointer, constant, elem, dims } = self.tensor_base(base, span)?;
@@ -393,6 +396,13 @@ impl Sema<'_, '_> {
                 self.fail(codes::INVALID_DSD, message, span, "this tensor access")
             }
         }
+    }
+
+    fn run_time_extent<T>(&mut self, span: Span) -> R<T> {
+        let message = "the extents of a tensor access are known at compile time";
+        let help = "write `.base_address = &array, .extent = n`, or `@set_dsd_length(dsd, n)`";
+        let diagnostic = Diagnostic::new(codes::NOT_COMPTIME, message, span);
+        Err(self.report(diagnostic.label("a run-time value").help(help)))
     }
 
     fn run_time_base<T>(&mut self, span: Span) -> R<T> {

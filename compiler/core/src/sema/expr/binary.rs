@@ -60,6 +60,10 @@ impl Sema<'_, '_> {
         if !op.is_comparison() && (pointer(left) || pointer(right)) {
             return self.mixed(op, left, right, span);
         }
+        let float = self.types.common.comptime_float;
+        if left == float && self.types.is_int(right) || right == float && self.types.is_int(left) {
+            return self.float_and_int(if left == float { right } else { left }, span);
+        }
         match (&lhs, &rhs) {
             (Operand::Const(_), _) => {
                 let lhs = self.coerce(lhs, right, span)?;
@@ -79,6 +83,17 @@ impl Sema<'_, '_> {
             }
             _ => self.mixed(op, left, right, span),
         }
+    }
+
+    /// A float that is written out beside an integer of run time.
+    fn float_and_int<T>(&mut self, int: TypeId, span: Span) -> R<T> {
+        let name = self.type_name(int);
+        let message = format!("the operands are a `{name}` and a `comptime_float`");
+        Err(self.report(
+            Diagnostic::new(codes::TYPE_MISMATCH, message, span)
+                .label("an integer and a float")
+                .help("convert the integer, `@as(f32, x)`, or write an integer for the float"),
+        ))
     }
 
     fn mixed<T>(&mut self, op: BinaryOp, left: TypeId, right: TypeId, span: Span) -> R<T> {

@@ -98,9 +98,10 @@ fn foreign_form(
             "there are no loops with three parts",
             "write `for (@range(i16, n)) |i| { … }`, or `while (condition) : (step) { … }`",
         ),
-        Token::Ident if before == Some(Token::Dot) && failure.only("{") => {
-            ("an element of an enum is named with its type", "write `Type.element`")
-        }
+        Token::Ident if before == Some(Token::Dot) && failure.only("{") => (
+            "an element of an enum is named with its type",
+            "write `Type.element`; options are chosen by a field: `.{ .option = true }`",
+        ),
         Token::Ident if before == Some(Token::Fn) && failure.only("(") => {
             ("a function cannot be declared inside another", "declare it at file scope")
         }
