@@ -195,7 +195,7 @@ impl Sema<'_, '_> {
             return Err(self.report(
                 Diagnostic::new(codes::INVALID_TYPE, message, member.span)
                     .label("declared here")
-                    .help("numbers, bools, colors, enums, arrays of them and pointers are for symbols"),
+                    .help("numbers, bools, colors, enums, arrays of them, pointers, and structs that are `extern` or `packed` are for symbols"),
             ));
         }
         if member.storage == Storage::Export {
@@ -254,8 +254,8 @@ impl Sema<'_, '_> {
             | Type::OutputQueue
             | Type::UtId
             | Type::AnyOpaque
-            | Type::Struct(_)
             | Type::Enum(_) => true,
+            Type::Struct(info) => info.is_extern || info.is_packed(),
         }
     }
 }

@@ -195,7 +195,8 @@ impl Sema<'_, '_> {
         }
         self.behind_pointer = outer;
         let nominal = Some((self.frame().file.file.id.0, id.0));
-        let info = StructType { nominal, tuple: false, layout, fields: types };
+        let is_extern = kind == StructKind::Extern;
+        let info = StructType { nominal, tuple: false, layout, is_extern, fields: types };
         if info.is_packed() {
             self.check_packed(&info, span)?;
         }

@@ -135,6 +135,8 @@ pub(crate) struct StructType {
     /// Fields have no names.
     pub(crate) tuple: bool,
     pub(crate) layout: Layout,
+    /// Declared with `extern`: it lies as others expect it.
+    pub(crate) is_extern: bool,
     /// Names and types; tuples repeat one symbol.
     pub(crate) fields: Vec<(Symbol, TypeId)>,
 }
@@ -333,6 +335,7 @@ impl TypePool {
             nominal: None,
             tuple,
             layout: Layout::InOrder,
+            is_extern: false,
             fields,
         })))
     }
