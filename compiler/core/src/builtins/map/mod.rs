@@ -5,7 +5,9 @@
 //! output, has no element left: inputs before it in the call have been read by then. Invariant:
 //! what does not change from element to element is evaluated once, before the loop.
 
+mod fabric;
 mod walk;
+mod whole;
 
 use dflow_ir::dsd::DsrRef;
 use dflow_ir::dsd::op::DsdOp;
@@ -22,7 +24,9 @@ use crate::sema::types::{Type, TypeId};
 use crate::sema::value::{Data, FuncRef, PointerBase, Value};
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{self, Expr, ExprKind, LabelIdx, LocalIdx, Stmt, StmtKind, Vector};
+use fabric::Fabric;
 use walk::{Limit, Walk};
+use whole::Operands;
 
 /// The function that is called.
 struct Callback {
@@ -41,8 +45,8 @@ struct Input {
 enum InputKind {
     /// The next element of memory.
     Memory(Walk),
-    /// The next wavelet: a descriptor of one element, and where it is put.
-    Fabric { dsd: Expr, limit: Limit, temp: LocalIdx, ty: TypeId },
+    /// The next element of a queue.
+    Fabric(Fabric),
     /// The next element of a register that is stepped through, and where it is put.
     Register { dsr: DsrRef, temp: LocalIdx, ty: TypeId },
     /// The same for each element.
@@ -51,15 +55,23 @@ enum InputKind {
 
 enum Output {
     Memory(Walk),
-    /// A descriptor of one element.
-    Fabric {
-        dsd: Expr,
-        limit: Limit,
-    },
+    /// A queue.
+    Fabric(Fabric),
     /// A register that is stepped through.
     Register(DsrRef),
     /// A pointer: the last result remains.
     Pointer(Address),
+}
+
+impl Output {
+    /// How many elements it has, if it asks by itself.
+    fn limit(&self) -> Option<&Limit> {
+        match self {
+            Output::Memory(walk) => Some(&walk.limit),
+            Output::Fabric(fabric) => Some(&fabric.limit),
+            Output::Pointer(_) | Output::Register(_) => None,
+        }
+    }
 }
 
 /// `@map(callback, inputs…, output)`.
@@ -84,12 +96,14 @@ pub(super) fn map(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         _ => None,
     };
     let walks = inputs.iter().any(|input| !matches!(input.kind, InputKind::Same(_)))
-        || matches!(output, Some(Output::Memory(_) | Output::Fabric { .. } | Output::Register(_)));
+        || matches!(output, Some(Output::Memory(_) | Output::Fabric(_) | Output::Register(_)));
     if !walks {
         let message = "`@map` walks over a vector: none of its operands is a descriptor";
         return sema.fail(codes::INVALID_OPERANDS, message, call.span, "this call");
     }
-    emit(sema, &callback, &inputs, output.as_ref(), call.span)?;
+    let operands = Operands { inputs: &inputs, output: output.as_ref() };
+    operands.check(sema, call.span)?;
+    emit(sema, &callback, operands, call.span)?;
     Ok(Operand::Void)
 }
 
@@ -151,10 +165,7 @@ fn input(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Input> {
     let kind = if given == common.mem1d_dsd || given == common.mem4d_dsd {
         InputKind::Memory(walk::memory(sema, operand, ty, span)?)
     } else if given == common.fabin_dsd {
-        element_bytes(sema, ty, span)?;
-        let (dsd, limit) = walk::fabric(sema, operand, span)?;
-        let temp = sema.new_memory(None, ty, span)?;
-        InputKind::Fabric { dsd, limit, temp, ty }
+        InputKind::Fabric(fabric::prepare(sema, operand, (ty, true), span)?)
     } else if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
         element_bytes(sema, ty, span)?;
         if given != common.dsr_src1 && given != common.dsr_src0 {
@@ -216,9 +227,7 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
         return Ok(Output::Register(dsr));
     }
     if given == common.fabout_dsd {
-        element_bytes(sema, ty, span)?;
-        let (dsd, limit) = walk::fabric(sema, operand, span)?;
-        return Ok(Output::Fabric { dsd, limit });
+        return fabric::prepare(sema, operand, (ty, false), span).map(Output::Fabric);
     }
     if let Type::Pointer { constant: false, pointee, .. } = *sema.types.get(given)
         && pointee == ty
@@ -241,6 +250,10 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
 struct Loop {
     label: LabelIdx,
     counter: LocalIdx,
+    /// How many elements there are, if somebody has to know.
+    total: Option<Expr>,
+    /// Two elements share a word.
+    packed: bool,
     /// What the loop asks before each iteration.
     cond: Option<Expr>,
     /// Questions that have not been put into code yet.
@@ -252,50 +265,42 @@ struct Loop {
     span: Span,
 }
 
-fn emit(
-    sema: &mut Sema<'_, '_>,
-    callback: &Callback,
-    inputs: &[Input],
-    output: Option<&Output>,
-    span: Span,
-) -> R<()> {
-    let counter = sema.new_scalar(None, Ty::I32);
-    sema.emit(StmtKind::Set(counter, typed(ExprKind::Const(0), Ty::I32, span)), span);
-    restart(sema, inputs, output, span);
-    let label = sema.new_label();
-    let mut state =
-        Loop { label, counter, cond: None, pending: Vec::new(), least: None, known_at: None, span };
+fn emit(sema: &mut Sema<'_, '_>, callback: &Callback, operands: Operands<'_>, span: Span) -> R<()> {
+    let mut state = Loop::new(sema, operands, span);
+    restart(sema, operands, span);
+    if let (true, Some(Output::Fabric(fabric))) = (state.packed, operands.output) {
+        fabric.clear(sema);
+    }
     sema.open_list();
     sema.frame_mut().depth += 1;
-    let result = body(sema, &mut state, callback, inputs, output);
+    let result = body(sema, &mut state, callback, operands);
     sema.frame_mut().depth -= 1;
     let body = sema.close_list();
     result?;
     sema.open_list();
-    for input in inputs {
+    for input in operands.inputs {
         if let InputKind::Memory(walk) = &input.kind {
             walk.advance(sema);
         }
     }
-    if let Some(Output::Memory(walk)) = output {
+    if let Some(Output::Memory(walk)) = operands.output {
         walk.advance(sema);
     }
-    let one = typed(ExprKind::Const(1), Ty::I32, span);
-    let next = ExprKind::Binary(BinaryOp::Add, state.count(), one);
-    sema.emit(StmtKind::Set(counter, typed(next, Ty::I32, span)), span);
+    let next = StmtKind::Set(state.counter, state.following());
+    sema.emit(next, span);
     let step = sema.close_list();
-    let cond = state.cond.unwrap_or_else(|| typed(ExprKind::Const(1), Ty::I8, span));
-    sema.emit(StmtKind::While { label, cond, step, body }, span);
-    Ok(())
+    let cond = state.cond.clone().unwrap_or_else(|| typed(ExprKind::Const(1), Ty::I8, span));
+    sema.emit(StmtKind::While { label: state.label, cond, step, body }, span);
+    operands.clear(sema, &state)
 }
 
 /// Registers begin at their first element, whatever an earlier `@map` left.
-fn restart(sema: &mut Sema<'_, '_>, inputs: &[Input], output: Option<&Output>, span: Span) {
-    let read = inputs.iter().filter_map(|input| match input.kind {
+fn restart(sema: &mut Sema<'_, '_>, operands: Operands<'_>, span: Span) {
+    let read = operands.inputs.iter().filter_map(|input| match input.kind {
         InputKind::Register { dsr, .. } => Some(dsr),
-        InputKind::Memory(_) | InputKind::Fabric { .. } | InputKind::Same(_) => None,
+        InputKind::Memory(_) | InputKind::Fabric(_) | InputKind::Same(_) => None,
     });
-    let written = match output {
+    let written = match operands.output {
         Some(Output::Register(dsr)) => Some(*dsr),
         _ => None,
     };
@@ -310,9 +315,9 @@ fn body(
     sema: &mut Sema<'_, '_>,
     state: &mut Loop,
     callback: &Callback,
-    inputs: &[Input],
-    output: Option<&Output>,
+    operands: Operands<'_>,
 ) -> R<()> {
+    let Operands { inputs, output } = operands;
     let mut args = Vec::with_capacity(inputs.len());
     let mut first = true;
     for input in inputs {
@@ -322,10 +327,10 @@ fn body(
                 state.ask(&walk.limit);
                 walk.element(sema, span)?
             }
-            InputKind::Fabric { dsd, limit, temp, ty } => {
-                state.ask(limit);
+            InputKind::Fabric(fabric) => {
+                state.ask(&fabric.limit);
                 state.put(sema, std::mem::replace(&mut first, false));
-                receive(sema, dsd, *temp, *ty, span)?
+                fabric.receive(sema, state)?
             }
             InputKind::Register { dsr, temp, ty } => {
                 state.put(sema, std::mem::replace(&mut first, false));
@@ -335,23 +340,59 @@ fn body(
         };
         args.push((operand, span));
     }
-    match output {
-        Some(Output::Memory(walk)) => state.ask(&walk.limit),
-        Some(Output::Fabric { limit, .. }) => state.ask(limit),
-        Some(Output::Pointer(_) | Output::Register(_)) | None => {}
+    if let Some(limit) = output.and_then(Output::limit) {
+        state.ask(limit);
     }
     state.put(sema, first);
     let result = sema.call_with(callback.func, &callback.decl, args, state.span)?;
     match output {
         Some(Output::Register(dsr)) => step_out(sema, state, *dsr, result, callback.ret),
-        Some(output) => write(sema, output, result, callback.ret, state.span),
+        Some(output) => write(sema, state, output, result, callback.ret),
         None => Ok(()),
     }
 }
 
 impl Loop {
+    fn new(sema: &mut Sema<'_, '_>, operands: Operands<'_>, span: Span) -> Loop {
+        let counter = sema.new_scalar(None, Ty::I32);
+        sema.emit(StmtKind::Set(counter, typed(ExprKind::Const(0), Ty::I32, span)), span);
+        Loop {
+            label: sema.new_label(),
+            counter,
+            total: operands.total(sema, span),
+            packed: operands.packed(),
+            cond: None,
+            pending: Vec::new(),
+            least: None,
+            known_at: None,
+            span,
+        }
+    }
+
+    /// Elements done, 32 bits.
     fn count(&self) -> Expr {
         typed(ExprKind::Local(self.counter), Ty::I32, self.span)
+    }
+
+    /// One more.
+    fn following(&self) -> Expr {
+        let one = typed(ExprKind::Const(1), Ty::I32, self.span);
+        typed(ExprKind::Binary(BinaryOp::Add, self.count(), one), Ty::I32, self.span)
+    }
+
+    /// Whether this element is the last one; none if there is no last one.
+    fn is_last(&self) -> Option<Expr> {
+        let total = self.total.clone()?;
+        let kind = ExprKind::Binary(BinaryOp::Eq, self.following(), total);
+        Some(typed(kind, Ty::I8, self.span))
+    }
+
+    /// Whether this element is the second one of a word.
+    fn is_second(&self) -> Expr {
+        let (one, zero) = (ExprKind::Const(1), ExprKind::Const(0));
+        let [one, zero] = [one, zero].map(|kind| typed(kind, Ty::I32, self.span));
+        let low = typed(ExprKind::Binary(BinaryOp::And, self.count(), one), Ty::I32, self.span);
+        typed(ExprKind::Binary(BinaryOp::Ne, low, zero), Ty::I8, self.span)
     }
 
     /// An operand must have an element left.
@@ -448,36 +489,14 @@ fn step_out(
     Ok(())
 }
 
-/// Receives one element into memory, and reads it.
-fn receive(
-    sema: &mut Sema<'_, '_>,
-    dsd: &Expr,
-    temp: LocalIdx,
-    ty: TypeId,
-    span: Span,
-) -> R<Operand> {
-    let machine = sema.machine_ty(ty, span)?;
-    let address = ExprKind::LocalAddress { local: temp, offset: 0 };
-    let address = typed(address, sema.profile().pointer(), span);
-    let vector = Vector {
-        op: move_of(sema, machine, span)?,
-        dest: typed::Operand::Pointer(address.clone()),
-        sources: vec![typed::Operand::Fabric(dsd.clone())],
-        options: typed::Options::default(),
-    };
-    let receive = typed(ExprKind::Vector(Box::new(vector)), Ty::I8, span);
-    sema.emit(StmtKind::Expr(receive), span);
-    let element = typed(ExprKind::Load { address, offset: 0 }, machine, span);
-    Ok(Operand::Scalar { ty, expr: element })
-}
-
 fn write(
     sema: &mut Sema<'_, '_>,
+    state: &Loop,
     output: &Output,
     result: Operand,
     ty: TypeId,
-    span: Span,
 ) -> R<()> {
+    let span = state.span;
     let result = sema.coerce(result, ty, span)?;
     match output {
         Output::Memory(walk) => {
@@ -487,17 +506,9 @@ fn write(
         }
         Output::Register(_) => Ok(()),
         Output::Pointer(address) => sema.store_memory(address, ty, result, span),
-        Output::Fabric { dsd, limit: _ } => {
-            let machine = sema.machine_ty(ty, span)?;
-            let vector = Vector {
-                op: move_of(sema, machine, span)?,
-                dest: typed::Operand::Fabric(dsd.clone()),
-                sources: vec![typed::Operand::Scalar(sema.scalar_of(result, span)?)],
-                options: typed::Options::default(),
-            };
-            let send = typed(ExprKind::Vector(Box::new(vector)), Ty::I8, span);
-            sema.emit(StmtKind::Expr(send), span);
-            Ok(())
+        Output::Fabric(fabric) => {
+            let value = sema.scalar_of(result, span)?;
+            fabric.send(sema, state, value)
         }
     }
 }

@@ -14,8 +14,10 @@ use crate::typed::{Expr, ExprKind, LocalIdx, Stmt, StmtKind};
 
 /// A vector in memory and the element we stand at.
 pub(super) struct Walk {
+    /// The descriptor.
+    pub(super) dsd: Operand,
     ty: TypeId,
-    machine: Ty,
+    pub(super) machine: Ty,
     /// Address of the element, 16 bits.
     pointer: LocalIdx,
     /// Dimensions, innermost first.
@@ -46,7 +48,11 @@ pub(super) fn memory(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span
     let bytes = element_bytes(sema, ty, span)?;
     let machine = sema.machine_ty(ty, span)?;
     let pointer = sema.new_scalar(None, Ty::I16);
-    let (base, dims, limit) = match operand {
+    let dsd = match operand {
+        Operand::Scalar { ty, expr } => Operand::Scalar { ty, expr: sema.pin(expr, span) },
+        other => other,
+    };
+    let (base, dims, limit) = match dsd.clone() {
         Operand::Const(Value { data: Data::Dsd(dsd), .. }) => known(sema, &dsd, bytes, span)?,
         Operand::Scalar { ty, expr } if ty == sema.types.common.mem1d_dsd => {
             computed(sema, expr, bytes, span)
@@ -61,7 +67,7 @@ pub(super) fn memory(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span
         }
     };
     sema.emit(StmtKind::Set(pointer, base), span);
-    Ok(Walk { ty, machine, pointer, dims, limit, span })
+    Ok(Walk { dsd, ty, machine, pointer, dims, limit, span })
 }
 
 type Parts = (Expr, Vec<Dim>, Limit);
@@ -100,7 +106,6 @@ fn known(sema: &mut Sema<'_, '_>, dsd: &DsdValue, bytes: i64, span: Span) -> R<P
 
 /// The parts of a packed mem1d descriptor: base, extent and stride are its three low words.
 fn computed(sema: &mut Sema<'_, '_>, dsd: Expr, bytes: i64, span: Span) -> Parts {
-    let dsd = sema.pin(dsd, span);
     let base = word_of(&dsd, 0, span);
     let limit = computed_limit(sema, word_of(&dsd, 16, span), span);
     let step = times(word_of(&dsd, 32, span), bytes, span);
@@ -108,7 +113,7 @@ fn computed(sema: &mut Sema<'_, '_>, dsd: Expr, bytes: i64, span: Span) -> Parts
     (base, vec![Dim { extent: 0, step, position: None }], limit)
 }
 
-fn word_of(dsd: &Expr, shift: u64, span: Span) -> Expr {
+pub(super) fn word_of(dsd: &Expr, shift: u64, span: Span) -> Expr {
     let shifted = if shift == 0 {
         dsd.clone()
     } else {
@@ -118,33 +123,7 @@ fn word_of(dsd: &Expr, shift: u64, span: Span) -> Expr {
     typed(ExprKind::Convert(Convert::Truncate, shifted), Ty::I16, span)
 }
 
-/// Prepares a fabric descriptor: one of a single element, and how many there are.
-pub(super) fn fabric(sema: &mut Sema<'_, '_>, operand: Operand, span: Span) -> R<(Expr, Limit)> {
-    let one = constant(1, span);
-    let (kind, limit) = match operand {
-        Operand::Const(Value { data: Data::Dsd(dsd), .. }) => match dsd.as_ref() {
-            DsdValue::Fabric { desc, extent } => {
-                let limit = limit_of(sema, extent, span)?;
-                (ExprKind::Fabric { desc: *desc, extent: one }, limit)
-            }
-            DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } | DsdValue::Ring { .. } => {
-                return sema.undefined(span);
-            }
-        },
-        Operand::Scalar { expr, .. } => {
-            let dsd = sema.pin(expr, span);
-            let limit = computed_limit(sema, word_of(&dsd, 16, span), span);
-            (ExprKind::SetExtent { dsd, extent: one }, limit)
-        }
-        Operand::Const(_) | Operand::Memory { .. } | Operand::Void => {
-            return sema.undefined(span);
-        }
-    };
-    let single = sema.pin(typed(kind, Ty::I64, span), span);
-    Ok((single, limit))
-}
-
-fn limit_of(sema: &mut Sema<'_, '_>, extent: &Value, span: Span) -> R<Limit> {
+pub(super) fn limit_of(sema: &mut Sema<'_, '_>, extent: &Value, span: Span) -> R<Limit> {
     if extent.prov != 0 {
         let extent = sema.const_expr(extent, Ty::I16, span)?;
         return Ok(computed_limit(sema, extent, span));
@@ -157,7 +136,7 @@ fn limit_of(sema: &mut Sema<'_, '_>, extent: &Value, span: Span) -> R<Limit> {
 }
 
 /// A run-time extent; "without end" becomes more than anyone counts.
-fn computed_limit(sema: &mut Sema<'_, '_>, extent: Expr, span: Span) -> Limit {
+pub(super) fn computed_limit(sema: &mut Sema<'_, '_>, extent: Expr, span: Span) -> Limit {
     let limit = sema.new_scalar(None, Ty::I32);
     let wide = typed(ExprKind::Convert(Convert::ZeroExtend, extent), Ty::I32, span);
     sema.emit(StmtKind::Set(limit, wide), span);

@@ -365,34 +365,49 @@ pub(super) fn check_sources(sema: &mut Sema<'_, '_>, sources: &[Given], span: Sp
         return sema.fail(codes::INVALID_OPERANDS, message, sources[0].span, "this FIFO");
     }
     let inputs = sources.iter().filter(|given| matches!(given.what, What::Fabric { .. })).count();
-    if inputs > usize::from(sema.target.fabric_inputs) {
-        let message = format!(
-            "{} takes {} fabric input per operation, {inputs} are given",
-            sema.target.id.name(),
-            sema.target.fabric_inputs
-        );
-        return Err(sema.report(
-            Diagnostic::new(codes::WRONG_TARGET, message, span)
-                .label("this operation")
-                .help("receive one of them into memory first"),
-        ));
+    check_ports(sema, inputs, span)?;
+    let known = sources.iter().filter_map(|given| Some((given.span, given.fabric(true)?)));
+    match known.collect::<Vec<(Span, FabricDsd)>>()[..] {
+        [first, second] => check_queues(sema, first, second),
+        _ => Ok(()),
     }
-    check_queues(sema, sources)
+}
+
+/// As many fabric inputs as the target has ports for them.
+pub(in crate::builtins) fn check_ports(
+    sema: &mut Sema<'_, '_>,
+    inputs: usize,
+    span: Span,
+) -> R<()> {
+    if inputs <= usize::from(sema.target.fabric_inputs) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} takes {} fabric input per operation, {inputs} are given",
+        sema.target.id.name(),
+        sema.target.fabric_inputs
+    );
+    Err(sema.report(
+        Diagnostic::new(codes::WRONG_TARGET, message, span)
+            .label("this operation")
+            .help("receive one of them into memory first"),
+    ))
 }
 
 /// An element has one word of a queue: two sources do not share one.
-fn check_queues(sema: &mut Sema<'_, '_>, sources: &[Given]) -> R<()> {
-    let known = sources.iter().filter_map(|given| Some((given, given.fabric(true)?)));
-    let known: Vec<(&Given, FabricDsd)> = known.collect();
-    let [(first, one), (second, other)] = &known[..] else { return Ok(()) };
+pub(in crate::builtins) fn check_queues(
+    sema: &mut Sema<'_, '_>,
+    (first, one): (Span, FabricDsd),
+    (second, other): (Span, FabricDsd),
+) -> R<()> {
     if (one.queue, one.color) != (other.queue, other.color) {
         return Ok(());
     }
     let message = format!("both sources read input queue {}", other.queue);
     Err(sema.report(
-        Diagnostic::new(codes::INVALID_OPERANDS, message, second.span)
+        Diagnostic::new(codes::INVALID_OPERANDS, message, second)
             .label("an element takes one word of a queue")
-            .secondary(first.span, "the first source")
+            .secondary(first, "the first source")
             .help("receive one of them into memory first, or from a queue of its own"),
     ))
 }

@@ -236,16 +236,21 @@ impl Form {
     }
 }
 
+/// Which vector among the `sources` the `.zero` of a fabric destination clears, 0 being the first and 1 the second;
+/// `vectors` are the places of those there are. Beside a scalar both names mean the only vector, and a single source
+/// counts as the second (spec/language.md, section 11).
+pub fn cleared(chosen: u8, vectors: &[usize], sources: usize) -> Option<usize> {
+    match *vectors {
+        [only] => (chosen == 1 || sources > 1).then_some(only),
+        [first, second, ..] => Some(if chosen == 0 { first } else { second }),
+        [] => None,
+    }
+}
+
 impl OpRow {
-    /// Which vector among the sources the `.zero` of a fabric destination clears, 0 being the first and 1 the second;
-    /// `vectors` are the places of those there are. Beside a scalar both names mean the only vector, and a single
-    /// source counts as the second (spec/language.md, section 11).
+    /// [`cleared`] of an operation of this row.
     pub fn cleared(&self, chosen: u8, vectors: &[usize]) -> Option<usize> {
-        match *vectors {
-            [only] => (chosen == 1 || self.source_types().len() > 1).then_some(only),
-            [first, second, ..] => Some(if chosen == 0 { first } else { second }),
-            [] => None,
-        }
+        cleared(chosen, vectors, self.source_types().len())
     }
 
     /// Element types of the sources.
