@@ -442,6 +442,7 @@ fn build_inner(
     sema.analyze_pending()?;
     sema.finish_queues();
     sema.check_queues();
+    sema.check_steps();
     sema.check_registers();
     sema.finish_teardown();
     crate::builtins::finish_early(sema)

@@ -210,7 +210,8 @@ pub enum DsrField {
     Base,
     /// Its extent.
     Extent,
-    /// No field: single steps through it begin anew. The value is not used.
+    /// No field: single steps through it begin anew, of elements of so many bytes. A trap if the register was not
+    /// loaded for them, or its descriptor does with an operation what single steps cannot.
     Steps,
 }
 

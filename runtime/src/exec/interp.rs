@@ -475,7 +475,7 @@ impl<'a> Run<'a> {
             }
             InstData::SetDsr { dsr, field, value } => {
                 let value = self.local(*value) as u16;
-                self.state.set_dsr(*dsr, *field, value);
+                self.state.set_dsr(*dsr, *field, value)?;
             }
             InstData::SetFifoLength { fifo, write_side, length } => {
                 let length = self.local(*length) as u16;

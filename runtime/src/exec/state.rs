@@ -5,7 +5,7 @@
 //! keeps no more of one than outlives the suspension. An untouched PE
 //! owns no heap memory.
 
-use dflow_ir::dsd::{Dsd, DsrRef};
+use dflow_ir::dsd::{Dsd, DsdKind, DsrRef};
 use dflow_ir::func::Local;
 use dflow_ir::inst::{DsrField, VectorOptions};
 use dflow_ir::program::FifoId;
@@ -49,6 +49,40 @@ pub struct Dsr {
     pub moved: u16,
     /// Single steps made.
     pub steps: u16,
+}
+
+impl Dsr {
+    /// Why it is not for steps by elements of so many bytes, if it is not. A register that was never loaded is found
+    /// at the first step.
+    fn no_steps(&self, bytes: u16) -> Option<&'static str> {
+        let Dsr { dsd, options, .. } = self;
+        let (input, output) = match dsd.kind() {
+            DsdKind::Unset => return None,
+            DsdKind::FabIn => (true, false),
+            DsdKind::FabOut => (false, true),
+            DsdKind::Mem1d | DsdKind::Mem4d | DsdKind::Ring => (false, false),
+        };
+        let packs = dsd.packed() && bytes == 2 && !dsd.indexed() && !dsd.control();
+        match () {
+            () if !self.single_step => {
+                Some("a register in `@map` that was loaded without `.single_step`")
+            }
+            () if options.asynchronous => {
+                Some("a register in `@map` that was loaded with `.async`")
+            }
+            () if (input || output) && packs => {
+                Some("a register in `@map` with a `.simd_mode` that packs: `.simd_off` does not")
+            }
+            () if input && dsd.transform() => {
+                Some("a register in `@map` with `.control_transform`")
+            }
+            () if output && dsd.advance_switch() => {
+                Some("a register in `@map` with `.advance_switch`")
+            }
+            () if output && dsd.zero().is_some() => Some("a register in `@map` with `.zero`"),
+            () => None,
+        }
+    }
 }
 
 /// The part of a PE's state that code touches.
@@ -190,8 +224,16 @@ impl PeState {
     }
 
     /// Changes a field of the descriptor in a register. A ring begins at its new base.
-    pub(crate) fn set_dsr(&mut self, at: DsrRef, field: DsrField, value: u16) {
+    pub(crate) fn set_dsr(
+        &mut self,
+        at: DsrRef,
+        field: DsrField,
+        value: u16,
+    ) -> Result<(), CodeTrapKind> {
         let dsr = self.dsr(at);
+        if let (DsrField::Steps, Some(why)) = (field, dsr.no_steps(value)) {
+            return Err(CodeTrapKind::BadVector(why));
+        }
         let changed = match field {
             DsrField::Base => Dsr { dsd: dsr.dsd.with_base(value), moved: 0, ..dsr },
             DsrField::Steps if dsr.save_address => Dsr { steps: 0, ..dsr },
@@ -199,6 +241,7 @@ impl PeState {
             DsrField::Extent => Dsr { dsd: dsr.dsd.with_extent(value), ..dsr },
         };
         self.store_dsr(at, changed);
+        Ok(())
     }
 
     pub(crate) fn set_fifo_length(&mut self, fifo: FifoId, write_side: bool, length: u16) {

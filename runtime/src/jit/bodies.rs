@@ -411,8 +411,10 @@ pub(super) fn set_dsr(parts: &mut Parts<'_>, value: u64, func: u32, inst: u32) -
     let InstData::SetDsr { dsr, field, value: _ } = inst_of(parts, func, inst) else {
         return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
-    parts.state.set_dsr(*dsr, *field, value as u16);
-    DONE
+    match parts.state.set_dsr(*dsr, *field, value as u16) {
+        Ok(()) => DONE,
+        Err(kind) => fail_at(parts, kind, (func, inst)),
+    }
 }
 
 pub(super) fn fifo_length(parts: &mut Parts<'_>, length: u64, func: u32, inst: u32) -> u32 {

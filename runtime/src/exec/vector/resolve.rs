@@ -193,7 +193,7 @@ impl Resolver<'_> {
                     memory.moved = dsr.moved;
                 }
                 if is_fabric(dsr.dsd) {
-                    self.adopt(&dsr);
+                    self.adopt(&dsr, is_last(&dsr, resolved.1));
                 } else if self.end == (None, None) && is_last(&dsr, resolved.1) {
                     self.end = (dsr.options.activate, dsr.options.unblock);
                 }
@@ -220,13 +220,17 @@ impl Resolver<'_> {
     }
 
     /// Settings of a register: the first one's count, any of them makes the operation
-    /// asynchronous.
-    fn adopt(&mut self, dsr: &Dsr) {
-        let settings = self.settings.get_or_insert(dsr.options);
-        settings.asynchronous |= dsr.options.asynchronous;
-        settings.activate = settings.activate.or(dsr.options.activate);
-        settings.unblock = settings.unblock.or(dsr.options.unblock);
-        settings.microthread = settings.microthread.or(dsr.options.microthread);
+    /// asynchronous. What it starts and unblocks is for its `last` element.
+    fn adopt(&mut self, dsr: &Dsr, last: bool) {
+        let mut own = dsr.options;
+        if !last {
+            (own.activate, own.unblock) = (None, None);
+        }
+        let settings = self.settings.get_or_insert(own);
+        settings.asynchronous |= own.asynchronous;
+        settings.activate = settings.activate.or(own.activate);
+        settings.unblock = settings.unblock.or(own.unblock);
+        settings.microthread = settings.microthread.or(own.microthread);
     }
 
     fn fifo(&self, fifo: FifoId, is_dest: bool) -> Extent {

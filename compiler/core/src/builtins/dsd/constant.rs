@@ -1,4 +1,4 @@
-//! Destinations that lead to constants.
+//! Destinations that lead to constants, and what else is known of registers when the whole program is.
 //!
 //! A descriptor is constant if it was made over a constant, or through a pointer to constants. Of one that went
 //! through a variable or a parameter of run time this is forgotten, and of a register that holds
@@ -12,9 +12,14 @@ use crate::sema::value::{Data, DsdValue};
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind};
 
-/// What was loaded into registers that may be destinations, and which of them are.
+/// What was loaded into registers, and what they are used for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registers {
+    /// Register, whether for single steps, where.
+    loads: Vec<(DsrRef, bool, Span)>,
+    /// Operands of `@map`.
+    stepped: Vec<(DsrRef, Span)>,
+    // Those that may be destinations.
     /// Register, whether a constant, where.
     loaded: Vec<(DsrRef, bool, Span)>,
     written: Vec<(DsrRef, Span)>,
@@ -66,11 +71,41 @@ pub(in crate::builtins) fn written(sema: &mut Sema<'_, '_>, dsr: DsrRef, span: S
     }
 }
 
+/// A descriptor is loaded into a register, for single steps or not.
+pub(super) fn load(sema: &mut Sema<'_, '_>, dsr: DsrRef, single_step: bool, span: Span) {
+    sema.program_mut().registers.loads.push((dsr, single_step, span));
+}
+
+/// A register is an operand of `@map`.
+pub(in crate::builtins) fn stepped(sema: &mut Sema<'_, '_>, dsr: DsrRef, span: Span) {
+    sema.program_mut().registers.stepped.push((dsr, span));
+}
+
 impl Sema<'_, '_> {
+    /// Reports operands of `@map` in registers that are never loaded for single steps.
+    pub(crate) fn check_steps(&mut self) {
+        let Some(program) = &mut self.program else { return };
+        let loads = std::mem::take(&mut program.registers.loads);
+        for (dsr, span) in std::mem::take(&mut program.registers.stepped) {
+            let mut of_register = loads.iter().filter(|(into, _, _)| *into == dsr).peekable();
+            let Some(&&(_, _, load)) = of_register.peek() else { continue };
+            if of_register.any(|(_, single_step, _)| *single_step) {
+                continue;
+            }
+            let message = "`@map` steps through this register, and it is not loaded for that";
+            self.report(
+                Diagnostic::new(codes::INVALID_OPERANDS, message, span)
+                    .label("an operand of `@map`")
+                    .secondary(load, "loaded here")
+                    .help("load it with `.single_step = true`"),
+            );
+        }
+    }
+
     /// Reports destinations in registers that hold nothing but constants.
     pub(crate) fn check_registers(&mut self) {
         let Some(program) = &mut self.program else { return };
-        let Registers { loaded, written } = std::mem::take(&mut program.registers);
+        let Registers { loaded, written, .. } = std::mem::take(&mut program.registers);
         for (dsr, span) in written {
             let mut loads = loaded.iter().filter(|(into, _, _)| *into == dsr).peekable();
             let Some(&&(_, _, load)) = loads.peek() else { continue };

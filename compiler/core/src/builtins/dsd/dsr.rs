@@ -122,6 +122,7 @@ fn load(
     }
     operand::note_queue(sema, &dsd, span);
     constant::loaded(sema, dsr, &dsd, span)?;
+    constant::load(sema, dsr, options.single_step, call.span);
     if sema.is_runtime() {
         let dsd = sema.scalar_of(dsd, span)?;
         sema.emit(StmtKind::LoadDsr { dsr, dsd, options }, call.span);

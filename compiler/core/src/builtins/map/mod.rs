@@ -168,8 +168,9 @@ fn input(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Input> {
         InputKind::Fabric(fabric::prepare(sema, operand, (ty, true), span)?)
     } else if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
         element_bytes(sema, ty, span)?;
-        if given != common.dsr_src1 && given != common.dsr_src0 {
-            let message = "inputs of `@map` are in a `dsr_src1` (or `dsr_src0`)";
+        constant::stepped(sema, dsr, span);
+        if given != common.dsr_src1 {
+            let message = "inputs of `@map` are in a `dsr_src1`";
             return sema.fail(codes::INVALID_OPERANDS, message, span, "another register");
         }
         let temp = sema.new_memory(None, ty, span)?;
@@ -219,11 +220,11 @@ fn output(sema: &mut Sema<'_, '_>, arg: ExprId, ty: TypeId) -> R<Output> {
     }
     if let Operand::Const(Value { data: Data::Dsr(dsr), .. }) = operand {
         element_bytes(sema, ty, span)?;
-        if given != common.dsr_dest && given != common.dsr_src0 {
-            let message = "the output of `@map` is in a `dsr_dest` (or `dsr_src0`)";
+        if given != common.dsr_dest {
+            let message = "the output of `@map` is in a `dsr_dest`";
             return sema.fail(codes::INVALID_OPERANDS, message, span, "another register");
         }
-        constant::written(sema, dsr, span);
+        constant::stepped(sema, dsr, span);
         return Ok(Output::Register(dsr));
     }
     if given == common.fabout_dsd {
@@ -267,7 +268,7 @@ struct Loop {
 
 fn emit(sema: &mut Sema<'_, '_>, callback: &Callback, operands: Operands<'_>, span: Span) -> R<()> {
     let mut state = Loop::new(sema, operands, span);
-    restart(sema, operands, span);
+    restart(sema, operands, callback.ret, span)?;
     if let (true, Some(Output::Fabric(fabric))) = (state.packed, operands.output) {
         fabric.clear(sema);
     }
@@ -295,19 +296,21 @@ fn emit(sema: &mut Sema<'_, '_>, callback: &Callback, operands: Operands<'_>, sp
 }
 
 /// Registers begin at their first element, whatever an earlier `@map` left.
-fn restart(sema: &mut Sema<'_, '_>, operands: Operands<'_>, span: Span) {
+fn restart(sema: &mut Sema<'_, '_>, operands: Operands<'_>, ret: TypeId, span: Span) -> R<()> {
     let read = operands.inputs.iter().filter_map(|input| match input.kind {
-        InputKind::Register { dsr, .. } => Some(dsr),
+        InputKind::Register { dsr, ty, .. } => Some((dsr, ty)),
         InputKind::Memory(_) | InputKind::Fabric(_) | InputKind::Same(_) => None,
     });
     let written = match operands.output {
-        Some(Output::Register(dsr)) => Some(*dsr),
+        Some(Output::Register(dsr)) => Some((*dsr, ret)),
         _ => None,
     };
-    for dsr in read.chain(written) {
-        let value = typed(ExprKind::Const(0), Ty::I16, span);
+    for (dsr, ty) in read.chain(written) {
+        let bytes = sema.machine_ty(ty, span)?.bytes();
+        let value = typed(ExprKind::Const(bytes.into()), Ty::I16, span);
         sema.emit(StmtKind::SetDsr { dsr, field: DsrField::Steps, value }, span);
     }
+    Ok(())
 }
 
 /// One iteration: read the inputs, call, write the output.
