@@ -6,6 +6,7 @@ use dflow_ir::ty::Ty;
 use dflow_syntax::{Span, codes};
 
 use crate::builtins::dsd::element_bytes;
+use crate::builtins::vector::odd;
 use crate::sema::address::{Address, typed};
 use crate::sema::types::TypeId;
 use crate::sema::value::{Data, DsdValue, Value};
@@ -47,6 +48,10 @@ pub(super) enum Limit {
 pub(super) fn memory(sema: &mut Sema<'_, '_>, operand: Operand, ty: TypeId, span: Span) -> R<Walk> {
     let bytes = element_bytes(sema, ty, span)?;
     let machine = sema.machine_ty(ty, span)?;
+    let (name, help) =
+        (sema.type_name(ty), "use a callback of this type, or describe another array");
+    let takes = ("map", &*format!("`{name}`"), help);
+    odd::element_size(sema, &operand, machine, takes, span)?;
     let pointer = sema.new_scalar(None, Ty::I16);
     let dsd = match operand {
         Operand::Scalar { ty, expr } => Operand::Scalar { ty, expr: sema.pin(expr, span) },
@@ -171,19 +176,25 @@ fn zeroed(sema: &mut Sema<'_, '_>, span: Span) -> LocalIdx {
 }
 
 impl Walk {
-    fn address(&self) -> Expr {
-        typed(ExprKind::Local(self.pointer), Ty::I16, self.span)
+    /// Where the element lies: in the memory, and in none of the registers behind it.
+    fn address(&self, sema: &Sema<'_, '_>) -> Expr {
+        let address = typed(ExprKind::Local(self.pointer), Ty::I16, self.span);
+        let end = sema.target.memory + 1 - self.machine.bytes();
+        if end > u32::from(u16::MAX) {
+            return address;
+        }
+        typed(ExprKind::Bound(address, constant(end.into(), self.span)), Ty::I16, self.span)
     }
 
     /// The element we stand at, read now: the callback may change the memory.
     pub(super) fn element(&self, sema: &mut Sema<'_, '_>, span: Span) -> R<Operand> {
-        let load = ExprKind::Load { address: self.address(), offset: 0 };
+        let load = ExprKind::Load { address: self.address(sema), offset: 0 };
         let expr = sema.pin(typed(load, self.machine, span), span);
         Ok(Operand::Scalar { ty: self.ty, expr })
     }
 
     pub(super) fn store(&self, sema: &mut Sema<'_, '_>, value: Expr, span: Span) {
-        let address = self.address();
+        let address = self.address(sema);
         sema.emit(StmtKind::Store { address, offset: 0, value }, span);
     }
 

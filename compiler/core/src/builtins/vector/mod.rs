@@ -3,7 +3,7 @@
 //! The row says which operands an operation takes; nothing here knows an operation by name.
 //! Invariant: sources leave in the order of the row's kernel.
 
-mod odd;
+pub(super) mod odd;
 pub(super) mod operand;
 pub(super) mod scalar;
 pub(super) mod settings;

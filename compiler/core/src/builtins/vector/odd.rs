@@ -24,31 +24,50 @@ pub(super) fn elements(
     let types = std::iter::once(row.dest).chain(sources);
     let mut told = Vec::new();
     for (given, ty) in given.iter().zip(types).filter(|(_, ty)| ty.is_float()) {
-        let Some(base) = memory_of(given) else { continue };
-        let PointerBase::Global { module, decl } = base.base else { continue };
-        let Some((elem, name)) = sema.element_of(module, decl, given.span)? else { continue };
-        if elem == ty.bits() || told.contains(&(module, decl)) {
+        let What::Memory(dsd) = &given.what else { continue };
+        let Some(PointerBase::Global { module, decl }) = memory_of(dsd).map(|it| it.base) else {
+            continue;
+        };
+        if told.contains(&(module, decl)) {
             continue;
         }
-        told.push((module, decl));
-        let array = sema.decl_name(module, decl);
-        let message = format!(
-            "`@{}` takes {} here, and `{array}` has elements of type `{name}`",
-            row.name,
-            element_name(ty)
-        );
-        sema.report(
-            Diagnostic::new(codes::ELEMENT_TYPE, message, given.span)
-                .label("read and written as elements of another size")
-                .help("use the operation of this type, or describe another array"),
-        );
+        let help = "use the operation of this type, or describe another array";
+        let takes = (row.name, element_name(ty), help);
+        if element_size(sema, dsd, ty, takes, given.span)? {
+            told.push((module, decl));
+        }
     }
     Ok(())
 }
 
+/// Warns if a descriptor that is known here is of an array whose elements have another size than those of a type; with
+/// the name of what takes them, of the type, and what to do. Whether it did.
+pub(in crate::builtins) fn element_size(
+    sema: &mut Sema<'_, '_>,
+    dsd: &Operand,
+    ty: Ty,
+    (taker, elements, help): (&str, &str, &str),
+    span: Span,
+) -> R<bool> {
+    let Some(PointerBase::Global { module, decl }) = memory_of(dsd).map(|it| it.base) else {
+        return Ok(false);
+    };
+    let found = sema.element_of(module, decl, span)?.filter(|(bits, _)| *bits != ty.bits());
+    let Some((_, name)) = found else { return Ok(false) };
+    let array = sema.decl_name(module, decl);
+    let message =
+        format!("`@{taker}` takes {elements} here, and `{array}` has elements of type `{name}`");
+    sema.report(
+        Diagnostic::new(codes::ELEMENT_TYPE, message, span)
+            .label("read and written as elements of another size")
+            .help(help),
+    );
+    Ok(true)
+}
+
 /// The array that a descriptor known here describes.
-fn memory_of(given: &Given) -> Option<Pointer> {
-    let What::Memory(Operand::Const(value)) = &given.what else { return None };
+fn memory_of(dsd: &Operand) -> Option<Pointer> {
+    let Operand::Const(value) = dsd else { return None };
     let Data::Dsd(dsd) = &value.data else { return None };
     match &**dsd {
         DsdValue::Mem1d { base, .. } | DsdValue::Mem4d { base, .. } => Some(base.clone()),
