@@ -445,7 +445,9 @@ fn build_inner(
     sema.check_steps();
     sema.check_registers();
     sema.finish_teardown();
-    crate::builtins::finish_early(sema)
+    crate::builtins::finish_early(sema)?;
+    sema.close_channels();
+    Ok(())
 }
 
 /// The layout file used as tile code keeps the params that it was given itself.

@@ -30,6 +30,7 @@ pub(super) fn bind_task(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<Operand> {
         return sema.fail(codes::INVALID_TASK, message, call.span, "bound here");
     }
     let target = sema.target;
+    sema.program_mut().binds_old_tasks = true;
     let local = target.local_task_first..=target.local_task_last;
     if local.contains(&id) {
         bind(sema, TaskKind::Local, id, func, call.span)?;

@@ -1,6 +1,7 @@
 //! Tasks: binding, activation, blocking; the cycle counter.
 
 use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Unblock};
+use dflow_ir::mesh::Color;
 use dflow_ir::program::TaskKind;
 use dflow_ir::ty::Ty;
 use dflow_syntax::ast::ExprId;
@@ -8,12 +9,13 @@ use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::args::wrong_type;
 use super::{Call, old};
+use crate::dialect::SdkVersion;
 use crate::sema::address::typed;
 use crate::sema::program::NamedEarly;
 use crate::sema::types::Type;
 use crate::sema::value::{Data, FuncRef, Value};
 use crate::sema::{Operand, R, Sema};
-use crate::typed::{ExprKind, FuncIdx, StmtKind, TaskBinding};
+use crate::typed::{ExprKind, FuncIdx, Program, QueueBinding, StmtKind, TaskBinding};
 
 /// The task function in an argument.
 pub(super) fn task_arg(sema: &mut Sema<'_, '_>, call: Call<'_>) -> R<(FuncRef, usize)> {
@@ -412,4 +414,48 @@ fn read_clock(sema: &mut Sema<'_, '_>, call: Call<'_>, op: ClockOp) -> R<Operand
     sema.emit(StmtKind::Set(local, read), call.span);
     let expr = typed(ExprKind::Local(local), Ty::I64, call.span);
     Ok(Operand::Scalar { ty: sema.types.common.u64, expr })
+}
+
+impl Sema<'_, '_> {
+    /// After all comptime blocks: channels that start nothing by themselves are blocked before the start, but for
+    /// those that a comptime block blocks or unblocks. It was not so before SDK 1.0.
+    pub(crate) fn close_channels(&mut self) {
+        let named = self.cx.dialect.named;
+        let by_queue = self.target.data_task_by_queue;
+        let queues = self.target.input_queues.len();
+        let Some(program) = &mut self.program else { return };
+        let old = named.map_or(program.binds_old_tasks, |named| named < SdkVersion::new(1, 0));
+        if old {
+            return;
+        }
+        let all = if by_queue { queues } else { Color::COUNT } as u8;
+        let typed = &mut program.typed;
+        for channel in 0..all {
+            let carried = |queue: &QueueBinding| {
+                queue.input && channel == if by_queue { queue.queue } else { queue.color.index() }
+            };
+            let bound = typed.queues.iter().find(|queue| carried(queue)).map(|queue| queue.span);
+            // What is bound at run time may be any of them.
+            let any =
+                program.rebinds.then(|| typed.queues.first().map(|queue| queue.span)).flatten();
+            if let Some(span) = bound.or(any)
+                && !is_open(typed, channel, by_queue)
+            {
+                typed.initial_flags.push((FlagOp::BlockChannel, channel, span));
+            }
+        }
+    }
+}
+
+/// Whether something has the say in the state that a channel starts in: a task of its number, or a comptime block.
+fn is_open(typed: &Program, channel: u8, by_queue: bool) -> bool {
+    // Where colors are channels, what blocks one blocks the local task of its number.
+    let starts = |task: &TaskBinding| match task.kind {
+        TaskKind::Data => task.id == channel,
+        TaskKind::Local => !by_queue && task.id == channel,
+        TaskKind::Control => false,
+    };
+    let held = |op: FlagOp| matches!(op, FlagOp::BlockChannel | FlagOp::UnblockChannel);
+    typed.tasks.iter().any(starts)
+        || typed.initial_flags.iter().any(|&(op, id, _)| held(op) && id == channel)
 }

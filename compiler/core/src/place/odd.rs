@@ -68,7 +68,10 @@ impl Odd<'_, '_, '_> {
         let by_queue = self.target.data_task_by_queue;
         let tile = self.tile;
         let blocks = |op: FlagOp| matches!(op, FlagOp::BlockChannel);
-        let mut held = tile.typed.initial_flags.iter().any(|&(op, _, _)| blocks(op));
+        let starts = |id: u8| {
+            tile.typed.tasks.iter().any(|task| task.kind == TaskKind::Data && task.id == id)
+        };
+        let mut held = tile.typed.initial_flags.iter().any(|&(op, id, _)| blocks(op) && starts(id));
         let mut receives = Vec::new();
         for func in &tile.typed.funcs {
             each(&func.body, &mut |stmt| {

@@ -47,6 +47,8 @@ pub(crate) struct ProgramCx {
     pub(crate) registers: Registers,
     /// Queues are bound at run time.
     pub(crate) rebinds: bool,
+    /// Tasks are bound as before SDK 1.0.
+    pub(crate) binds_old_tasks: bool,
     /// What the teardown task calls for flushed queues: input or output, queue, function.
     pub(crate) queue_handlers: Vec<(bool, u8, FuncIdx, Span)>,
     /// The task that the machine starts for flushed queues and colors in teardown, once it is made.
@@ -174,6 +176,7 @@ impl ProgramCx {
             used_queues: Vec::new(),
             registers: Registers::default(),
             rebinds: false,
+            binds_old_tasks: false,
             queue_handlers: Vec::new(),
             teardown: None,
             turns: Vec::new(),
