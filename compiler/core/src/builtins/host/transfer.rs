@@ -184,8 +184,8 @@ fn exported_elements(sema: &mut Sema<'_, '_>, arg: ExprId, write: bool) -> R<(u3
         ExportKind::Pointer { mutable: false, .. } if write => {
             format!("`{name}` is declared as a constant and cannot be copied to")
         }
-        ExportKind::Pointer { element, .. } if !matches!(element.ty.bits(), 16 | 32) => {
-            format!("`{name}` is `{type_name}`: copies move elements of 16 or 32 bits")
+        ExportKind::Pointer { element, .. } if element.ty.bits() == 8 => {
+            format!("`{name}` is `{type_name}`: copies move elements of 16, 32 or 64 bits")
         }
         ExportKind::Pointer { element, .. } => return Ok((id, element)),
         ExportKind::Scalar { .. } | ExportKind::Function { .. } => {
