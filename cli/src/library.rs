@@ -6,6 +6,7 @@ use dflow_compiler::Options;
 use dflow_ir::image::Image;
 use dflow_syntax::diagnostic::render::{self, Color};
 
+use crate::cslc::environment_version;
 use crate::data::{check_not_read, check_place, write_file};
 use crate::diagnostics;
 use crate::exit::Failure;
@@ -25,11 +26,15 @@ pub struct Built {
 /// Compiles a source file, or a program of the library, with its test blocks.
 ///
 /// # Errors
-/// There is no such file; a sentence that says so.
+/// There is no such file, or `DFLOW_SDK_VERSION` names no version; a sentence that says so.
 pub fn compile(name: &str, options: Options) -> Result<Built, String> {
     let root = Root::find(name).map_err(|failure| failure.message)?;
     let params = options.params.clone();
-    let options = Options { tests: true, ..options };
+    let sdk_version = match options.sdk_version {
+        Some(named) => Some(named),
+        None => environment_version()?,
+    };
+    let options = Options { tests: true, sdk_version, ..options };
     let compiled = dflow_compiler::compile(&root, root.path(), options);
     if let Some(image) = &compiled.image {
         crate::commands::check_settings(image, &params).map_err(|failure| failure.message)?;

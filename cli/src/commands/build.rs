@@ -23,7 +23,7 @@ pub(crate) fn execute(args: &BuildArgs) -> Result<Exit, Failure> {
     let default = PathBuf::from(format!("{}.dfi", root.stem()));
     let output = args.output.as_ref().unwrap_or(&default);
     check_place(output)?;
-    let mut options = options(&args.compile.given);
+    let mut options = options(&args.compile.given)?;
     options.tests = true;
     let json = args.compile.json;
     let interrupt = Interrupt::install(TOOL)?;

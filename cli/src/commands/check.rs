@@ -18,7 +18,7 @@ use crate::source::Root;
 /// The source cannot be found, or nothing of the program has the name of a `--set`.
 pub(crate) fn execute(args: &CheckArgs) -> Result<Exit, Failure> {
     let root = Root::source(&args.file)?;
-    let mut options = options(&args.compile.given);
+    let mut options = options(&args.compile.given)?;
     options.tests = true;
     let patience = Patience::new(&Interrupt::install(TOOL)?);
     let compiled = compile(root, options, args.compile.json, &patience)?;

@@ -31,7 +31,7 @@ pub(crate) fn execute(args: &DumpArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("dump needs a file and a --stage"));
     };
     let root = Root::source(file)?;
-    let mut options = options(&args.given);
+    let mut options = options(&args.given)?;
     options.tests = true;
     let patience = Patience::new(&Interrupt::install(TOOL)?);
     check_names(root, &options, &patience)?;

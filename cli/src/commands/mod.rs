@@ -18,6 +18,7 @@ use dflow_syntax::{Severity, codes};
 use serde_json::{Value, json};
 
 use crate::args::{Cli, Command, GivenArgs};
+use crate::cslc::environment_version;
 use crate::dflowc::TOOL;
 use crate::diagnostics;
 use crate::exit::{Exit, Failure};
@@ -86,14 +87,18 @@ fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-/// The compiler's options as the command line gives them.
-fn options(args: &GivenArgs) -> Options {
+/// The compiler's options as the command line and the environment give them.
+///
+/// # Errors
+/// `DFLOW_SDK_VERSION` names no version.
+fn options(args: &GivenArgs) -> Result<Options, Failure> {
     let (params, check_bounds) = (args.settings.clone(), args.check_bounds);
-    let mut options = Options { params, check_bounds, ..Options::default() };
+    let sdk_version = environment_version().map_err(Failure::usage)?;
+    let mut options = Options { params, check_bounds, sdk_version, ..Options::default() };
     if let Some(target) = args.target {
         options.target = target.into();
     }
-    options
+    Ok(options)
 }
 
 /// Compiles and shows what there is to say (unless JSON is asked for, which comes at the end).

@@ -49,7 +49,7 @@ pub(crate) fn execute(args: &RunArgs) -> Result<Exit, Failure> {
         }
         Runnable::Source(root) => {
             let patience = Patience::new(&interrupt).until(begun, args.machine.timeout);
-            let compiled = compile(root, options(&args.compile.given), json, &patience)?;
+            let compiled = compile(root, options(&args.compile.given)?, json, &patience)?;
             let shown = diagnostics::json(&compiled.sources, &compiled.diagnostics);
             check_outputs(args, diagnostics::files(&compiled.sources))?;
             match compiled.image {

@@ -67,7 +67,7 @@ fn check_ended(score: Score, args: &TestArgs) -> Result<(), Failure> {
 
 /// Compiles one file, for as long as a test of it may take.
 fn compiled(root: Root<'_>, args: &TestArgs, interrupt: &Interrupt) -> Result<Compiled, Failure> {
-    let mut options = options(&args.compile.given);
+    let mut options = options(&args.compile.given)?;
     options.tests = true;
     let patience = Patience::new(interrupt).until(Instant::now(), args.machine.timeout);
     compile(root, options, args.compile.json, &patience)

@@ -18,7 +18,8 @@ use crate::session::Session;
 pub(super) struct Found {
     pub(super) marks: Vec<Mark>,
     pub(super) pragma: Option<SdkVersion>,
-    pub(super) bad_pragma: Option<(u32, u32)>,
+    /// The bytes of the comment that names the version, readable or not.
+    pub(super) pragma_at: Option<(u32, u32)>,
 }
 
 /// Files that are looked at, at most.
@@ -62,10 +63,8 @@ fn pragma(text: &str, found: &mut Found) {
     for line in text.split_inclusive('\n') {
         let content = line.trim_end();
         if let Some(version) = content.strip_prefix(PRAGMA) {
-            match version.trim().parse() {
-                Ok(version) => found.pragma = Some(version),
-                Err(_) => found.bad_pragma = Some((start, start + content.len() as u32)),
-            }
+            found.pragma = version.trim().parse().ok();
+            found.pragma_at = Some((start, start + content.len() as u32));
             return;
         }
         start += line.len() as u32;

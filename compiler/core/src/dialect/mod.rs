@@ -164,28 +164,34 @@ pub(crate) fn choose(cx: &Session<'_>, root: &str) -> Choice {
         mixed = None;
     }
     dialect.marks = marks;
-    Choice { dialect, mixed, bad_pragma: found.bad_pragma }
+    let is_bad = found.pragma.is_none();
+    Choice { dialect, mixed, is_bad, pragma_at: found.pragma_at }
 }
 
 /// A dialect, and what to say of it.
 pub(crate) struct Choice {
     pub(crate) dialect: Dialect,
     mixed: Option<(Mark, Mark)>,
-    /// A version that nobody can read: its bytes in the top file.
-    bad_pragma: Option<(u32, u32)>,
+    /// Nobody can read the version that the top file names.
+    is_bad: bool,
+    /// The bytes of the comment in the top file that names one.
+    pragma_at: Option<(u32, u32)>,
 }
 
 impl Choice {
     /// Says what is odd, once the files are loaded.
     pub(crate) fn report(&self, cx: &mut Session<'_>, root: &str) {
-        if let Some((start, end)) = self.bad_pragma
-            && let Some(span) = span_in(&cx.sources, root, start, end)
-        {
+        let pragma = self.pragma_at.and_then(|(start, end)| span_in(&cx.sources, root, start, end));
+        if let (true, Some(span)) = (self.is_bad, pragma) {
             let message = "this comment names no version of the SDK";
             let help = "write two numbers: `// dflow: sdk-version=1.4`";
             cx.emit(
                 Diagnostic::new(codes::SDK_VERSION, message, span).label("not read").help(help),
             );
+        }
+        if let Some(named) = self.dialect.named.filter(|named| named.is_gap()) {
+            let origin = self.dialect.origin;
+            no_release(cx, named, pragma.filter(|_| origin == Origin::Pragma), origin);
         }
         if self.dialect.named.is_some_and(|named| named < SdkVersion::NEW) {
             self.report_newer(cx);
@@ -205,6 +211,16 @@ impl Choice {
         let help = "say which: `// dflow: sdk-version=1.4` (or 2.10) in the top file, or DFLOW_SDK_VERSION=1.4";
         cx.emit(diagnostic.help(help));
     }
+}
+
+/// Warns of a version that is named and never was.
+fn no_release(cx: &mut Session<'_>, named: SdkVersion, span: Option<Span>, origin: Origin) {
+    let message = format!("there is no SDK {named}, named by {}: read as in 1.4", origin.name());
+    let diagnostic = match span {
+        Some(span) => Diagnostic::new(codes::SDK_VERSION, message, span).label("not a release"),
+        None => Diagnostic::without_place(codes::SDK_VERSION, message),
+    };
+    cx.emit(diagnostic.help("1.4 is followed by 2.10: name one of them"));
 }
 
 impl Choice {

@@ -23,6 +23,11 @@ impl SdkVersion {
     pub const fn new(major: u16, minor: u16) -> SdkVersion {
         SdkVersion { major, minor }
     }
+
+    /// Whether it lies between the two, where there is no release.
+    pub(super) fn is_gap(self) -> bool {
+        self > SdkVersion::OLD && self < SdkVersion::NEW
+    }
 }
 
 impl fmt::Display for SdkVersion {
@@ -58,6 +63,9 @@ mod tests {
         assert!(read("1.4") < read("2.10"));
         assert!(read("1.4") < read("1.10"));
         assert_eq!(read("2.10.0"), Ok(SdkVersion::NEW));
+        let gap = |text| read(text).is_ok_and(SdkVersion::is_gap);
+        assert!(gap("1.5") && gap("2.0") && gap("2.9.1"));
+        assert!(!gap("0.6") && !gap("1.4") && !gap("2.10") && !gap("2.11"));
         for text in ["", "2", "2.", "a.b", "1.2.3.4", "-1.0"] {
             assert!(read(text).is_err(), "{text}");
         }
