@@ -185,6 +185,7 @@ codes! {
     ASYNC_LOCAL "async-local" Warning "an asynchronous operation on a variable that is gone before it ends";
     SHARED_WORDS "shared-words" Warning "a data task and a descriptor that take words of one color";
     ELEMENT_TYPE "element-type" Warning "float arithmetic on an array whose elements have another size";
+    ENDLESS_OPERATION "endless-operation" Warning "an operation on memory alone whose length is without end";
     INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
     FILTER_IDLE "filter-idle" Warning "a filter that does the same with all words";
     CONTROL_UNUSED "control-unused" Warning "an `.on_control` where no control wavelet can come in";

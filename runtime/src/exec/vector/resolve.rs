@@ -59,6 +59,9 @@ pub(super) fn resolve(
     let length = length(&[lengths[0], lengths[1], lengths[2], dest_length]);
     save_once(&dest, &mut streams);
     let fabric = has_fabric(&dest, &streams);
+    if length.is_none() && !fabric && !has_fifo(&dest, &streams) {
+        return Err(CodeTrapKind::BadVector(ENDLESS));
+    }
     check_inputs(program, &streams)?;
     let microthread = settings.microthread.or_else(|| default_microthread(&dest, &streams));
     if settings.asynchronous && microthread.is_none() {
@@ -68,7 +71,7 @@ pub(super) fn resolve(
         op: inst.op,
         dest,
         sources: streams,
-        length: if fabric { length } else { Some(length.unwrap_or(u32::from(INFINITE))) },
+        length,
         asynchronous: settings.asynchronous,
         microthread: microthread.unwrap_or(0),
         activate: settings.activate,
@@ -131,6 +134,9 @@ pub(super) fn step_registers(state: &mut PeState, inst: &VectorInst) {
         state.store_dsr(at, dsr);
     }
 }
+
+/// Why an operation on memory alone with an endless operand has no end.
+const ENDLESS: &str = "an operation on memory alone with an extent of 0x7fff never ends";
 
 /// Why an operation with an id given at run time has no meaning.
 pub(crate) const NO_TASK: &str = "an id given at run time is that of no task, color or queue";
@@ -324,6 +330,12 @@ fn is_fabric(dsd: Dsd) -> bool {
 
 fn has_fabric(dest: &Stream, sources: &[Stream; 3]) -> bool {
     default_microthread(dest, sources).is_some()
+}
+
+/// Whether an operand ends the operation, or has it wait, when it is empty or full.
+fn has_fifo(dest: &Stream, sources: &[Stream; 3]) -> bool {
+    let is_fifo = |stream: &Stream| matches!(stream, Stream::Fifo { .. });
+    is_fifo(dest) || sources.iter().any(is_fifo)
 }
 
 /// As many inputs as the target has ports for; registers are only known now.

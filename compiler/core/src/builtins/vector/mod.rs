@@ -128,7 +128,8 @@ fn vector(
     let types = row.written_types(form);
     odd::elements(sema, row, &given, types)?;
     odd::registers(sema, &given);
-    let no_index = odd::none_is_indexed(&given);
+    odd::endless(sema, &given, span);
+    let no_index = odd::none_is_indexed(row, &given);
     let receives = given[1..].iter().any(Given::may_receive);
     check_cleared(sema, row, &given)?;
     let mut given = given.into_iter();

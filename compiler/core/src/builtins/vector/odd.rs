@@ -1,13 +1,13 @@
 //! Vector operations that are legal and surely not meant: warnings.
 
-use dflow_ir::dsd::DsrFile;
 use dflow_ir::dsd::op::{OpRow, OpShape};
+use dflow_ir::dsd::{DsrFile, INFINITE};
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::operand::{Given, What, element_name};
 use crate::sema::types::Type;
-use crate::sema::value::{Data, DsdValue, Pointer, PointerBase};
+use crate::sema::value::{Data, DsdValue, Pointer, PointerBase, Value};
 use crate::sema::{Operand, R, Sema};
 
 /// Float arithmetic on arrays whose elements have another size: it reads halves of elements, or two as one. Programs
@@ -75,14 +75,16 @@ fn memory_of(dsd: &Operand) -> Option<Pointer> {
     }
 }
 
-/// Whether an operand takes no index, as far as that is known.
-fn takes_no_index(given: &Given) -> bool {
+/// Whether an operand takes no index, as far as that is known; what is sent has room for one beside 16 bits.
+fn takes_no_index(row: &OpRow, given: &Given) -> bool {
     match &given.what {
         What::Memory(Operand::Const(value)) | What::Fabric { dsd: Operand::Const(value), .. } => {
             match &value.data {
                 Data::Dsd(dsd) => match &**dsd {
                     DsdValue::Mem1d { indexed, .. } | DsdValue::Mem4d { indexed, .. } => !indexed,
-                    DsdValue::Fabric { desc, .. } => !desc.indexed,
+                    DsdValue::Fabric { desc, .. } => {
+                        !desc.indexed || !desc.input && row.dest.bits() == 32
+                    }
                     DsdValue::Ring { .. } => true,
                 },
                 _ => false,
@@ -99,8 +101,44 @@ pub(super) fn index(sema: &mut Sema<'_, '_>, no_operand: bool, span: Span) {
         sema.report(
             Diagnostic::new(codes::INDEX_UNUSED, "no operand here takes an `.index`", span)
                 .label("the index has no effect")
-                .help("make a descriptor with `.wavelet_index_offset = true`"),
+                .help("make a descriptor with `.wavelet_index_offset = true`; what is sent has an index beside elements of 16 bits"),
         );
+    }
+}
+
+/// An operation on memory alone without an end.
+pub(super) fn endless(sema: &mut Sema<'_, '_>, given: &[Given], span: Span) {
+    let Some((dest, sources)) = given.split_first() else { return };
+    let mut length = None;
+    for operand in sources.iter().chain([dest]) {
+        match &operand.what {
+            What::Memory(Operand::Const(value)) if length.is_none() => {
+                let Some(extent) = extent_of(sema, value) else { return };
+                length = Some((extent, operand.span)).filter(|(extent, _)| *extent != 0);
+            }
+            // Only what is known up to the first length counts.
+            What::Memory(_) if length.is_none() => return,
+            What::Memory(_) | What::Scalar(_) | What::Pointer { .. } => {}
+            What::Fabric { .. } | What::Dsr(_) | What::Fifo(_) => return,
+        }
+    }
+    let Some((_, there)) = length.filter(|(extent, _)| *extent == i128::from(INFINITE)) else {
+        return;
+    };
+    sema.report(
+        Diagnostic::new(codes::ENDLESS_OPERATION, "this operation on memory never ends", span)
+            .label("ends the run if it is executed")
+            .secondary(there, "an extent of 0x7fff is without end")
+            .help("give the descriptor the extent that is meant, below 0x7fff"),
+    );
+}
+
+/// The extent of a known vector of one dimension.
+fn extent_of(sema: &mut Sema<'_, '_>, value: &Value) -> Option<i128> {
+    let Data::Dsd(dsd) = &value.data else { return None };
+    match &**dsd {
+        DsdValue::Mem1d { extent, .. } if extent.prov == 0 => sema.fix_int(extent),
+        _ => None,
     }
 }
 
@@ -145,8 +183,8 @@ pub(super) fn control(sema: &mut Sema<'_, '_>, receives: bool, span: Span) {
 }
 
 /// Whether no operand of an operation takes an index.
-pub(super) fn none_is_indexed(given: &[Given]) -> bool {
-    given.iter().all(takes_no_index)
+pub(super) fn none_is_indexed(row: &OpRow, given: &[Given]) -> bool {
+    given.iter().all(|given| takes_no_index(row, given))
 }
 
 impl Sema<'_, '_> {
