@@ -22,6 +22,7 @@ mod regions;
 mod resources;
 mod routes;
 mod rules;
+mod settings;
 mod stack;
 mod wafer;
 pub(crate) mod wires;
@@ -91,6 +92,7 @@ pub(crate) fn place(
     resources::check(cx, &tiles, target);
     exports::check(cx, plan, &tiles);
     odd::check(cx, &tiles, target);
+    settings::check(cx, &tiles);
     cx.go_on()?;
     let memory = memory::maps(cx, &tiles, target);
     cx.go_on()?;

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use cranelift_entity::PrimaryMap;
+use dflow_ir::dsd::DsrRef;
 use dflow_ir::image::ProgramId;
 use dflow_ir::inst::{FlagOp, Unblock};
 use dflow_ir::program::TaskKind;
@@ -16,7 +17,9 @@ use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::Tile;
 use crate::session::Session;
-use crate::typed::{Expr, ExprKind, GlobalIdx, LocalIdx, Operand, Stmt, StmtKind, Vector};
+use crate::typed::{
+    Expr, ExprKind, GlobalIdx, LocalIdx, Operand, Stmt, StmtKind, TaskBinding, Vector,
+};
 
 /// Looks at every program.
 pub(super) fn check(
@@ -25,11 +28,13 @@ pub(super) fn check(
     target: &Target,
 ) {
     for tile in tiles.values() {
-        let mut odd = Odd { cx, tile, target, locals: BTreeSet::new(), seen: BTreeSet::new() };
+        let (locals, registers) = (BTreeSet::new(), BTreeSet::new());
+        let mut odd = Odd { cx, tile, target, locals, registers, seen: BTreeSet::new() };
         odd.initial();
         odd.shared_words();
         for func in &tile.typed.funcs {
             odd.locals.clear();
+            odd.registers.clear();
             odd.list(&func.body);
         }
     }
@@ -39,8 +44,10 @@ struct Odd<'o, 'w, 't> {
     cx: &'o mut Session<'w>,
     tile: &'o Tile<'t>,
     target: &'o Target,
-    /// Locals of the function that hold descriptors of its stack.
+    /// Locals of the function that hold descriptors of its stack, or pointers to it.
     locals: BTreeSet<LocalIdx>,
+    /// Registers that the function has loaded with descriptors of its stack.
+    registers: BTreeSet<DsrRef>,
     /// Places that were told.
     seen: BTreeSet<(u32, u32)>,
 }
@@ -68,15 +75,20 @@ impl Odd<'_, '_, '_> {
         let by_queue = self.target.data_task_by_queue;
         let tile = self.tile;
         let blocks = |op: FlagOp| matches!(op, FlagOp::BlockChannel);
-        let starts = |id: u8| {
-            tile.typed.tasks.iter().any(|task| task.kind == TaskKind::Data && task.id == id)
-        };
-        let mut held = tile.typed.initial_flags.iter().any(|&(op, id, _)| blocks(op) && starts(id));
+        let before = tile.typed.initial_flags.iter().filter(|&&(op, ..)| blocks(op));
+        let mut held: BTreeSet<u8> = before.map(|&(_, id, _)| id).collect();
         let mut receives = Vec::new();
+        let mut any = false;
         for func in &tile.typed.funcs {
             each(&func.body, &mut |stmt| {
-                held |= matches!(&stmt.kind, StmtKind::Flag { op, .. } if blocks(*op));
                 let value = match &stmt.kind {
+                    StmtKind::Flag { op, id } if blocks(*op) => {
+                        match *id.kind {
+                            ExprKind::Const(id) => _ = held.insert(id as u8),
+                            _ => any = true,
+                        }
+                        return;
+                    }
                     StmtKind::Expr(value) | StmtKind::Set(_, value) => value,
                     _ => return,
                 };
@@ -92,27 +104,38 @@ impl Odd<'_, '_, '_> {
                 }));
             });
         }
-        if held {
-            return;
-        }
         for (channel, span) in receives {
             let mut tasks = tile.typed.tasks.iter();
             let task = tasks.find(|task| task.kind == TaskKind::Data && task.id == channel);
-            let Some(task) = task else { continue };
-            let what = if by_queue { "input queue" } else { "color" };
-            let func = tile.typed.funcs.get(task.func.0 as usize);
-            let name = func.map_or("", |func| func.name.as_str());
-            let message = format!(
-                "words of {what} {channel} start the data task `{name}`, and this operation receives them too"
-            );
-            let diagnostic = Diagnostic::new(codes::SHARED_WORDS, message, span)
-                .label("whichever comes first takes a word")
-                .secondary(task.span, "the data task is bound here")
-                .help(format!(
-                    "receive in one way, or `@block` the {what} while the operation receives"
-                ));
-            self.tell(span, diagnostic);
+            if let Some(task) = task.filter(|_| !any && !held.contains(&channel)) {
+                self.shared(channel, task, span);
+            }
         }
+    }
+
+    /// Words of a channel start a task, and an operation there receives them.
+    fn shared(&mut self, channel: u8, task: &TaskBinding, span: Span) {
+        let what = if self.target.data_task_by_queue { "input queue" } else { "color" };
+        let func = self.tile.typed.funcs.get(task.func.0 as usize);
+        let name = func.map_or("", |func| func.name.as_str());
+        let started = format!("words of {what} {channel} start the data task `{name}`");
+        if self.cx.in_library(span) {
+            let library = self.cx.file_name(span.file);
+            let message = format!("{started}, and the library {library} receives them");
+            let diagnostic = Diagnostic::new(codes::SHARED_WORDS, message, task.span)
+                .label("whichever comes first takes a word")
+                .help(format!("bind the task to a {what} that no library uses"));
+            self.tell(task.span, diagnostic);
+            return;
+        }
+        let message = format!("{started}, and this operation receives them too");
+        let diagnostic = Diagnostic::new(codes::SHARED_WORDS, message, span)
+            .label("whichever comes first takes a word")
+            .secondary(task.span, "the data task is bound here")
+            .help(format!(
+                "receive in one way, or `@block` the {what} while the operation receives"
+            ));
+        self.tell(span, diagnostic);
     }
 
     fn tell(&mut self, span: Span, diagnostic: Diagnostic) {
@@ -171,12 +194,19 @@ impl Odd<'_, '_, '_> {
             StmtKind::Set(local, expr) if self.is_local(expr) => {
                 self.locals.insert(*local);
             }
+            StmtKind::LoadDsr { dsr, dsd, options } => {
+                self.follows(options, stmt.span);
+                if self.is_local(dsd) {
+                    self.registers.insert(*dsr);
+                } else {
+                    self.registers.remove(dsr);
+                }
+            }
             StmtKind::Expr(expr) | StmtKind::Set(_, expr) => {
                 if let ExprKind::Vector(vector) = expr.kind.as_ref() {
                     awaited.extend(self.vector(vector, expr.span));
                 }
             }
-            StmtKind::LoadDsr { options, .. } => self.follows(options, stmt.span),
             StmtKind::If { .. }
             | StmtKind::While { .. }
             | StmtKind::Block { .. }
@@ -224,9 +254,12 @@ impl Odd<'_, '_, '_> {
         }
         let operands = std::iter::once(&vector.dest).chain(&vector.sources);
         for operand in operands {
-            if let Operand::Memory(dsd) = operand
-                && self.is_local(dsd)
-            {
+            let is_local = match operand {
+                Operand::Memory(base) | Operand::Pointer(base) => self.is_local(base),
+                Operand::Dsr(dsr) => self.registers.contains(dsr),
+                Operand::Fabric(_) | Operand::Fifo(_) | Operand::Scalar(_) => false,
+            };
+            if is_local {
                 self.local(span);
             }
         }
@@ -236,12 +269,13 @@ impl Odd<'_, '_, '_> {
         silent.then_some(Awaited { global, first, end, span })
     }
 
-    /// Whether a descriptor's memory is on the stack.
+    /// Whether a descriptor's memory is on the stack, or what a pointer points to.
     fn is_local(&self, dsd: &Expr) -> bool {
-        let on_stack = |base: &Expr| matches!(*base.kind, ExprKind::LocalAddress { .. });
         match dsd.kind.as_ref() {
-            ExprKind::Mem1d { base, .. } | ExprKind::Mem4d { base, .. } => on_stack(base),
-            ExprKind::SetBase { base, .. } => on_stack(base),
+            ExprKind::LocalAddress { .. } => true,
+            ExprKind::Mem1d { base, .. }
+            | ExprKind::Mem4d { base, .. }
+            | ExprKind::SetBase { base, .. } => self.is_local(base),
             ExprKind::MoveBase { dsd, .. }
             | ExprKind::SetExtent { dsd, .. }
             | ExprKind::SetStride { dsd, .. } => self.is_local(dsd),
@@ -249,7 +283,6 @@ impl Odd<'_, '_, '_> {
             ExprKind::Const(_)
             | ExprKind::Slot(_)
             | ExprKind::GlobalAddress { .. }
-            | ExprKind::LocalAddress { .. }
             | ExprKind::Held { .. }
             | ExprKind::FuncAddress(_)
             | ExprKind::Load { .. }
@@ -280,7 +313,7 @@ impl Odd<'_, '_, '_> {
 }
 
 /// All statements of a list, inner ones too.
-fn each(stmts: &[Stmt], look: &mut impl FnMut(&Stmt)) {
+pub(super) fn each<'s>(stmts: &'s [Stmt], look: &mut impl FnMut(&'s Stmt)) {
     for stmt in stmts {
         look(stmt);
         stmt.bodies().into_iter().for_each(|body| each(body, look));

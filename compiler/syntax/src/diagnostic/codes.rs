@@ -189,6 +189,7 @@ codes! {
     INDEX_UNUSED "index-unused" Warning "an index that no operand of the operation takes";
     FILTER_IDLE "filter-idle" Warning "a filter that does the same with all words";
     CONTROL_UNUSED "control-unused" Warning "an `.on_control` where no control wavelet can come in";
+    SETTINGS_UNUSED "settings-unused" Warning "settings of an operation that the load of its register decides";
     REGISTER_PAIR "register-pair" Warning "a destination and a first source in registers of different numbers";
     INVALID_TASK "invalid-task" Error "a function bound as a task, or a task of the wrong kind";
     WRONG_TARGET "wrong-target" Error "something that the chosen target does not have";
