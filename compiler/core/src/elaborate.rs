@@ -570,6 +570,14 @@ fn bind_exports(sema: &mut Sema<'_, '_>) -> R<()> {
                     .secondary(declared.span, "declared here")
                     .help("declare it with `var`, or give `@export_name` `false`"),
             ));
+        } else if bound.mutable && !mutable {
+            let message = format!("`{}` is a variable and declared as a constant", bound.name);
+            result = Err(sema.report(
+                Diagnostic::new(codes::EXPORT_MISMATCH, message, bound.span)
+                    .label("exported here")
+                    .secondary(declared.span, "declared here")
+                    .help("declare it with `const`, or give `@export_name` `true`"),
+            ));
         }
     }
     result

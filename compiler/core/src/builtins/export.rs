@@ -144,11 +144,7 @@ fn function_kind(
         match element_type(sema, param) {
             Some(element) if element.ty.bits() <= 32 => elements.push(element),
             _ => {
-                let name = sema.type_name(param);
-                let message = format!(
-                    "a parameter of an exported function has at most 32 bits, this is `{name}`"
-                );
-                return sema.fail(codes::INVALID_SIGNATURE, message, span, "this function type");
+                return no_parameter(sema, param, span);
             }
         }
     }
@@ -158,6 +154,25 @@ fn function_kind(
         return sema.fail(codes::INVALID_SIGNATURE, message, span, "this function type");
     }
     Ok(ExportKind::Function { params: elements })
+}
+
+/// A type of which a launch has no value.
+fn no_parameter<T>(sema: &mut Sema<'_, '_>, param: TypeId, span: Span) -> R<T> {
+    let name = sema.type_name(param);
+    let message = format!(
+        "parameters of an exported function are numbers of up to 32 bits and bools, this is `{name}`"
+    );
+    let diagnostic =
+        Diagnostic::new(codes::INVALID_SIGNATURE, message, span).label("this function type");
+    let is_wide = element_type(sema, param).is_some();
+    let instead = match sema.types.get(param) {
+        Type::Pointer { .. } => {
+            "the host has no pointers: export the variable, and let the function name it"
+        }
+        _ if is_wide => "take two of 32 bits, or let the host copy the number into a variable",
+        _ => return Err(sema.report(diagnostic)),
+    };
+    Err(sema.report(diagnostic.help(instead)))
 }
 
 /// `@export_name(name, type[, mutable])`.
