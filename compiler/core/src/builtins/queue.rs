@@ -142,6 +142,22 @@ fn other_color(sema: &mut Sema<'_, '_>, named: Color, span: Span, carried: Color
     );
 }
 
+/// A descriptor names another color than its input queue was bound to, and so its operations bind it anew.
+fn rebound(sema: &mut Sema<'_, '_>, named: Color, span: Span, carried: Color, bound: Span) {
+    if sema.cx.in_library(span) {
+        return;
+    }
+    let (named, carried) = (named.index(), carried.index());
+    let message =
+        format!("this descriptor names color {named}, and its queue is bound to color {carried}");
+    sema.report(
+        Diagnostic::new(codes::QUEUE_COLOR, message, span)
+            .label("operations take this color; since SDK 2.10 they take the queue's")
+            .secondary(bound, "the queue is bound here")
+            .help("use a queue of this color"),
+    );
+}
+
 /// A color from a value: a color, or its number.
 pub(crate) fn color_value(
     sema: &mut Sema<'_, '_>,
@@ -210,6 +226,9 @@ pub(super) fn bind_implicitly(
         return Ok(false);
     }
     if takes_any {
+        if !sema.layout.implicit_queues.contains(&(input, queue, at)) {
+            rebound(sema, color, span, carried, bound);
+        }
         let same = |it: &QueueBinding| (it.input, it.queue, it.color) == (input, queue, color);
         if !sema.program_mut().typed.queues.iter().any(same) {
             implied(sema, (input, queue), color, true, span);

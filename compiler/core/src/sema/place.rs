@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use dflow_ir::registers;
 use dflow_syntax::ast::{Expr as Ast, ExprId};
 use dflow_syntax::{Diagnostic, Span, Symbol, codes};
 
@@ -370,7 +371,19 @@ impl Sema<'_, '_> {
             );
         };
         let address = self.pointer_address(pointer, span)?;
+        self.note_register(&address, span);
         Ok(Place::Memory { address, ty: pointee, mutable: !constant })
+    }
+
+    /// Notes an access through a pointer to a configuration register, if the address is known.
+    fn note_register(&mut self, address: &Address, span: Span) {
+        let Some(Pointer { base: PointerBase::Address, offset }) = address.known() else { return };
+        let word = u16::try_from(offset / 2).ok();
+        if word.and_then(|word| registers::find(self.target.id, word)).is_some() {
+            let what = "a pointer to a configuration register";
+            let instead = "read it with `@get_config`, write it with `@set_config`";
+            self.cx.old_spelling(what, SdkVersion::OLD, instead, span);
+        }
     }
 
     /// The address in a pointer value.

@@ -4,7 +4,7 @@ use dflow_syntax::ast::ExprId;
 use dflow_syntax::{Diagnostic, Span, codes};
 
 use super::memory::{check_stride, pointee_bytes};
-use super::{Distance, computed, distance, dsd_arg, dsd_of, known, number, word};
+use super::{Distance, computed, distance, dsd_arg, dsd_of, element_bytes, known, number, word};
 use crate::builtins::Call;
 use crate::sema::address::Address;
 use crate::sema::types::Type;
@@ -21,8 +21,8 @@ pub(in crate::builtins) fn increment_offset(sema: &mut Sema<'_, '_>, call: Call<
     let (elements, elements_span) = number(sema, call.args[1], common.i16)?;
     let elem = sema.type_expr(call.args[2])?;
     let elem_span = sema.expr_span(call.args[2]);
-    let (bytes, _) = sema.runtime_size(elem, elem_span)?;
-    let delta = match distance(sema, elements, i64::from(bytes), elements_span)? {
+    let bytes = element_bytes(sema, elem, elem_span)?;
+    let delta = match distance(sema, elements, bytes, elements_span)? {
         Distance::Computed(delta) => delta,
         Distance::Known(bytes) => match dsd_of(&dsd) {
             Some(DsdValue::Mem1d { mut base, extent, stride, indexed, constant }) => {

@@ -18,15 +18,8 @@ use crate::sema::value::DsdValue;
 use crate::sema::{Operand, R, Sema};
 use crate::typed::{Expr, ExprKind};
 
-const INPUT: &[&str] = &[
-    "extent",
-    "input_queue",
-    "fabric_color",
-    "priority",
-    "simd_mode",
-    "control_transform",
-    "wavelet_index_offset",
-];
+const INPUT: &[&str] =
+    &["extent", "input_queue", "fabric_color", "priority", "simd_mode", "control_transform"];
 const OUTPUT: &[&str] = &[
     "extent",
     "output_queue",
