@@ -33,7 +33,6 @@ tile pe {
     return a[0];
   }
   fn sends_on(a: [8]i16) i16 { out = 1; return sends(a); }
-  fn describes(a: [8]i16) void { @load_to_dsr(dest, @set_dsd_base_addr(to_w, @ptrcast(*[8]i16, &a))); }
   fn short(a: [4]i16) i16 { p.* = 1; return a[0]; }
   fn one(e: pair) i16 { return e.a; }
   fn made() [8]i16 { return v; }
@@ -98,7 +97,6 @@ fn what_may_be_written_is_copied_once() {
         "out = writes_w(w);",
         "out = moves(w);",
         "out = moves_register(v); @load_to_dsr(dest, to_v);",
-        "out = moves_register(v); describes(v);",
         "out = short(s);",
         "out = inner(w);",
         "const f = &writes_v; out = if (out > 0) f(v) else 0;",
