@@ -138,7 +138,7 @@ impl Walk<'_> {
             ExprKind::Load { address, .. } => sum([scalar, self.expr(address)]),
             ExprKind::Unary(UnaryOp::Sqrt, arg) => sum([divide, self.expr(arg)]),
             ExprKind::Convert(Convert::Truncate, arg) => self.expr(arg),
-            ExprKind::Bound(index, len) => sum([self.expr(index), self.expr(len)]),
+            ExprKind::Bound(_, index, len) => sum([self.expr(index), self.expr(len)]),
             ExprKind::Unary(_, arg) | ExprKind::Convert(_, arg) => sum([scalar, self.expr(arg)]),
             ExprKind::Binary(op, lhs, rhs) => {
                 let own = if divides(*op) { divide } else { scalar };

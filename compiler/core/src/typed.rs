@@ -7,7 +7,9 @@
 
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::dsd::{Dsd, DsrRef, FabricDsd};
-use dflow_ir::inst::{ClockOp, DsrField, FlagOp, OnControl, Priority, QueueState, Unblock};
+use dflow_ir::inst::{
+    Bounded, ClockOp, DsrField, FlagOp, OnControl, Priority, QueueState, Unblock,
+};
 use dflow_ir::mesh::{Color, ColorConfig};
 use dflow_ir::program::{ControlTable, Fifo, HostLink, HostOp, Profile, Rotation, Shape, TaskKind};
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
@@ -397,7 +399,7 @@ pub(crate) enum ExprKind {
     /// To `ty`.
     Convert(Convert, Expr),
     /// The first, an index, which is held against the second, a length: both unsigned, of the pointer type.
-    Bound(Expr, Expr),
+    Bound(Bounded, Expr, Expr),
     /// A direct call.
     Call { func: FuncIdx, args: Vec<Expr> },
     /// A call through a pointer.

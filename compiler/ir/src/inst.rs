@@ -93,9 +93,20 @@ pub enum InstData {
     Assert { cond: Local, message: String },
     /// Ends the run with a trap unless `index` is less than `len`, both unsigned and of one integer
     /// type. Takes no time: the machine looks at no index.
-    Bound { index: Local, len: Local },
+    Bound { index: Local, len: Local, what: Bounded },
     /// A host operation (host profile only).
     Host { op: HostOp, dsts: Vec<Local>, args: Vec<Local> },
+}
+
+/// What is held against a bound, for who is told that it is outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Bounded {
+    /// An index that was unsigned, and the elements that there are.
+    Unsigned,
+    /// An index that had a sign.
+    Signed,
+    /// The address of an element in bytes, and the first one that is no memory.
+    Address,
 }
 
 /// What ends a block.

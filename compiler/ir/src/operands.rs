@@ -65,7 +65,7 @@ impl InstData {
                 visit(*stride, Read);
             }
             InstData::Store { addr: first, offset: _, src: second }
-            | InstData::Bound { index: first, len: second }
+            | InstData::Bound { index: first, len: second, what: _ }
             | InstData::SetConfig { addr: first, src: second }
             | InstData::CopyMemory { dst: first, src: second, bytes: _ }
             | InstData::FillMemory { dst: first, value: second, count: _ } => {

@@ -517,10 +517,10 @@ impl<'a> Run<'a> {
                     return Err(CodeTrapKind::Assertion(message.clone()));
                 }
             }
-            InstData::Bound { index, len } => {
+            InstData::Bound { index, len, what } => {
                 let (at, end) = (self.local(*index), self.local(*len));
                 if at >= end {
-                    return Err(CodeTrapKind::outside_array(at, end, self.ty(*index)));
+                    return Err(CodeTrapKind::outside(*what, at, end, self.ty(*index)));
                 }
             }
             InstData::Host { op: _, dsts, args } => {

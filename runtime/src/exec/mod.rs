@@ -10,7 +10,7 @@
 use dflow_ir::cost::Slots;
 use dflow_ir::dsd::op::DsdOp;
 use dflow_ir::func::Local;
-use dflow_ir::inst::{ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
+use dflow_ir::inst::{Bounded, ClockOp, FlagOp, OnControl, Priority, QueueState, Unblock};
 use dflow_ir::loc::Loc;
 use dflow_ir::program::FuncId;
 use dflow_ir::scalar::exception::Exception;
@@ -294,8 +294,10 @@ pub enum CodeTrapKind {
     Exception(Exception),
     /// `@assert` failed; its message.
     Assertion(String),
-    /// An index that is not below the length of what it is an index of: without and with a sign.
-    OutsideArray { index: u64, signed: i64, len: u64 },
+    /// An index that is not below the length of what it is an index of.
+    OutsideArray { index: i128, len: u64 },
+    /// An element at an address behind the memory.
+    OutsideElement { address: u64 },
     /// A call through something that is no function of that signature.
     BadCall { pointer: u64 },
     /// The stack would run into the data.
@@ -309,11 +311,17 @@ pub enum CodeTrapKind {
 }
 
 impl CodeTrapKind {
-    /// Of an index and a length of type `ty`.
-    pub(crate) fn outside_array(index: u64, len: u64, ty: Ty) -> CodeTrapKind {
+    /// What is not below a bound, both of type `ty`.
+    pub(crate) fn outside(what: Bounded, index: u64, len: u64, ty: Ty) -> CodeTrapKind {
         let above = 64 - ty.bits();
-        let signed = (index << above) as i64 >> above;
-        CodeTrapKind::OutsideArray { index, signed, len }
+        match what {
+            Bounded::Unsigned => CodeTrapKind::OutsideArray { index: index.into(), len },
+            Bounded::Signed => {
+                let index = (index << above) as i64 >> above;
+                CodeTrapKind::OutsideArray { index: index.into(), len }
+            }
+            Bounded::Address => CodeTrapKind::OutsideElement { address: index },
+        }
     }
 }
 
@@ -334,14 +342,12 @@ impl std::fmt::Display for CodeTrapKind {
                 write!(f, "exception {} ({})", exception.name(), exception.meaning())
             }
             CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
-            CodeTrapKind::OutsideArray { index, signed, len } => {
-                match (u16::try_from(*index).is_ok(), *signed < 0) {
-                    (_, false) => write!(f, "index {index}")?,
-                    (true, true) => write!(f, "index {index} (or {signed})")?,
-                    (false, true) => write!(f, "index {signed}")?,
-                }
+            CodeTrapKind::OutsideElement { address } => {
+                write!(f, "an element at address {address:#x}, outside the memory")
+            }
+            CodeTrapKind::OutsideArray { index, len } => {
                 let elements = if *len == 1 { "element" } else { "elements" };
-                write!(f, " is outside an array of {len} {elements}")
+                write!(f, "index {index} is outside an array of {len} {elements}")
             }
             CodeTrapKind::BadCall { pointer } => {
                 write!(f, "call through {pointer:#x}, which is no function of this type")

@@ -188,11 +188,11 @@ pub(super) fn outside_array(
     inst: u32,
 ) -> u32 {
     let body = &parts.program.program().funcs[FuncId::from_u32(func)];
-    let ty = match body.insts[Inst::from_u32(inst)] {
-        InstData::Bound { index, len: _ } => body.locals[index],
-        _ => Ty::I64,
+    let InstData::Bound { index: local, len: _, what } = body.insts[Inst::from_u32(inst)] else {
+        return fail_at(parts, CodeTrapKind::Unreachable, (func, inst));
     };
-    fail_at(parts, CodeTrapKind::outside_array(index, len, ty), (func, inst))
+    let kind = CodeTrapKind::outside(what, index, len, body.locals[local]);
+    fail_at(parts, kind, (func, inst))
 }
 
 pub(super) fn trap(parts: &mut Parts<'_>, kind: u32, func: u32, at: u32) -> u32 {

@@ -83,8 +83,8 @@ impl<'p> Names<'p> {
             ExprKind::Convert(kind, operand) => {
                 Some((format!("{}.{ty}(", lower(kind)), operand, ")".to_owned()))
             }
-            ExprKind::Bound(index, len) => {
-                Some(("bound(".to_owned(), index, format!(", {})", self.expr(len))))
+            ExprKind::Bound(what, index, len) => {
+                Some((format!("bound.{}(", lower(what)), index, format!(", {})", self.expr(len))))
             }
             ExprKind::Const(_)
             | ExprKind::Slot(_)
@@ -170,7 +170,7 @@ impl<'p> Names<'p> {
             | ExprKind::Unary(_, _)
             | ExprKind::Binary(_, _, _)
             | ExprKind::Convert(_, _)
-            | ExprKind::Bound(_, _) => self.expr(expr),
+            | ExprKind::Bound(_, _, _) => self.expr(expr),
         }
     }
 

@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
             ExprKind::Unary(_, part) | ExprKind::Convert(_, part) | ExprKind::GetConfig(part) => {
                 self.value(part);
             }
-            ExprKind::Binary(_, lhs, rhs) | ExprKind::Bound(lhs, rhs) => {
+            ExprKind::Binary(_, lhs, rhs) | ExprKind::Bound(_, lhs, rhs) => {
                 self.tasks.push(Task::Expr(lhs, role));
                 self.value(rhs);
             }

@@ -160,7 +160,7 @@ impl Way {
                     open.push(address);
                 }
                 ExprKind::Unary(_, part) | ExprKind::Convert(_, part) => open.push(part),
-                ExprKind::Binary(_, lhs, rhs) | ExprKind::Bound(lhs, rhs) => {
+                ExprKind::Binary(_, lhs, rhs) | ExprKind::Bound(_, lhs, rhs) => {
                     open.extend([lhs, rhs])
                 }
                 ExprKind::Held { source, .. } => open.push(source),

@@ -153,7 +153,7 @@ fn parts<'a>(expr: &'a mut Expr, copies: &Copies, open: &mut Vec<&'a mut Expr>) 
         | ExprKind::Mem4d { base: part, .. }
         | ExprKind::Fabric { extent: part, .. } => open.push(part),
         ExprKind::Binary(_, first, second)
-        | ExprKind::Bound(first, second)
+        | ExprKind::Bound(_, first, second)
         | ExprKind::MoveBase { dsd: first, delta: second }
         | ExprKind::SetBase { dsd: first, base: second, .. }
         | ExprKind::SetExtent { dsd: first, extent: second }

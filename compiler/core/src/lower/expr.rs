@@ -5,7 +5,7 @@
 //! wanted. Operands are evaluated in written order.
 
 use dflow_ir::func::Local;
-use dflow_ir::inst::InstData;
+use dflow_ir::inst::{Bounded, InstData};
 use dflow_ir::program::ShapeId;
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::ty::Ty;
@@ -21,7 +21,7 @@ enum Step<'e> {
     Unary(UnaryOp),
     Binary(BinaryOp, &'e Expr),
     Convert(Convert),
-    Bound(&'e Expr),
+    Bound(Bounded, &'e Expr),
 }
 
 impl Lower<'_> {
@@ -59,7 +59,7 @@ impl Lower<'_> {
             | ExprKind::Unary(_, _)
             | ExprKind::Binary(_, _, _)
             | ExprKind::Convert(_, _)
-            | ExprKind::Bound(_, _) => return self.chain(dst, expr),
+            | ExprKind::Bound(_, _, _) => return self.chain(dst, expr),
             ExprKind::Call { .. } | ExprKind::CallIndirect { .. } => {
                 return self.call(Some(dst), expr);
             }
@@ -147,12 +147,14 @@ impl Lower<'_> {
         let mut src = self.value(inner);
         while let Some((step, whole)) = steps.pop() {
             let dst = match step {
-                Step::Bound(_) => src,
+                Step::Bound(_, _) => src,
                 _ if steps.is_empty() => dst,
                 _ => self.fresh(whole),
             };
             let inst = match step {
-                Step::Bound(len) => InstData::Bound { index: src, len: self.value(len) },
+                Step::Bound(what, len) => {
+                    InstData::Bound { index: src, len: self.value(len), what }
+                }
                 Step::Load(offset) => InstData::Load { dst, addr: src, offset },
                 Step::Unary(op) => InstData::Unary { dst, op, src },
                 Step::Convert(kind) => InstData::Convert { dst, kind, src },
@@ -188,7 +190,7 @@ fn step(expr: &Expr) -> Option<(Step<'_>, &Expr)> {
         ExprKind::Unary(op, operand) => Some((Step::Unary(*op), operand)),
         ExprKind::Binary(op, lhs, rhs) => Some((Step::Binary(*op, rhs), lhs)),
         ExprKind::Convert(kind, operand) => Some((Step::Convert(*kind), operand)),
-        ExprKind::Bound(index, len) => Some((Step::Bound(len), index)),
+        ExprKind::Bound(what, index, len) => Some((Step::Bound(*what, len), index)),
         ExprKind::Const(_)
         | ExprKind::Slot(_)
         | ExprKind::Local(_)

@@ -371,7 +371,7 @@ fn plain(expr: &Expr) -> bool {
         | ExprKind::FuncAddress(_) => true,
         ExprKind::Load { address, .. } => plain(address),
         ExprKind::Unary(_, a) | ExprKind::Convert(_, a) => plain(a),
-        ExprKind::Binary(_, a, b) | ExprKind::Bound(a, b) => plain(a) && plain(b),
+        ExprKind::Binary(_, a, b) | ExprKind::Bound(_, a, b) => plain(a) && plain(b),
         ExprKind::Vector(vector) => {
             let memory = |operand: &Operand| match operand {
                 Operand::Memory(_) | Operand::Scalar(_) | Operand::Pointer(_) => true,
@@ -422,7 +422,7 @@ fn reads_of(expr: &Expr, reads: &mut Vec<(GlobalIdx, i64, i64, Span)>) {
             reads_of(address, reads);
         }
         ExprKind::Unary(_, a) | ExprKind::Convert(_, a) => reads_of(a, reads),
-        ExprKind::Binary(_, a, b) | ExprKind::Bound(a, b) => {
+        ExprKind::Binary(_, a, b) | ExprKind::Bound(_, a, b) => {
             reads_of(a, reads);
             reads_of(b, reads);
         }

@@ -1,5 +1,6 @@
 //! Elements of arrays, pointers, slices and tuples.
 
+use dflow_ir::inst::Bounded;
 use dflow_ir::program::Profile;
 use dflow_ir::scalar::{BinaryOp as IrBinary, Convert};
 use dflow_ir::ty::Ty;
@@ -236,14 +237,20 @@ impl Sema<'_, '_> {
         if !asked || matches!(len, Len::Known(len) if reach < len) {
             return index;
         }
-        let wide = if ty.bits() < pointer.bits() { pointer } else { ty };
+        let wide = match len {
+            // No index that is negative is below it by mistake.
+            Len::Known(len) if pointer.mask(len) != len => Ty::I64,
+            _ if ty.bits() < pointer.bits() => pointer,
+            _ => ty,
+        };
         let index = self.resize(index, ty, wide, signed, span);
         let len = match len {
             Len::None => return index,
             Len::Known(len) => typed(ExprKind::Const(wide.mask(len)), wide, span),
             Len::Held(len) => len,
         };
-        typed(ExprKind::Bound(index, len), wide, span)
+        let what = if signed { Bounded::Signed } else { Bounded::Unsigned };
+        typed(ExprKind::Bound(what, index, len), wide, span)
     }
 
     /// An integer expression in another width.
@@ -303,9 +310,14 @@ impl Sema<'_, '_> {
         let (pointer, offset) = self.split_address(&address, span)?;
         let pointer = if repeatable(&pointer) { pointer } else { self.pin(pointer, span) };
         let len = ExprKind::Load { address: pointer.clone(), offset: offset + 8 };
-        let len = Len::Held(typed(len, Ty::I64, span));
+        let len = typed(len, Ty::I64, span);
         let load = typed(ExprKind::Load { address: pointer, offset }, Ty::I64, span);
-        let base = Address::of_expr(if self.early { self.pin(load, span) } else { load });
+        // Both as they are before the index is evaluated.
+        let (load, len) = match self.early {
+            true => (self.pin(load, span), self.pin(len, span)),
+            false => (load, len),
+        };
+        let (base, len) = (Address::of_expr(load), Len::Held(len));
         let mutable = !self.is_constant_slice(&address);
         self.offset_element(base, indices, elem, mutable, len, span)
     }
@@ -323,12 +335,26 @@ fn repeatable(expr: &Expr) -> bool {
         ExprKind::Load { address: part, .. }
         | ExprKind::Unary(_, part)
         | ExprKind::Convert(_, part) => repeatable(part),
-        ExprKind::Binary(_, first, second) | ExprKind::Bound(first, second) => {
+        ExprKind::Binary(_, first, second) | ExprKind::Bound(_, first, second) => {
             repeatable(first) && repeatable(second)
         }
         ExprKind::Held { source, index, .. } => {
             repeatable(source) && index.as_ref().is_none_or(repeatable)
         }
-        _ => false,
+        ExprKind::Call { .. }
+        | ExprKind::CallIndirect { .. }
+        | ExprKind::Mem1d { .. }
+        | ExprKind::Mem4d { .. }
+        | ExprKind::Fabric { .. }
+        | ExprKind::Ring { .. }
+        | ExprKind::MoveBase { .. }
+        | ExprKind::SetBase { .. }
+        | ExprKind::SetExtent { .. }
+        | ExprKind::SetStride { .. }
+        | ExprKind::Vector(_)
+        | ExprKind::Random
+        | ExprKind::ClockRead(_)
+        | ExprKind::GetConfig(_)
+        | ExprKind::Queues(_) => false,
     }
 }

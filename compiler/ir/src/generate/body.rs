@@ -6,7 +6,7 @@ use super::{Choices, GLOBAL_BYTES};
 use crate::builder::FuncBuilder;
 use crate::dsd::op::{DsdOp, Form, RowState};
 use crate::func::{Func, Local};
-use crate::inst::{InstData, Operand, Terminator, VectorInst, VectorOptions};
+use crate::inst::{Bounded, InstData, Operand, Terminator, VectorInst, VectorOptions};
 use crate::program::{FuncId, GlobalId, Program};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
 use crate::ty::Ty;
@@ -261,7 +261,8 @@ impl Body<'_, '_> {
         let small = self.choices.below(32) == 0;
         let bits = if small { self.choices.below(WINDOW) } else { WINDOW };
         self.builder.inst(InstData::Const { dst: len, bits: bits.into() });
-        self.builder.inst(InstData::Bound { index, len });
+        let what = self.choices.one(&[Bounded::Unsigned, Bounded::Signed, Bounded::Address]);
+        self.builder.inst(InstData::Bound { index, len, what });
     }
 
     fn blocks_of_memory(&mut self) {

@@ -12,8 +12,8 @@ use crate::image::{
     ProgramId, RouterConfig,
 };
 use crate::inst::{
-    ClockOp, DsrField, FlagOp, InstData, OnControl, Operand, Priority, QueueState, Terminator,
-    Unblock, VectorInst, VectorOptions,
+    Bounded, ClockOp, DsrField, FlagOp, InstData, OnControl, Operand, Priority, QueueState,
+    Terminator, Unblock, VectorInst, VectorOptions,
 };
 use crate::loc::Loc;
 use crate::mesh::{
@@ -318,7 +318,11 @@ fn shown(choices: &mut Choices<'_>) -> Func {
             dst: None,
         },
         InstData::Clock { op: choices.one(&[ClockOp::Read, ClockOp::Total]), dst: Some(dsd) },
-        InstData::Bound { index: word, len: word },
+        InstData::Bound {
+            index: word,
+            len: word,
+            what: choices.one(&[Bounded::Unsigned, Bounded::Signed, Bounded::Address]),
+        },
         InstData::Assert { cond: truth, message: "x = const ; @1:2:3 \"\t".to_owned() },
         InstData::LoadDsr {
             dsr: DsrRef { file: choices.one(&DsrFile::ALL), index: choices.below(4) as u8 },

@@ -1,6 +1,6 @@
 //! The words of closed sets: one list serves both directions.
 
-use crate::inst::{ClockOp, DsrField, FlagOp, Priority, QueueState};
+use crate::inst::{Bounded, ClockOp, DsrField, FlagOp, Priority, QueueState};
 use crate::mesh::{PopMode, Port};
 use crate::program::{FifoAction, HostArg, HostMath, Profile, TaskKind};
 use crate::scalar::{BinaryOp, Convert, UnaryOp};
@@ -70,6 +70,10 @@ words!("state of queues" QueueState {
 });
 
 words!("field of a register" DsrField { Base = "base", Extent = "extent", Steps = "steps" });
+
+words!("kind of bound" Bounded {
+    Unsigned = "unsigned", Signed = "signed", Address = "address",
+});
 
 words!("action of a FIFO" FifoAction {
     TestOrSuspend = "test_or_suspend", Terminate = "terminate", Suspend = "suspend",

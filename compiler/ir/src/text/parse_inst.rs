@@ -141,9 +141,9 @@ impl Reader<'_> {
                 InstData::Assert { cond, message: line.text()? }
             }
             "bound" => {
-                let index = line.entity()?;
+                let (what, index) = (line.member()?, line.entity()?);
                 line.sign(',')?;
-                InstData::Bound { index, len: line.entity()? }
+                InstData::Bound { index, len: line.entity()?, what }
             }
             "host" => {
                 let (op, args) = host(line)?;

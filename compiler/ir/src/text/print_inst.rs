@@ -154,7 +154,7 @@ pub(super) fn inst(func: &Func, inst: &InstData) -> String {
         InstData::Queues { dst, state } => format!("{dst} = queues {}", state.word()),
         InstData::Clock { op, dst } => format!("{}clock {}", assign(*dst), op.word()),
         InstData::Assert { cond, message } => format!("assert {cond}, {}", quote(message)),
-        InstData::Bound { index, len } => format!("bound {index}, {len}"),
+        InstData::Bound { index, len, what } => format!("bound {} {index}, {len}", what.word()),
         InstData::Host { op, dsts, args } => {
             let results = if dsts.is_empty() { String::new() } else { list(dsts) + " = " };
             format!("{results}host {} ({})", host(op), list(args))

@@ -233,7 +233,7 @@ impl Body<'_> {
                 self.clock(*op, *dst)
             }
             InstData::Assert { cond, message: _ } => self.want(*cond, Ty::I8),
-            InstData::Bound { index, len } => {
+            InstData::Bound { index, len, what: _ } => {
                 self.int(*index)?;
                 self.want(*len, self.ty(*index))
             }

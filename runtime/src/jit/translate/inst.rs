@@ -149,7 +149,7 @@ impl Translator<'_> {
             | InstData::Host { .. } => {
                 self.stop(inst);
             }
-            InstData::Bound { index, len } => self.bound(inst, *index, *len),
+            InstData::Bound { index, len, what: _ } => self.bound(inst, *index, *len),
             InstData::Assert { cond, message: _ } => {
                 let cond = self.get(*cond);
                 let fails = self.b.ins().icmp_imm_s(

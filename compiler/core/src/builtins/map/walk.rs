@@ -1,6 +1,7 @@
 //! The operands of `@map` that have elements: where they start, how they go on, where they end.
 
 use dflow_ir::dsd::INFINITE;
+use dflow_ir::inst::Bounded;
 use dflow_ir::scalar::{BinaryOp, Convert};
 use dflow_ir::ty::Ty;
 use dflow_syntax::{Span, codes};
@@ -183,7 +184,8 @@ impl Walk {
         if end > u32::from(u16::MAX) {
             return address;
         }
-        typed(ExprKind::Bound(address, constant(end.into(), self.span)), Ty::I16, self.span)
+        let end = constant(end.into(), self.span);
+        typed(ExprKind::Bound(Bounded::Address, address, end), Ty::I16, self.span)
     }
 
     /// The element we stand at, read now: the callback may change the memory.

@@ -137,6 +137,11 @@ fn foreign_declaration(place: &Place<'_>, at: usize) -> Option<(Diagnostic, Opti
         return None;
     }
     if matches!(before, Some(Token::LParen | Token::Comma)) {
+        let open = place.open_bracket(at)?;
+        let named = open.checked_sub(2).and_then(|word| place.token(word));
+        if !matches!(named, Some(Token::Fn | Token::Task)) {
+            return None;
+        }
         let help = format!("write `{name}: {}`", our_type(ty));
         return Some((habit(place.span(at), "a type stands behind the name", &help), None));
     }
