@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use dflow_ir::cost;
 use dflow_ir::scalar::{BinaryOp, Convert, UnaryOp};
 use dflow_ir::target::{Target, Timing};
 
-use crate::typed::{Expr, ExprKind, FuncIdx, LocalIdx, Operand, Program, Stmt, StmtKind, Vector};
+use crate::typed::{Expr, ExprKind, FuncIdx, LocalIdx, Program, Stmt, StmtKind};
 
 #[cfg(test)]
 mod tests;
+mod vector;
 
 /// Issue slots of a function and what it calls.
 pub(crate) fn cost(program: &Program, func: FuncIdx, target: &Target) -> u64 {
@@ -80,7 +80,7 @@ impl Walk<'_> {
                 let otherwise = self.list(otherwise, &mut constants.clone());
                 constants.clear();
                 // One of them is jumped to, the other jumps behind it.
-                sum([self.expr(cond), branch, jump, then.max(otherwise)])
+                sum([self.test(cond), branch, jump, then.max(otherwise)])
             }
             StmtKind::While { cond, step, body, .. } => {
                 let trips = trips(cond, step, constants).unwrap_or(1);
@@ -91,8 +91,8 @@ impl Walk<'_> {
                 let behind = asked_behind(step).filter(|_| always);
                 let [test, leave] = match (always, behind) {
                     (true, None) => [0; 2],
-                    (true, Some((goes_on, _))) => [sum([self.expr(goes_on), branch]), jump],
-                    (false, _) => [branch, jump].map(|slots| sum([self.expr(cond), slots])),
+                    (true, Some((goes_on, _))) => [sum([self.test(goes_on), branch]), jump],
+                    (false, _) => [branch, jump].map(|slots| sum([self.test(cond), slots])),
                 };
                 let step =
                     self.list(behind.map_or(&step[..], |(_, step)| step), &mut Constants::new());
@@ -124,6 +124,16 @@ impl Walk<'_> {
         sum([self.scalar(), operand.map_or(0, |operand| self.expr(operand))])
     }
 
+    /// A condition: the comparison just before a branch is a part of it.
+    fn test(&mut self, cond: &Expr) -> u64 {
+        match &*cond.kind {
+            ExprKind::Binary(op, lhs, rhs) if op.is_comparison() => {
+                sum([self.expr(lhs), self.expr(rhs)])
+            }
+            _ => self.expr(cond),
+        }
+    }
+
     fn expr(&mut self, expr: &Expr) -> u64 {
         let timing = &self.target.timing;
         let (scalar, divide, call) =
@@ -153,63 +163,31 @@ impl Walk<'_> {
         }
     }
 
-    /// Descriptors, random words and the clock: one slot each.
+    /// Descriptors, random words and the clock: one slot each, and none for a descriptor of which all is known.
     fn built(&mut self, expr: &Expr) -> u64 {
-        let parts: Vec<&Expr> = match &*expr.kind {
-            ExprKind::Mem1d { base, extent, stride, .. } => vec![base, extent, stride],
-            ExprKind::Mem4d { base, .. } => vec![base],
-            ExprKind::Fabric { extent, .. } => vec![extent],
-            ExprKind::MoveBase { dsd, delta } => vec![dsd, delta],
-            ExprKind::SetBase { dsd, base, .. } => vec![dsd, base],
-            ExprKind::SetExtent { dsd, extent } => vec![dsd, extent],
-            ExprKind::SetStride { dsd, stride } => vec![dsd, stride],
-            _ => Vec::new(),
+        let (whole, parts): (bool, Vec<&Expr>) = match &*expr.kind {
+            ExprKind::Mem1d { base, extent, stride, .. } => (true, vec![base, extent, stride]),
+            ExprKind::Mem4d { base, .. } => (true, vec![base]),
+            ExprKind::Fabric { extent, .. } => (true, vec![extent]),
+            ExprKind::Ring { base, extent, wrap, .. } => (true, vec![base, extent, wrap]),
+            ExprKind::MoveBase { dsd, delta } => (false, vec![dsd, delta]),
+            ExprKind::SetBase { dsd, base, .. } => (false, vec![dsd, base]),
+            ExprKind::SetExtent { dsd, extent } => (false, vec![dsd, extent]),
+            ExprKind::SetStride { dsd, stride } => (false, vec![dsd, stride]),
+            _ => (false, Vec::new()),
         };
-        parts.into_iter().fold(self.scalar(), |cost, part| cost.saturating_add(self.expr(part)))
+        let known = |part: &&Expr| {
+            matches!(
+                &*part.kind,
+                ExprKind::Const(_) | ExprKind::Slot(_) | ExprKind::GlobalAddress { .. }
+            )
+        };
+        let own = if whole && parts.iter().all(known) { 0 } else { self.scalar() };
+        parts.into_iter().fold(own, |cost, part| cost.saturating_add(self.expr(part)))
     }
 
     fn all(&mut self, exprs: &[Expr]) -> u64 {
         exprs.iter().fold(0, |cost, expr| cost.saturating_add(self.expr(expr)))
-    }
-
-    fn vector(&mut self, vector: &Vector) -> u64 {
-        let builds = |operand: &Operand| matches!(operand, Operand::Memory(_) | Operand::Fabric(_));
-        let all = vector.sources.iter().chain([&vector.dest]);
-        let descriptors = all.filter(|operand| builds(operand)).count() as u32;
-        let start = cost::start_up(descriptors, &self.target.timing);
-        let operands = vector.sources.iter().chain([&vector.dest]);
-        let elements = operands.filter_map(|operand| self.elements(operand)).next().unwrap_or(1);
-        let mut memory = [false; 3];
-        for (reads, source) in memory.iter_mut().zip(&vector.sources) {
-            *reads = matches!(source, Operand::Memory(_));
-        }
-        let rate = u64::from(vector.op.row().elements_per_slot(self.target, memory));
-        sum([u64::from(start), elements.div_ceil(rate)])
-    }
-
-    /// Elements of an operand, if they are known.
-    fn elements(&self, operand: &Operand) -> Option<u64> {
-        match operand {
-            Operand::Memory(dsd) | Operand::Fabric(dsd) => self.length(dsd),
-            Operand::Dsr(_) | Operand::Fifo(_) | Operand::Scalar(_) | Operand::Pointer(_) => None,
-        }
-    }
-
-    fn length(&self, dsd: &Expr) -> Option<u64> {
-        match &*dsd.kind {
-            ExprKind::Mem1d { extent, .. }
-            | ExprKind::Fabric { extent, .. }
-            | ExprKind::SetExtent { extent, .. } => constant(extent)?.read(false).try_into().ok(),
-            ExprKind::Mem4d { shape, .. } => {
-                let shape = self.program.shapes.get(*shape as usize)?;
-                let extents = shape.dims.iter().map(|&(extent, _)| u64::from(extent));
-                Some(extents.fold(1, u64::saturating_mul))
-            }
-            ExprKind::MoveBase { dsd, .. }
-            | ExprKind::SetBase { dsd, .. }
-            | ExprKind::SetStride { dsd, .. } => self.length(dsd),
-            _ => None,
-        }
     }
 
     fn scalar(&self) -> u64 {

@@ -18,7 +18,6 @@ pub use table::{BF16_TABLE, TABLE};
 
 use serde::{Deserialize, Serialize};
 
-use crate::target::Target;
 use crate::ty::Ty;
 
 /// Index of a row of [`TABLE`], or behind it of [`BF16_TABLE`].
@@ -270,23 +269,6 @@ impl OpRow {
     /// use the kernel's order; lowering exchanges.
     pub fn swapped(&self, form: Form) -> bool {
         form == Form::Dks && self.sources[0] != self.sources[1]
-    }
-
-    /// Elements per issue slot, at least 1: the width of the table, as far as the memory ports
-    /// carry the result and the sources that `memory` says are read from memory (kernel's
-    /// order). Strides and bank conflicts are not in it.
-    pub fn elements_per_slot(&self, target: &Target, memory: [bool; 3]) -> u32 {
-        let simd = &target.simd;
-        let width = self.width(target);
-        let read: u32 = self
-            .source_types()
-            .iter()
-            .zip(memory)
-            .filter(|&(_, reads)| reads)
-            .map(|(ty, _)| ty.bits())
-            .sum();
-        let by_ports = (simd.write_bits / self.dest.bits()).min(simd.read_bits / read.max(1));
-        width.min(by_ports).max(1)
     }
 
     /// Applies the kernel to one element; `carry` is 0 before the first.

@@ -8,7 +8,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::target::TargetId;
+use crate::target::{Target, TargetId};
 
 fn run(name: &str, sources: [u32; 3]) -> u32 {
     DsdOp::from_text(name).expect("an operation").row().apply(sources, &mut 0)
@@ -60,28 +60,6 @@ fn mentions(doc: &str, name: &str) -> bool {
         || name == "k" && formula.split(' ').any(|word| word.trim_matches(',') == "k")
 }
 
-#[test]
-fn rates_follow_the_memory_ports() {
-    let rate = |name: &str, id, memory| {
-        DsdOp::by_name(name).expect("an operation").row().elements_per_slot(Target::get(id), memory)
-    };
-    let (none, one, two) = ([false; 3], [true, false, false], [true, true, false]);
-    for (name, memory, wse2, wse3) in [
-        ("mov16", one, 4, 8),
-        ("faddh", two, 4, 4),
-        ("faddh", one, 4, 8),
-        ("fadds", two, 2, 2),
-        ("fadds", none, 2, 4),
-        ("fmovs", one, 2, 4),
-        ("fmacs", two, 1, 1),
-        ("fmachs", two, 2, 2),
-        ("fmaxs", two, 1, 2),
-    ] {
-        assert_eq!(rate(name, TargetId::Wse2, memory), wse2, "{name}");
-        assert_eq!(rate(name, TargetId::Wse3, memory), wse3, "{name}");
-    }
-}
-
 /// Slots of an operation on vectors at these word addresses (f32 words), all with stride 1.
 fn slots(name: &str, id: TargetId, length: u32, words: &[u16]) -> u32 {
     let row = DsdOp::by_name(name).expect("an operation").row();
@@ -115,7 +93,13 @@ fn two_reads_of_one_bank_take_two_slots() {
         assert_eq!(slots(name, Wse2, 100, &words), wse2, "{name} {words:?}");
         assert_eq!(slots(name, Wse3, 100, &words), wse3, "{name} {words:?}");
     }
-    for (name, wse2, wse3) in [("fmovs", 50, 25), ("mov16", 25, 13), ("fmaxs", 100, 25)] {
+    for (name, wse2, wse3) in [
+        ("fmovs", 50, 25),
+        ("mov16", 25, 13),
+        ("fmaxs", 100, 25),
+        ("faddh", 25, 13),
+        ("fadds", 50, 25),
+    ] {
         assert_eq!(slots(name, Wse2, 100, &[1]), wse2, "{name}");
         assert_eq!(slots(name, Wse3, 100, &[1]), wse3, "{name}");
     }
