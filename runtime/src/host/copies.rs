@@ -63,7 +63,7 @@ impl<M: Mesh> Session<M> {
                 self.send(to_mesh, &mut wire::deal_copies(columns, width, of, word))?;
             }
         }
-        self.unfenced = true;
+        self.open = Some(self.open.map_or(region, |open| open.with(region)));
         Ok(())
     }
 
@@ -112,8 +112,9 @@ impl<M: Mesh> Session<M> {
         for (commands, _) in links {
             self.send(commands, &mut command.iter().copied())?;
         }
-        self.unfenced = false;
         let bytes = self.gather(region, halves as usize, |name| HostWait::Copy { name }, export)?;
+        // What was read says that earlier commands are executed there, and there alone.
+        self.open = self.open.filter(|&open| !region.covers(open));
         self.launched = None;
         Ok(bytes)
     }

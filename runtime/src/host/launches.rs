@@ -39,7 +39,7 @@ impl<M: Mesh> Session<M> {
         for (commands, _) in links {
             self.send(commands, &mut wire::command(Operation::Fence, 0, &[]).into_iter())?;
         }
-        self.unfenced = false;
+        self.open = None;
         self.gather(all, 1, |_| HostWait::Commands, NONE)?;
         self.launched = None;
         Ok(())

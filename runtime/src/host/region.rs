@@ -54,12 +54,31 @@ impl Region {
         Columns { first: self.rect.x, step: self.column_step.max(1), count: self.columns() }
     }
 
+    /// Whether every PE of `other` is surely one of its own.
+    pub(super) fn covers(self, other: Region) -> bool {
+        let whole = self.column_step == 1 && self.row_step == 1;
+        self == other || whole && around(self.rect, other.rect) == self.rect
+    }
+
+    /// The smallest region known that holds both.
+    pub(super) fn with(self, other: Region) -> Region {
+        if self == other { self } else { around(self.rect, other.rect).into() }
+    }
+
     pub(super) fn check(self) -> Result<(), HostError> {
         match [self.column_step, self.row_step].into_iter().find(|&step| step == 0) {
             Some(step) => Err(HostError::Size { value: step.into() }),
             None => Ok(()),
         }
     }
+}
+
+/// The smallest rectangle that holds two others.
+fn around(one: Rect, other: Rect) -> Rect {
+    let (x, y) = (one.x.min(other.x), one.y.min(other.y));
+    let right = (one.x + one.width).max(other.x + other.width);
+    let bottom = (one.y + one.height).max(other.y + other.height);
+    Rect { x, y, width: right - x, height: bottom - y }
 }
 
 /// How a host array is shared by the PEs of a region.

@@ -45,8 +45,8 @@ pub struct Session<M> {
     pub(super) ready: u64,
     /// At most so many words stand before links into the mesh.
     queued: u64,
-    /// Commands have been sent that no fence or copy has followed.
-    pub(super) unfenced: bool,
+    /// Holds all PEs with a copy in that nothing has proved to be executed: no fence, no copy out of the same PEs.
+    pub(super) open: Option<Region>,
     /// The function that was launched last, unless all PEs have answered.
     pub(super) launched: Option<u32>,
 }
@@ -90,7 +90,7 @@ impl<M: Mesh> Session<M> {
             seen: 0,
             ready: 0,
             queued: 0,
-            unfenced: false,
+            open: None,
             launched: None,
             mesh,
         }
@@ -153,7 +153,7 @@ impl<M: Mesh> Session<M> {
     /// The run fails.
     pub fn finish(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        if self.unfenced {
+        if self.open.is_some() {
             self.fence()
         } else if !self.named.is_empty() {
             self.rest()

@@ -62,7 +62,7 @@ impl<M: Mesh> Session<M> {
         }
         let torn = self.begin_deal(color, region, &links)?;
         // Nothing in the mesh orders words of different links.
-        if self.unfenced {
+        if self.open.is_some() {
             self.fence()?;
         }
         for (row, (link, at)) in links.into_iter().enumerate() {
