@@ -36,6 +36,7 @@ impl<M: Mesh> Session<M> {
     pub fn fence(&mut self) -> Result<(), Failure> {
         let all = whole(self.symbols.all());
         let links = self.links(all, |row| row.commands.zip(row.to_host), COMMANDS)?;
+        self.foresee(all)?;
         for (commands, _) in links {
             self.send(commands, &mut wire::command(Operation::Fence, 0, &[]).into_iter())?;
         }

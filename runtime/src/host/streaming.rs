@@ -7,7 +7,7 @@ use dflow_ir::mesh::{Color, Coord, Rect};
 use dflow_ir::ty::Ty;
 
 use super::copies::share;
-use super::session::{Session, waiting_for};
+use super::session::{Session, waiting_for, whole};
 use super::stream::{End, Expected, Finished, Room, StreamId, Turn};
 use super::symbols::Style;
 use super::wire::{self, Columns, Operation};
@@ -104,6 +104,8 @@ impl<M: Mesh> Session<M> {
         {
             return Ok(false);
         }
+        // The fence behind them goes to all PEs.
+        self.foresee(whole(self.symbols.all()))?;
         let command = wire::deal_command(last, color);
         for commands in self.links(region, |row| row.commands, wire::COMMANDS)? {
             self.send(commands, &mut command.iter().copied())?;

@@ -1,0 +1,114 @@
+//! Indices outside of arrays, reads of what nothing has written and traps of a host block: what is said, and where.
+//!
+//! Programs are written one line each, so that the line that is to blame is known: the code of
+//! the PE stands on line 5, the host block on line 3 of a program that has nothing else.
+
+#![forbid(unsafe_code)]
+
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A program of one PE that is launched once.
+fn program(code: &str) -> String {
+    format!(
+        r#"const memcpy = @import_module("<memcpy/get_params>", .{{ .width = 1, .height = 1 }});
+tile t {{
+  param memcpy_params: comptime_struct;
+  const sys = @import_module("<memcpy/memcpy>", memcpy_params);
+  {code}
+  comptime {{ @export_symbol(go); }}
+}}
+layout {{
+  @set_rectangle(1, 1);
+  @set_tile_code(0, 0, t, .{{ .memcpy_params = memcpy.get_params(0) }});
+  @export_name("go", fn()void);
+}}
+host {{ @launch("go"); }}
+"#
+    )
+}
+
+/// A program whose host block, on line 3, does everything.
+fn host(body: &str) -> String {
+    format!(
+        "layout {{ @set_rectangle(1, 1); @set_tile_code(0, 0, t, .{{}}); }}\ntile t {{}}\nhost {{ {body} }}\n"
+    )
+}
+
+fn dflowc(source: &str, args: &[&str]) -> Output {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("p.dfl"), source).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dflowc"));
+    command.current_dir(folder.path()).args(["run", "p.dfl"]).args(args);
+    command.output().expect("the tool starts")
+}
+
+/// Runs a program on every pair of engines: exit code, and all of `wanted` in a report of at most
+/// six lines (after the notes of the compiler).
+#[track_caller]
+fn ends(source: &str, args: &[&str], code: i32, wanted: &[&str]) {
+    let mut first: Option<String> = None;
+    for (engine, kind) in [("exact", "jit"), ("step", "interpreter")] {
+        let all = [args, &["--engine", engine, "--code", kind]].concat();
+        let output = dflowc(source, &all);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let report = said.find("dflowc: ").map_or("", |at| &said[at..]);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        for part in wanted {
+            assert!(report.contains(part), "no `{part}` in {said}");
+        }
+        assert!(report.lines().count() <= 6, "{said}");
+        assert_eq!(first.get_or_insert_with(|| report.to_owned()), report);
+    }
+}
+
+#[test]
+fn the_host_block_can_trap_too() {
+    let zero = host("var z: u64 = 0; @print(\"{}\", .{7 / z});");
+    ends(&zero, &[], 3, &["trap in the host block: p.dfl:3:", "integer division by zero"]);
+    let index = host("var z: [4]u64; var i: u64 = 4; z[i] = 3; @print(\"{}\", .{z[0]});");
+    let wanted = ["trap in the host block: p.dfl:3:", "index 4 is outside an array of 4 elements"];
+    ends(&index, &[], 3, &wanted);
+    let slice = host("var i: i32 = -1; const z = @alloc(u64, 4); @print(\"{}\", .{z[i]});");
+    let wanted = ["trap in the host block: p.dfl:3:", "index -1 is outside an array of 4 elements"];
+    ends(&slice, &[], 3, &wanted);
+    // Behind a pointer: also where memory would suffice.
+    for far in [40, 20] {
+        let code = format!("const z = @alloc(u64, 4).ptr; var i: u64 = 1 << {far}; z[i] = 3;");
+        let wanted = ["trap in the host block: p.dfl:3:", "outside the memory"];
+        ends(&host(&code), &[], 3, &wanted);
+    }
+}
+
+#[test]
+fn indices_are_looked_at_when_asked_for_and_cycles_stay_the_same() {
+    // Half of an array: what is behind it is there.
+    let code = "var all: [8]u16; const a: *[4]u16 = @ptrcast(*[4]u16, &all); fn go() void { \
+        var i: i16 = 0; while (i < LAST) : (i += 1) { a.*[i] += 1; } sys.unblock_cmd_stream(); }";
+    let (good, bad) = (program(&code.replace("LAST", "4")), program(&code.replace("LAST", "5")));
+    let cycles = |args: &[&str]| {
+        let output = dflowc(&good, &[args, &["--stats", "json"]].concat());
+        let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        stats["cycle_count"].as_u64().expect("a count")
+    };
+    assert_eq!(cycles(&[]), cycles(&["--check-bounds"]));
+    assert_eq!(dflowc(&bad, &[]).status.code(), Some(0));
+    ends(&bad, &["--check-bounds"], 3, &["p.dfl:5:", "index 4 is outside an array of 4 elements"]);
+    let below = program(&code.replace("LAST", "4").replace("= 0;", "= -1;"));
+    ends(&below, &["--check-bounds"], 3, &["p.dfl:5:", "index 65535 (or -1) is outside an array"]);
+}
+
+#[test]
+fn reads_of_what_nothing_has_written_are_told_when_asked_for() {
+    let source =
+        program("var a: u32; var b: u32; fn go() void { b = a; sys.unblock_cmd_stream(); }");
+    let said = |args: &[&str]| {
+        let output = dflowc(&source, args);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8_lossy(&output.stderr).contains("`a` is read at byte 0")
+    };
+    assert!(!said(&[]));
+    assert!(said(&["--track-uninitialized"]));
+    assert!(said(&["--track-uninitialised"]), "the old spelling");
+}
