@@ -180,7 +180,7 @@ impl<M: Mesh> Host<'_, M> {
     pub(super) fn alloc(&mut self, bytes: u64) -> Result<u64, HostError> {
         let start = self.heap;
         let end = start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGN));
-        let end = end.filter(|&end| end <= self.program.memory_limit().saturating_sub(self.kept));
+        let end = end.filter(|&end| self.held_with(end) <= self.program.memory_limit());
         let end = end.ok_or(HostError::Memory { bytes })?;
         let memory = self.state.memory_mut();
         memory.set_limit(end);
@@ -191,7 +191,12 @@ impl<M: Mesh> Host<'_, M> {
 
     /// Bytes of the program and of what is kept for it.
     fn held(&self) -> u64 {
-        self.heap.saturating_add(self.kept).saturating_add(self.env.kept())
+        self.held_with(self.heap)
+    }
+
+    /// Likewise, if its own memory ends at `heap`.
+    fn held_with(&self, heap: u64) -> u64 {
+        heap.saturating_add(self.kept).saturating_add(self.env.kept())
     }
 
     /// Counts bytes that a request keeps outside of the program's memory: one limit holds for both.
