@@ -186,6 +186,8 @@ fn a_link_to_a_file_that_is_to_come_stays_a_link() {
 #[test]
 fn a_computer_without_a_thread_is_no_fault_of_ours() {
     let place = Place::new(&outputs());
+    // Less than the 1 GiB (1,048,576 KiB) of addresses that the stack of the compiler's thread takes, however small the
+    // tool is; and several times what the largest tool (a debug build) and its libraries take to start.
     let (code, _, said) = place.run_limited("-v 700000", &["check", "p.dfl"]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("error[no-thread]: no thread can be started for the compiler"), "{said}");

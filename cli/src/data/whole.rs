@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 /// Bytes between two looks at the interrupt flag.
 const CHUNK: usize = 1 << 20;
 
-/// Links that are followed, one after the other; as many as by the system.
+/// Links that are followed one after the other before they count as a circle: Linux follows as many.
 const LINKS: usize = 40;
 
 /// Why a file is not written.

@@ -28,7 +28,8 @@ struct Tested {
 /// Runs the tests of all files below a folder that have some, by path.
 ///
 /// # Errors
-/// The folder cannot be read, holds no test or a program whose name is no text, settings are given, or the user gave up.
+/// The folder cannot be read, holds no test or a program whose name is no text, settings are given, or the user
+/// gave up.
 pub(super) fn execute(args: &TestArgs) -> Result<Exit, Failure> {
     let begun = Instant::now();
     if let Some((name, _)) = args.compile.given.settings.first() {
