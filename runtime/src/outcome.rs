@@ -203,7 +203,7 @@ pub enum Wait {
 pub enum NumberFrom {
     /// From the queue.
     Queue,
-    /// From the queue, as no `.ut_id` says otherwise.
+    /// From the queue, where no `.ut_id` names it.
     QueueUnlessNamed,
 }
 
@@ -378,7 +378,8 @@ impl Waiter {
                     format!(": both have the number of their queue; give one of them a queue other than {id}")
                 }
                 Some(NumberFrom::QueueUnlessNamed) => format!(
-                    ": both have the number of their queue; give one of them a queue other than {id}, or a `.ut_id`"
+                    ": both have the number of a queue of theirs; give one of them another `.ut_id`, \
+                     or a queue other than {id} if it has none"
                 ),
             });
         }
