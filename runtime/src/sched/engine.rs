@@ -41,6 +41,13 @@ use crate::ways::Ways;
 /// PEs made ready between two looks at the clock.
 const PES_PER_LOOK: usize = 1 << 10;
 
+/// PEs, and the bytes that their state takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needed {
+    pes: u64,
+    bytes: u64,
+}
+
 /// The mutable part, with what it needs.
 pub(crate) struct Engine<C: Code> {
     pub(crate) plan: Plan,
@@ -60,7 +67,9 @@ pub(crate) struct Engine<C: Code> {
     /// Which limit ended a run, maybe in the middle of a cycle: nothing can be run any more.
     left_off: Option<Limit>,
     /// PEs that commands of the host will use, and what their state will take.
-    foreseen: (u64, u64),
+    foreseen: Needed,
+    /// They were too many: what they would have taken.
+    refused: Option<Needed>,
     /// Who is told what the threads are doing.
     phases: Option<Arc<Phases>>,
     /// Time that all runs took.
@@ -138,7 +147,8 @@ impl<C: Code> Engine<C> {
             is_still: false,
             broken: None,
             left_off: None,
-            foreseen: (0, 0),
+            foreseen: Needed::default(),
+            refused: None,
             phases: config.profile.clone(),
             run_time: Duration::ZERO,
         })
@@ -369,25 +379,26 @@ impl<C: Code> Engine<C> {
         for (number, &program) in (first as u32..).zip(programs) {
             if program != u16::MAX {
                 let bytes = size_of::<Core<C>>() as u64 + self.code.bytes(Pe { number, program });
-                self.foreseen = (self.foreseen.0 + 1, self.foreseen.1 + bytes);
+                self.foreseen.pes += 1;
+                self.foreseen.bytes += bytes;
             }
         }
-        if self.foreseen.1 > most {
+        let fits = self.foreseen.bytes <= most;
+        if !fits {
             self.left_off = Some(Limit::Memory);
+            self.refused = Some(self.foreseen);
         }
-        self.foreseen.1 <= most
+        fits
     }
 
     /// What the PEs are doing. Where the run has ended before they had state, that counts which they would have had.
     pub(crate) fn doing(&self) -> Doing {
-        let (pes, need) = self.foreseen;
-        let refused = self.left_off == Some(Limit::Memory) && need > self.bytes();
-        let held = (self.stats().touched, self.bytes());
-        let (touched, bytes) = if refused { (pes, need) } else { held };
+        let held = || Needed { pes: self.stats().touched, bytes: self.bytes() };
+        let needed = self.refused.unwrap_or_else(held);
         Doing {
             cycle: self.now,
-            touched,
-            bytes,
+            touched: needed.pes,
+            bytes: needed.bytes,
             busy: doing::busy(&self.plan, &self.code, &self.regions),
             waiting: self.deadlock().waiters,
         }

@@ -406,8 +406,8 @@ impl<'a, C: Code> Run<'a, C> {
         }
     }
 
-    /// Looks at limits in the middle of a cycle, in which so many bytes have come to the caller's regions; whether
-    /// threads are to leave off.
+    /// Looks at limits in the middle of a cycle, so many bytes having come to the caller's regions since it
+    /// last told; whether threads are to leave off.
     #[cold]
     pub(crate) fn ends_within(&self, new: u64) -> bool {
         self.judge(self.bytes.load(Ordering::Relaxed).saturating_add(new));

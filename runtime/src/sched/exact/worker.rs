@@ -192,10 +192,13 @@ impl<'r, 'a, C: Code> Worker<'r, 'a, C> {
             if self.next[place] != t {
                 continue;
             }
+            if self.run.aborted() {
+                break;
+            }
             let region = &mut *self.regions[place];
             let bytes = region.bytes;
             let begun = self.gauge.is_read().then(Instant::now);
-            let visited = region.cycle(self.run, t);
+            let visited = region.cycle(self.run, t, (visits, self.grown));
             self.visits += visited as u64;
             visits += visited;
             // Visits are of all sizes.
@@ -244,8 +247,9 @@ impl Drop for Leave<'_> {
 }
 
 impl<C: Code> Region<C> {
-    /// Visits all that was woken for cycle `t`, unless the run ends meanwhile; how many that were.
-    fn cycle(&mut self, run: &Run<'_, C>, t: u64) -> usize {
+    /// Visits all that was woken for cycle `t`, unless the run ends meanwhile; how many that were. `before`:
+    /// visits of the thread's other regions in this cycle, and by how many bytes they have grown since it last told.
+    fn cycle(&mut self, run: &Run<'_, C>, t: u64, before: (usize, u64)) -> usize {
         let (plan, code) = (run.plan, run.code);
         (self.now, self.end) = (t, run.stop());
         if !self.news.is_empty() {
@@ -260,7 +264,8 @@ impl<C: Code> Region<C> {
         // Those behind are fetched only.
         self.foresee_visits(&mut visits);
         for (at, &visit) in visits[..count].iter().enumerate() {
-            if at % VISITS == VISITS - 1 && run.ends_within(self.bytes - bytes) {
+            let looks = (before.0 + at) % VISITS == VISITS - 1;
+            if looks && run.ends_within(before.1 + self.bytes - bytes) {
                 break;
             }
             if self.flow {

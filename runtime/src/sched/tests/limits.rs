@@ -32,9 +32,12 @@ fn used_up_at(asks: usize) -> Limits {
 fn a_cycle_in_which_all_begin_is_not_run_to_its_end() {
     let mut spec = Spec::new(TargetId::Wse2, 40, 40);
     (0..1600).for_each(|pe| spec.begins(pe, vec![Act::Work(7)]));
-    for (kind, threads, region) in ENGINES {
+    let sides = ENGINES.map(|(kind, threads, side)| (kind, threads, 10 * side));
+    // Regions that are too small to be looked at for themselves.
+    let small = [(EngineKind::Exact, 1, 3), (EngineKind::Exact, 3, 3), (EngineKind::Flow, 1, 3)];
+    for (kind, threads, side) in sides.into_iter().chain(small) {
         let begun = (2..2000).find_map(|asks| {
-            let mut engine = spec.engine(kind, threads, region.saturating_mul(10));
+            let mut engine = spec.engine(kind, threads, side);
             assert_eq!(engine.run(&[], &used_up_at(asks)), RunEnd::Limit(Limit::Memory));
             // What is left of the cycle is not made up for.
             assert_eq!(engine.run(&[], &Limits::default()), RunEnd::Limit(Limit::Memory));
@@ -65,4 +68,24 @@ fn what_was_left_in_the_middle_of_a_cycle_can_be_told_of() {
         }
     }
     assert!(ended > seeds() as usize, "{ended}");
+}
+
+/// PEs that the host will use are told of only where they were refused, not where memory ended for another reason.
+#[test]
+fn what_is_foreseen_is_told_where_it_is_refused() {
+    let mut spec = Spec::new(TargetId::Wse2, 4, 2);
+    (0..8).for_each(|pe| spec.begins(pe, vec![Act::Work(7)]));
+    // More PEs than have state: the host's, twice.
+    let foreseen = |most| {
+        let mut engine = spec.engine(EngineKind::Exact, 1, 0);
+        assert!((0..3).all(|call| engine.foresee_row(call % 2, u64::MAX)));
+        assert_eq!(engine.foresee_row(1, most), most > 1);
+        engine
+    };
+    assert_eq!(foreseen(1).doing().touched, 16);
+    let mut engine = foreseen(u64::MAX);
+    assert_eq!(engine.run(&[], &used_up_at(1)), RunEnd::Limit(Limit::Memory));
+    let doing = engine.doing();
+    assert_eq!((doing.touched, doing.bytes), (engine.stats().touched, engine.bytes()));
+    assert_eq!(doing.touched, 8);
 }
