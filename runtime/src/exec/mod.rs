@@ -294,10 +294,9 @@ pub enum CodeTrapKind {
     Exception(Exception),
     /// `@assert` failed; its message.
     Assertion(String),
-    /// An index that is not below the length of what it is an index of.
-    OutsideArray { index: i128, len: u64 },
-    /// An element at an address behind the memory.
-    OutsideElement { address: u64 },
+    /// An index (of 64 bits, with its sign if it has one) that is not below the length of what it is an index of; or
+    /// the address of an element behind the memory.
+    Outside { what: Bounded, index: u64, len: u64 },
     /// A call through something that is no function of that signature.
     BadCall { pointer: u64 },
     /// The stack would run into the data.
@@ -314,14 +313,11 @@ impl CodeTrapKind {
     /// What is not below a bound, both of type `ty`.
     pub(crate) fn outside(what: Bounded, index: u64, len: u64, ty: Ty) -> CodeTrapKind {
         let above = 64 - ty.bits();
-        match what {
-            Bounded::Unsigned => CodeTrapKind::OutsideArray { index: index.into(), len },
-            Bounded::Signed => {
-                let index = (index << above) as i64 >> above;
-                CodeTrapKind::OutsideArray { index: index.into(), len }
-            }
-            Bounded::Address => CodeTrapKind::OutsideElement { address: index },
-        }
+        let index = match what {
+            Bounded::Signed => ((index << above) as i64 >> above) as u64,
+            Bounded::Unsigned | Bounded::Address => index,
+        };
+        CodeTrapKind::Outside { what, index, len }
     }
 }
 
@@ -342,12 +338,16 @@ impl std::fmt::Display for CodeTrapKind {
                 write!(f, "exception {} ({})", exception.name(), exception.meaning())
             }
             CodeTrapKind::Assertion(message) => write!(f, "assertion failed: {message}"),
-            CodeTrapKind::OutsideElement { address } => {
+            CodeTrapKind::Outside { what: Bounded::Address, index: address, .. } => {
                 write!(f, "an element at address {address:#x}, outside the memory")
             }
-            CodeTrapKind::OutsideArray { index, len } => {
+            CodeTrapKind::Outside { what, index, len } => {
+                match what {
+                    Bounded::Signed => write!(f, "index {}", *index as i64)?,
+                    Bounded::Unsigned | Bounded::Address => write!(f, "index {index}")?,
+                }
                 let elements = if *len == 1 { "element" } else { "elements" };
-                write!(f, "index {index} is outside an array of {len} {elements}")
+                write!(f, " is outside an array of {len} {elements}")
             }
             CodeTrapKind::BadCall { pointer } => {
                 write!(f, "call through {pointer:#x}, which is no function of this type")

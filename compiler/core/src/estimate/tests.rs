@@ -113,9 +113,3 @@ fn rounds_of_a_loop_that_asks_ahead_of_its_step_are_counted() {
     // Ten rounds of ten slots each, the edges back among them, what leaving takes, and the return.
     assert_eq!(costs, [107, 107]);
 }
-
-/// So many additions to the counter.
-fn adds(n: usize) -> Vec<Stmt> {
-    let add = || expr(ExprKind::Binary(BinaryOp::Add, counter(), int(1)), Ty::I16);
-    (0..n).map(|_| stmt(StmtKind::Set(COUNTER, add()))).collect()
-}
