@@ -252,6 +252,8 @@ pub enum StuckPlace {
     Input,
     /// In an input queue that no task is bound to and no operation reads.
     Unread,
+    /// Likewise, behind a control wavelet that waits until its channel is not blocked.
+    Blocked,
     /// In an output queue.
     Output,
 }
@@ -259,7 +261,7 @@ pub enum StuckPlace {
 impl StuckPlace {
     /// Words in input queues.
     pub(crate) fn is_input(self) -> bool {
-        matches!(self, StuckPlace::Input | StuckPlace::Unread)
+        matches!(self, StuckPlace::Input | StuckPlace::Unread | StuckPlace::Blocked)
     }
 
     /// Why they stand there is known.
@@ -269,7 +271,8 @@ impl StuckPlace {
             | StuckPlace::Switched(..)
             | StuckPlace::NotReceived(_)
             | StuckPlace::NoQueue(_)
-            | StuckPlace::Unread => true,
+            | StuckPlace::Unread
+            | StuckPlace::Blocked => true,
             StuckPlace::Router(_) | StuckPlace::Input | StuckPlace::Output => false,
         }
     }
@@ -499,7 +502,9 @@ impl std::fmt::Display for StuckWords {
             | StuckPlace::NoQueue(port) => {
                 write!(f, "routers (from {})", port.name())?;
             }
-            StuckPlace::Input | StuckPlace::Unread => f.write_str("input queues")?,
+            StuckPlace::Input | StuckPlace::Unread | StuckPlace::Blocked => {
+                f.write_str("input queues")?;
+            }
             StuckPlace::Output => f.write_str("output queues")?,
         }
         match count {
@@ -519,6 +524,10 @@ impl std::fmt::Display for StuckWords {
             StuckPlace::NoQueue(_) => {
                 f.write_str(", which would give them to the core, where no queue takes the color")
             }
+            StuckPlace::Blocked => f.write_str(
+                ", where no operation reads them and their channel is blocked: `@unblock` lets control \
+                 wavelets start tasks",
+            ),
             StuckPlace::Unread => {
                 f.write_str(", where no task is bound to them and no operation reads them")
             }

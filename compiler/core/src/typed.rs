@@ -398,7 +398,8 @@ pub(crate) enum ExprKind {
     Binary(BinaryOp, Expr, Expr),
     /// To `ty`.
     Convert(Convert, Expr),
-    /// The first, an index, which is held against the second, a length: both unsigned, of the pointer type.
+    /// The first, an index or an address, which is held against the second, a length or an end: compared without signs,
+    /// of one integer type.
     Bound(Bounded, Expr, Expr),
     /// A direct call.
     Call { func: FuncIdx, args: Vec<Expr> },

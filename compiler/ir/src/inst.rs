@@ -91,8 +91,9 @@ pub enum InstData {
     Queues { dst: Local, state: QueueState },
     /// Ends the run with a trap (`@assert` and the like) unless `cond` (`i8`) holds.
     Assert { cond: Local, message: String },
-    /// Ends the run with a trap unless `index` is less than `len`, both unsigned and of one integer
-    /// type. Takes no time: the machine looks at no index.
+    /// Ends the run with a trap unless `index` is less than `len`, compared without signs, both of one
+    /// integer type: an index and a length, or an address and an end. Takes no time: the machine looks
+    /// at neither.
     Bound { index: Local, len: Local, what: Bounded },
     /// A host operation (host profile only).
     Host { op: HostOp, dsts: Vec<Local>, args: Vec<Local> },

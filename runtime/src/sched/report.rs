@@ -285,8 +285,14 @@ fn standing<C: Code>(
             let asked =
                 matches!(&core.main, Main::Launch(op) if op.inputs.contains(&Some(queue as u8)));
             let owned = core.owned_in >> queue & 1 != 0 || asked;
-            let read = owned || core.input(program, queue).task != NO_TASK;
-            let place = if read { StuckPlace::Input } else { StuckPlace::Unread };
+            let bound = core.input(program, queue);
+            let waits = input.ring.head().is_some_and(|head| head.control)
+                && core.channel_blocked >> bound.channel & 1 != 0;
+            let place = match owned || bound.task != NO_TASK {
+                true => StuckPlace::Input,
+                false if waits => StuckPlace::Blocked,
+                false => StuckPlace::Unread,
+            };
             note(color, place, input.ring.len());
         }
         for (_, Outgoing { ring, .. }) in core.outputs.iter() {

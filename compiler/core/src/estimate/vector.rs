@@ -172,21 +172,24 @@ impl Walk<'_> {
     }
 }
 
-/// Whether an operation has an operand on the fabric or in a FIFO, and its elements share wavelets.
+/// Whether an operation has an operand on the fabric or in a FIFO, and its elements share wavelets: a FIFO counts as one
+/// that leaves this to the others.
 fn streams(vector: &Vector) -> Option<bool> {
-    let all = vector.sources.iter().chain([&vector.dest]);
-    let packed = all.filter_map(|operand| match operand {
-        Operand::Fabric(dsd) => Some(is_packed(dsd)),
-        Operand::Fifo(_) => Some(false),
-        Operand::Memory(_) | Operand::Dsr(_) | Operand::Scalar(_) | Operand::Pointer(_) => None,
+    let row = vector.op.row();
+    let sources = vector.sources.iter().zip(row.source_types().iter().copied());
+    let all = || sources.clone().chain([(&vector.dest, row.dest)]);
+    let packed = all().filter_map(|(operand, ty)| match operand {
+        Operand::Fabric(dsd) => Some(ty.bytes() == 2 && is_packed(dsd)),
+        _ => None,
     });
-    packed.reduce(|one, other| one && other)
+    let in_fifo = || all().any(|(operand, _)| matches!(operand, Operand::Fifo(_)));
+    packed.reduce(|one, other| one && other).or_else(|| in_fifo().then_some(false))
 }
 
-/// Whether two elements of a fabric descriptor share a wavelet.
+/// Whether two elements of 16 bits of a fabric descriptor share a wavelet.
 fn is_packed(dsd: &Expr) -> bool {
     match &*dsd.kind {
-        ExprKind::Fabric { desc, .. } => desc.packed,
+        ExprKind::Fabric { desc, .. } => desc.packed && !desc.indexed && !desc.control,
         ExprKind::SetExtent { dsd, .. } => is_packed(dsd),
         _ => false,
     }

@@ -203,6 +203,10 @@ impl Odd<'_, '_, '_> {
                 }
             }
             StmtKind::Expr(expr) | StmtKind::Set(_, expr) => {
+                if let StmtKind::Set(local, _) = &stmt.kind {
+                    // What it was before is gone.
+                    self.locals.remove(local);
+                }
                 if let ExprKind::Vector(vector) = expr.kind.as_ref() {
                     awaited.extend(self.vector(vector, expr.span));
                 }

@@ -45,16 +45,20 @@ impl Sema<'_, '_> {
 
     /// The value in a part of a comptime variable, perhaps none yet.
     pub(crate) fn slot_part(&mut self, slot: u32, path: &[usize], span: Span) -> R<Value> {
-        let Cell::Var(root) = &self.frame().slots[slot as usize] else {
-            return self.undefined(span);
-        };
+        match self.known_part(slot, path) {
+            Some(value) => Ok(value),
+            None => self.undefined(span),
+        }
+    }
+
+    /// Likewise; none if nothing has been written to what it is a part of.
+    pub(crate) fn known_part(&mut self, slot: u32, path: &[usize]) -> Option<Value> {
+        let Cell::Var(root) = &self.frame().slots[slot as usize] else { return None };
         let mut value = root.clone();
         for &index in path {
-            let part = value.element(index).or_else(|| self.packed_part(&value, index));
-            let Some(part) = part else { return self.undefined(span) };
-            value = part;
+            value = value.element(index).or_else(|| self.packed_part(&value, index))?;
         }
-        Ok(value)
+        Some(value)
     }
 
     fn load_memory(

@@ -21,8 +21,9 @@ impl Sema<'_, '_> {
                 let value = self.need_const(value, span)?;
                 let value = self.coerce_value(value, ty, span)?;
                 match self.packed_around(slot, &path) {
-                    Some(depth) => {
-                        let whole = self.slot_part(slot, &path[..depth], span)?;
+                    Some((depth, ty)) => {
+                        let whole = self.known_part(slot, &path[..depth]);
+                        let whole = whole.unwrap_or_else(|| Value::new(ty, Data::Undef));
                         let Some(value) = self.with_part(&whole, &path[depth..], value) else {
                             return self.undefined(span);
                         };
@@ -81,12 +82,14 @@ impl Sema<'_, '_> {
     }
 
     /// How far a path goes to the first packed union around what it leads to.
-    fn packed_around(&self, slot: u32, path: &[usize]) -> Option<usize> {
+    fn packed_around(&self, slot: u32, path: &[usize]) -> Option<(usize, TypeId)> {
         let Cell::Var(root) = &self.frame().slots[slot as usize] else { return None };
         let mut ty = root.ty;
         for (depth, &index) in path.iter().enumerate() {
             ty = match self.types.get(ty) {
-                Type::Struct(info) if info.layout == Layout::PackedUnion => return Some(depth),
+                Type::Struct(info) if info.layout == Layout::PackedUnion => {
+                    return Some((depth, ty));
+                }
                 Type::Struct(info) => info.fields[index].1,
                 Type::Array { elem, .. } => *elem,
                 _ => return None,

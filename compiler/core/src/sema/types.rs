@@ -1,7 +1,8 @@
 //! Types as the language sees them, interned.
 //!
 //! Invariants: equal types have equal ids; named structs and enums are equal only if made at the
-//! same place with the same parts, whichever instance makes them. Machine representation is [`Repr`], asked for per profile.
+//! same place with the same parts, whichever instance makes them.
+//! Machine representation is [`Repr`], asked for per profile.
 
 mod repr;
 

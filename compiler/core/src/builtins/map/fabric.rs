@@ -38,6 +38,8 @@ const TRANSFORM: u64 = 1 << 33;
 const PACKED: u64 = 1 << 32;
 const ZERO: u64 = 3 << 36;
 const ADVANCE: u64 = 1 << 50;
+/// An index or control wavelets.
+const APART: u64 = 3 << 48;
 
 /// Prepares a fabric descriptor with elements of a type.
 pub(super) fn prepare(
@@ -51,14 +53,8 @@ pub(super) fn prepare(
     let (one, last, limit, known) = match operand {
         Operand::Const(Value { data: Data::Dsd(dsd), .. }) => match dsd.as_ref() {
             DsdValue::Fabric { desc, extent } => {
-                if desc.transform && input {
-                    return transforms(sema, span);
-                }
                 let limit = limit_of(sema, extent, span)?;
-                let plain = FabricDsd { advance_switch: false, zero: None, packed: false, ..*desc };
-                let one = single(sema, plain, span);
-                let last = FabricDsd { advance_switch: true, ..plain };
-                let last = desc.advance_switch.then(|| single(sema, last, span));
+                let (one, last) = of_one_word(sema, *desc, input, span)?;
                 (one, last, limit, Some(*desc))
             }
             DsdValue::Mem1d { .. } | DsdValue::Mem4d { .. } | DsdValue::Ring { .. } => {
@@ -66,12 +62,21 @@ pub(super) fn prepare(
             }
         },
         Operand::Scalar { expr, .. } => {
+            let known = descriptor_of(&expr);
             let dsd = sema.pin(expr, span);
-            refuse_late(sema, &dsd, (machine, input), span);
+            if known.is_none() {
+                refuse_late(sema, &dsd, (machine, input), span);
+            }
             let limit = computed_limit(sema, word_of(&dsd, 16, span), span);
-            let extent = typed(ExprKind::Const(1), Ty::I16, span);
-            let one = typed(ExprKind::SetExtent { dsd, extent }, Ty::I64, span);
-            (sema.pin(one, span), None, limit, None)
+            let (one, last) = match known {
+                Some(desc) => of_one_word(sema, desc, input, span)?,
+                None => {
+                    let extent = typed(ExprKind::Const(1), Ty::I16, span);
+                    let one = typed(ExprKind::SetExtent { dsd, extent }, Ty::I64, span);
+                    (sema.pin(one, span), None)
+                }
+            };
+            (one, last, limit, known)
         }
         Operand::Const(_) | Operand::Memory { .. } | Operand::Void => {
             return sema.undefined(span);
@@ -79,6 +84,32 @@ pub(super) fn prepare(
     };
     let word = sema.new_memory(None, sema.types.common.u32, span)?;
     Ok(Fabric { one, last, limit, known, ty, machine, word, span })
+}
+
+/// What is known of a descriptor whose extent may not be.
+fn descriptor_of(dsd: &Expr) -> Option<FabricDsd> {
+    match &*dsd.kind {
+        ExprKind::Fabric { desc, .. } => Some(*desc),
+        ExprKind::SetExtent { dsd, .. } => descriptor_of(dsd),
+        _ => None,
+    }
+}
+
+/// A known descriptor with one word, and the one of the last word if that does more.
+fn of_one_word(
+    sema: &mut Sema<'_, '_>,
+    desc: FabricDsd,
+    input: bool,
+    span: Span,
+) -> R<(Expr, Option<Expr>)> {
+    if desc.transform && input {
+        return transforms(sema, span);
+    }
+    let plain = FabricDsd { advance_switch: false, zero: None, packed: false, ..desc };
+    let one = single(sema, plain, span);
+    let last = FabricDsd { advance_switch: true, ..plain };
+    let last = desc.advance_switch.then(|| single(sema, last, span));
+    Ok((one, last))
 }
 
 fn single(sema: &mut Sema<'_, '_>, desc: FabricDsd, span: Span) -> Expr {
@@ -94,20 +125,25 @@ fn transforms<T>(sema: &mut Sema<'_, '_>, span: Span) -> R<T> {
 
 /// Stops at a descriptor of run time that wants what has to be known while compiling.
 fn refuse_late(sema: &mut Sema<'_, '_>, dsd: &Expr, (machine, input): (Ty, bool), span: Span) {
-    let mut bits = if input { TRANSFORM } else { ZERO | ADVANCE };
+    let whole = if input { TRANSFORM } else { ZERO | ADVANCE };
+    let constant = |bits: u64| typed(ExprKind::Const(bits), Ty::I64, span);
+    let masked = |bits: u64| {
+        typed(ExprKind::Binary(BinaryOp::And, dsd.clone(), constant(bits)), Ty::I64, span)
+    };
+    let mut conds = vec![(BinaryOp::Eq, masked(whole), constant(0))];
     if machine.bytes() == 2 {
-        bits |= PACKED;
+        // Those with control wavelets or an index never pack.
+        conds.push((BinaryOp::Ne, masked(PACKED | APART), constant(PACKED)));
     }
-    let bits = typed(ExprKind::Const(bits), Ty::I64, span);
-    let found = typed(ExprKind::Binary(BinaryOp::And, dsd.clone(), bits), Ty::I64, span);
-    let none = typed(ExprKind::Const(0), Ty::I64, span);
-    let cond = typed(ExprKind::Binary(BinaryOp::Eq, found, none), Ty::I8, span);
     let names = match input {
         true => "`.control_transform` or, for elements of 16 bits, packing `.simd_mode`",
         false => "`.advance_switch`, `.zero` or, for elements of 16 bits, packing `.simd_mode`",
     };
     let message = format!("`@map` needs a descriptor with {names} known while compiling");
-    sema.emit(StmtKind::Assert { cond, message }, span);
+    for (op, found, than) in conds {
+        let cond = typed(ExprKind::Binary(op, found, than), Ty::I8, span);
+        sema.emit(StmtKind::Assert { cond, message: message.clone() }, span);
+    }
 }
 
 impl Fabric {
