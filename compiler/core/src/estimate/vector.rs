@@ -6,6 +6,7 @@
 
 use dflow_ir::cost;
 use dflow_ir::dsd::op::{Lie, OpShape};
+use dflow_ir::ty::Ty;
 
 use super::{Walk, constant, sum};
 use crate::typed::{Expr, ExprKind, Operand, Vector};
@@ -179,18 +180,18 @@ fn streams(vector: &Vector) -> Option<bool> {
     let sources = vector.sources.iter().zip(row.source_types().iter().copied());
     let all = || sources.clone().chain([(&vector.dest, row.dest)]);
     let packed = all().filter_map(|(operand, ty)| match operand {
-        Operand::Fabric(dsd) => Some(ty.bytes() == 2 && is_packed(dsd)),
+        Operand::Fabric(dsd) => Some(is_packed(dsd, ty)),
         _ => None,
     });
     let in_fifo = || all().any(|(operand, _)| matches!(operand, Operand::Fifo(_)));
     packed.reduce(|one, other| one && other).or_else(|| in_fifo().then_some(false))
 }
 
-/// Whether two elements of 16 bits of a fabric descriptor share a wavelet.
-fn is_packed(dsd: &Expr) -> bool {
+/// Whether two elements of a known fabric descriptor share a wavelet.
+fn is_packed(dsd: &Expr, ty: Ty) -> bool {
     match &*dsd.kind {
-        ExprKind::Fabric { desc, .. } => desc.packed && !desc.indexed && !desc.control,
-        ExprKind::SetExtent { dsd, .. } => is_packed(dsd),
+        ExprKind::Fabric { desc, .. } => desc.packs(ty),
+        ExprKind::SetExtent { dsd, .. } => is_packed(dsd, ty),
         _ => false,
     }
 }

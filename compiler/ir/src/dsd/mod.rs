@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::inst::Priority;
 use crate::mesh::Color;
 use crate::program::ShapeId;
+use crate::ty::Ty;
 
 /// A descriptor packed into 64 bits, as locals, memory and registers hold it.
 ///
@@ -67,6 +68,18 @@ pub struct FabricDsd {
     pub priority: Option<Priority>,
     /// fabout: vector source to be cleared when the operation is complete (0 or 1).
     pub zero: Option<u8>,
+}
+
+impl FabricDsd {
+    /// Whether two of its elements of a type share a wavelet, if the other operands have theirs do so.
+    pub fn packs(&self, ty: Ty) -> bool {
+        ty.bytes() == 2 && self.packed && !self.indexed && !self.control
+    }
+
+    /// The bits of a descriptor that this one has set beside those of [`FabricDsd::default`].
+    pub fn bits(self) -> u64 {
+        Dsd::fabric(self, 0).0 ^ Dsd::fabric(FabricDsd::default(), 0).0
+    }
 }
 
 /// An extent that means "without end".

@@ -33,14 +33,6 @@ pub(super) struct Fabric {
     pub(super) span: Span,
 }
 
-/// What is known only at run time, and must not be set in a descriptor then: bits of it.
-const TRANSFORM: u64 = 1 << 33;
-const PACKED: u64 = 1 << 32;
-const ZERO: u64 = 3 << 36;
-const ADVANCE: u64 = 1 << 50;
-/// An index or control wavelets.
-const APART: u64 = 3 << 48;
-
 /// Prepares a fabric descriptor with elements of a type.
 pub(super) fn prepare(
     sema: &mut Sema<'_, '_>,
@@ -125,7 +117,17 @@ fn transforms<T>(sema: &mut Sema<'_, '_>, span: Span) -> R<T> {
 
 /// Stops at a descriptor of run time that wants what has to be known while compiling.
 fn refuse_late(sema: &mut Sema<'_, '_>, dsd: &Expr, (machine, input): (Ty, bool), span: Span) {
-    let whole = if input { TRANSFORM } else { ZERO | ADVANCE };
+    let none = FabricDsd::default();
+    let whole = match input {
+        true => FabricDsd { transform: true, ..none }.bits(),
+        // Sources have the numbers 1 and 2.
+        false => [Some(0), Some(1)]
+            .map(|zero| FabricDsd { zero, advance_switch: true, ..none }.bits())
+            .iter()
+            .fold(0, |all, bits| all | bits),
+    };
+    let packed = FabricDsd { packed: true, ..none };
+    let apart = FabricDsd { indexed: true, control: true, ..packed };
     let constant = |bits: u64| typed(ExprKind::Const(bits), Ty::I64, span);
     let masked = |bits: u64| {
         typed(ExprKind::Binary(BinaryOp::And, dsd.clone(), constant(bits)), Ty::I64, span)
@@ -133,7 +135,7 @@ fn refuse_late(sema: &mut Sema<'_, '_>, dsd: &Expr, (machine, input): (Ty, bool)
     let mut conds = vec![(BinaryOp::Eq, masked(whole), constant(0))];
     if machine.bytes() == 2 {
         // Those with control wavelets or an index never pack.
-        conds.push((BinaryOp::Ne, masked(PACKED | APART), constant(PACKED)));
+        conds.push((BinaryOp::Ne, masked(apart.bits()), constant(packed.bits())));
     }
     let names = match input {
         true => "`.control_transform` or, for elements of 16 bits, packing `.simd_mode`",
@@ -149,8 +151,7 @@ fn refuse_late(sema: &mut Sema<'_, '_>, dsd: &Expr, (machine, input): (Ty, bool)
 impl Fabric {
     /// Whether two of its elements share a word where all other operands can.
     pub(super) fn packs(&self) -> bool {
-        let packs = |desc: FabricDsd| desc.packed && !desc.indexed && !desc.control;
-        self.machine.bytes() == 2 && self.known.is_some_and(packs)
+        self.known.is_some_and(|desc| desc.packs(self.machine))
     }
 
     /// Whether something comes to pass with its last element.
